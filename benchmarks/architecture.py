@@ -16,6 +16,7 @@ from lxml import etree
 ROOT = Path(__file__).parents[1]
 QUICK = "--quick" in sys.argv  # writes beside what is there, for the tests
 WIDTH, ROW, HEIGHT, MARGIN, NAME = 1040, 46, 26, 20, 8
+COMMON = ("mbsfmu.base", "mbsfmu.modelling")
 STYLE = (
     "text{font:13px sans-serif;text-anchor:middle;dominant-baseline:central}rect{fill:#eef3f8;stroke:#46627f}"
     "path{fill:none;stroke:#46627f;stroke-opacity:.45}.lower rect{fill:#f6f1e7;stroke:#8a6d3b}"
@@ -27,11 +28,11 @@ def layers() -> list[list[str]]:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     named = next(each["layers"] for each in contracts if each["type"] == "layers")
-    return [*([package.strip() for package in row.split("|")] for row in named), ["hydraulics"]]
+    return [[package.strip() for package in row.split("|")] for row in named]
 
 
 def imports(rows: list[list[str]]) -> set[tuple[str, str]]:
-    """Return pairs of packages the first of which imports the second, but for the lowest, which all import."""
+    """Return pairs of packages the first of which imports the second, but for those that all import."""
     packages = [package for row in rows for package in row]
     graph = grimp.build_graph("mbsfmu", "hydraulics")
     inside = {package: {package} | graph.find_descendants(package) for package in packages}
@@ -41,7 +42,7 @@ def imports(rows: list[list[str]]) -> set[tuple[str, str]]:
         for package, modules in inside.items()
         for module in modules
         for imported in graph.find_modules_directly_imported_by(module)
-        if owner.get(imported, package) not in (package, *rows[-2])
+        if owner.get(imported, package) not in (package, *COMMON)
     }
 
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 def compile_host(folder: Path) -> Path:
     """Compile the host in C."""
     host = folder / "speed_host"
-    include = Path(mbsfmu.__file__).parent / "native" / "runtime"
+    include = Path(mbsfmu.__file__).parent / "native" / "runtime" / "fmi2"
     command = ["gcc", "-std=c99", "-O2", f"-I{include}", str(HERE / "speed_host.c"), "-o", str(host), "-ldl"]
     subprocess.run(command, check=True)
     return host

@@ -10,8 +10,8 @@ from pathlib import Path
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.cosim import compiled
 from mbsfmu.cosim.compiled.layout import Clock, ExchangeTable, MemberTable, header
-from mbsfmu.cosim.instance import Calls
-from mbsfmu.cosim.loading import instantiate, load_graph
+from mbsfmu.cosim.runs.loading import instantiate, load_graph
+from mbsfmu.cosim.units.instance import Calls
 
 _HOST = """
 #include "ports.h"

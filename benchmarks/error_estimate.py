@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu import CoupledModel
-from mbsfmu.ended import RunError
+from mbsfmu.io.ended_runs import RunError
 from mbsfmu.models import built_in
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation

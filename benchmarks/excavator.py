@@ -17,7 +17,7 @@ import numpy as np
 from c_host import compile_host, host_command
 
 import mbsfmu
-from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.base.errors import InputError, SimulationError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from excavator import excavator

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from mbsfmu import CoupledModel, SimulationError
-from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.models import bennett, slewing_four_bar
+from mbsfmu.stepping.iteration import Tolerances
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")[:: 2 if QUICK else 1]

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import mbsfmu
+from mbsfmu.io.signals import StepSignal
 from mbsfmu.models import CIRCUITS
-from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.result import Result
 
 Floats = NDArray[np.float64]

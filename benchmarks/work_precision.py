@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from precise_machines import MACHINES, Machine
 from precise_ways import Cvodes, Exudyn, Radau, Unit, Way
 
-from mbsfmu.errors import SimulationError
+from mbsfmu.base.errors import SimulationError
 
 FORMULATIONS = ("double-step", "dca")
 STEPS = (1.6e-2, 4e-3, 1e-3, 2.5e-4, 6.25e-5)

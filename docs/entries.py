@@ -14,9 +14,9 @@ from entry_tables import table_of_root, tables_of
 from part_kinds import TITLES, Kind, named_in
 from pictures import picture
 
-from hydraulics.descriptions import summary
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import Joint
+from mbsfmu.modelling.descriptions import summary
 
 ROOTS = {"Bodies": Body, "Joints": Joint}
 """What all of a family have stands in a table of its own, under such a heading."""

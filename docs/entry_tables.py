@@ -12,13 +12,13 @@ from pydantic.fields import FieldInfo
 
 from hydraulics import closed_centre
 from hydraulics.component import PortKind
-from hydraulics.data import Data
-from hydraulics.descriptions import field_texts
-from hydraulics.html import unit_and_meaning
-from hydraulics.parameters import parameter_fields
 from mbsfmu.model.body import Body, Point
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.names import Reference
+from mbsfmu.modelling.data import Data
+from mbsfmu.modelling.descriptions import field_texts
+from mbsfmu.modelling.html import unit_and_meaning
+from mbsfmu.modelling.parameters import parameter_fields
 
 _SIGNS = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
 _TURNING = {"load": "N.m", "effort": "torque", "coordinate": "rad", "position": "angle", "rate": "angular_velocity"}

@@ -6,10 +6,10 @@ import re
 from functools import cache
 from typing import NamedTuple, get_args
 
-from hydraulics.data import Data
-from hydraulics.kinds import FAMILIES, is_built_in
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.body import AnyBody
-from mbsfmu.signals import AnySignal
+from mbsfmu.modelling.data import Data
+from mbsfmu.modelling.kinds import FAMILIES, is_built_in
 
 TITLES = {"component": "Components of circuits", "body": "Bodies", "joint": "Joints", "force": "Forces"}
 TITLES |= {"constraint": "Constraints between joints", "sensor": "Sensors", "block": "Blocks", "signal": "Signals"}

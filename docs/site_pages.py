@@ -22,10 +22,10 @@ from sphinx.application import Sphinx
 
 import hydraulics
 import mbsfmu
-from hydraulics.kinds import FAMILIES
+from mbsfmu.base.options import Number, Options, Word
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
-from mbsfmu.options import Number, Options, Word
+from mbsfmu.modelling.kinds import FAMILIES
 from mbsfmu.simulation.options import RunOptions
 
 DOCS = Path(__file__).parent

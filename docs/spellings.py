@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 import mbsfmu
+from mbsfmu.base.options import Number, Option, Options, Several, Switch, Word
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
-from mbsfmu.options import Number, Option, Options, Several, Switch, Word
 from mbsfmu.simulation.options import RunOptions
 
 OF_THE_LOG = {"quiet": "`logging`, as any library", "debug": "the traceback is there anyway"}

@@ -22,22 +22,19 @@ from hydraulics.component import (
 )
 from hydraulics.counterbalance_valve import CounterbalanceValve
 from hydraulics.cylinder import Cylinder
-from hydraulics.data import DataError
 from hydraulics.directional_valve import DirectionalValve
 from hydraulics.displacement import catalogue_displacement, catalogue_leakage
 from hydraulics.edges import Edge, closed_centre, float_centre, open_centre, tandem_centre, three_way, two_way
 from hydraulics.energy import CircuitEnergies
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
-from hydraulics.fluid import Array, NonNegative, Oil, OptionalPositive, Positive
+from hydraulics.fluid import Oil
 from hydraulics.inputs import FlowSource, PressureInput
 from hydraulics.line import Line
 from hydraulics.moment import Moment
 from hydraulics.motors import InertialMotor, Motor
-from hydraulics.parameters import Parameter
 from hydraulics.proportional_valve import ProportionalValve
 from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump
-from hydraulics.quantity import Quantity
 from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
 from hydraulics.sensors import FlowSensor, PressureSensor
@@ -47,6 +44,10 @@ from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
 from hydraulics.variable_orifice import VariableOrifice
 from hydraulics.volumes import Hose, Volume
+from mbsfmu.modelling.data import DataError
+from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 __all__ = [
     "Accumulator",

@@ -10,10 +10,11 @@ from pydantic import Field
 
 from hydraulics.component import ChamberPort, Component, Space
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
-from hydraulics.fluid import ISOTHERMAL, Array, Positive
+from hydraulics.fluid import ISOTHERMAL
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 _SEAT = 1e-3
 """Share of the volume that is left of the oil where the bladder sits down."""

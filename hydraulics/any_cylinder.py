@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Actuator, Space
-from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 ROUND_OFF = 1e-6
 """Share of its stroke by which a cylinder without end stops may begin beyond it."""

@@ -10,12 +10,12 @@ from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, SensedPort, Stage
 from hydraulics.flow import rated_orifice_flow
-from hydraulics.fluid import Array, NonNegative, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
-from hydraulics.parameters import Parameter
 from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedDrop, RatedFlow
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, NonNegative, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class Check(PoppetValve, abstract=True):

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Self
 from pydantic import Discriminator, Tag, model_validator
 
 from hydraulics.component import Actuator, AnyComponent, Component, PortKind, Stage
-from hydraulics.data import Data, DataError, Name
-from hydraulics.fluid import NonNegative, Oil
-from hydraulics.frozen import FrozenMap
+from hydraulics.fluid import Oil
+from mbsfmu.modelling.data import Data, DataError, Name
+from mbsfmu.modelling.fields import NonNegative
+from mbsfmu.modelling.frozen import FrozenMap
 
 RESERVED = {"oil": "the fluid", "hydraulic_energy": "the energies of the circuit"}
 """Names that components cannot have, with what they stand for."""

@@ -10,13 +10,13 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from hydraulics.data import DataError, Name
-from hydraulics.fluid import Array
-from hydraulics.kinds import Kinds
 from hydraulics.moment import Moment
-from hydraulics.parameters import check_numbers
-from hydraulics.part import DynamicPart
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.data import DataError, Name, meant
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.kinds import Kinds
+from mbsfmu.modelling.parameters import check_numbers
+from mbsfmu.modelling.part import DynamicPart
+from mbsfmu.modelling.quantity import Quantity
 
 COMPONENTS: Kinds[Component] = Kinds("component")
 """All kinds of components by their types."""
@@ -293,3 +293,17 @@ def _check_ports(kind: type[Component]) -> None:
             raise DataError(
                 f"class {kind.__name__}: its port '{port}' {role.value}, but it has no {' or '.join(needed)}"
             )
+
+
+def node_at(component: Component, function: str, port: str) -> str:
+    """Return the node at a port that a function named.
+
+    Raises
+    ------
+    DataError
+        When there is no such port.
+    """
+    ports = component.ports()
+    if port not in ports:
+        raise DataError(f"{component.type} '{component.name}': {function} names a port '{port}'; {meant(port, ports)}")
+    return ports[port]

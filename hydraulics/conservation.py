@@ -28,7 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hydraulics.component import Component, Space
-from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, Conserved, Fluid
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Conserved, Fluid
+from mbsfmu.modelling.fields import Array
 
 
 class Push(NamedTuple):

@@ -9,12 +9,13 @@ from pydantic import Field, model_validator
 
 from hydraulics.component import Flow, Port, SensedPort
 from hydraulics.flow import rated_orifice_flow
-from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, NonNegative, Positive
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
-from hydraulics.parameters import Parameter
 from hydraulics.poppet import Override, PoppetValve, RatedDrop, RatedFlow, Setting
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, NonNegative, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class CounterbalanceValve(PoppetValve):

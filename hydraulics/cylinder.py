@@ -9,10 +9,10 @@ from pydantic import model_validator
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort, Flow
-from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
 from hydraulics.piston import ring
+from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
 
 
 class Cylinder(AnyCylinder):

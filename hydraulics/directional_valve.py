@@ -10,10 +10,10 @@ from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, Stage
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow
-from hydraulics.fluid import Array, NonNegative, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, NonNegative, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 SPOOL_NOMINAL = 10.0
 """Usual magnitude of a spool position in V."""

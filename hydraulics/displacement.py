@@ -23,11 +23,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Actuator, Component, Flow, OptionalDrainPort
-from hydraulics.data import DataError
-from hydraulics.fluid import Array, NonNegative, OptionalPositive, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.data import DataError
+from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 LARGEST_DISPLACEMENT = 1.0
 """Displacement in m³ by turn above that of any machine."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hydraulics.data import Data, DataError
 from hydraulics.opening import Points
+from mbsfmu.modelling.data import Data, DataError
 
 PortName = Literal["supply", "tank", "a", "b"]
 

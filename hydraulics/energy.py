@@ -39,9 +39,9 @@ import numpy as np
 
 from hydraulics.component import Actuator, Component
 from hydraulics.equations import CircuitEquations
-from hydraulics.fluid import Array
-from hydraulics.quantity import Quantity
 from hydraulics.snapshot import Snapshot
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.quantity import Quantity
 
 
 def _energy(name: str, description: str) -> Quantity:

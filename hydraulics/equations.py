@@ -8,14 +8,15 @@ from sys import float_info
 
 import numpy as np
 
-from hydraulics.answers import in_order, picked
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component
 from hydraulics.conservation import held_mass
-from hydraulics.fluid import Array
-from hydraulics.parameters import oil_parameters, parameters_of
-from hydraulics.quantity import Quantity, Values, belonging_to
+from hydraulics.fluid import oil_parameters
 from hydraulics.snapshot import Snapshot, StartingSnapshot
+from mbsfmu.modelling.answers import in_order, picked
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.parameters import parameters_of
+from mbsfmu.modelling.quantity import Quantity, Values, belonging_to
 
 PRESSURE_NOMINAL = 1e6
 """Usual magnitude of a pressure in Pa."""

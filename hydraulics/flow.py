@@ -6,8 +6,8 @@ from math import inf, sqrt
 
 import numpy as np
 
-from hydraulics.data import DataError
-from hydraulics.fluid import Array
+from mbsfmu.modelling.data import DataError
+from mbsfmu.modelling.fields import Array
 
 LAMINAR_PRESSURE = 2e5
 """Pressure drop in Pa below which flow counts as laminar [Jaiswal2021, sect. 3.1]."""

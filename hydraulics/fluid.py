@@ -23,23 +23,15 @@ pressure that oil without air would have, below zero where oil is missing.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from hydraulics.data import Data
-
-Array = NDArray[Any]
-"""An array of numbers, or of symbols where equations are traced."""
-Positive = Annotated[float, Field(gt=0)]
-"""A field that is a number greater than zero."""
-NonNegative = Annotated[float, Field(ge=0)]
-"""A field that is a number of zero or more."""
-OptionalPositive = Annotated[float | None, Field(gt=0)]
-"""A field that is a number greater than zero, or None."""
-
+from mbsfmu.modelling.data import Data
+from mbsfmu.modelling.fields import Array, NonNegative, Positive
+from mbsfmu.modelling.quantity import Quantity
 
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0
 """Bulk modulus in Pa and density in kg/m³ below those of any liquid in a circuit."""
@@ -221,3 +213,15 @@ def liquid_volume(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
 def liquid_enthalpy(gas_pressure: Array, bulk_modulus: Array | float) -> Array:
     """Return ∫ e dg in J/m³ from atmospheric pressure on."""
     return bulk_modulus * (1.0 - liquid_volume(gas_pressure, bulk_modulus))
+
+
+def oil_parameters(oil: Oil) -> Iterator[Quantity]:
+    """Yield the parameters of the oil; those of air where it has some."""
+    yield Quantity("oil.bulk_modulus", "Pa", oil.bulk_modulus, LEAST_MODULUS, description="bulk modulus")
+    yield Quantity("oil.density", "kg/m3", oil.density, LEAST_DENSITY, description="density")
+    if oil.air_content > 0.0:
+        content, index = oil.air_content, oil.polytropic_index
+        yield Quantity("oil.air_content", "1", content, 1e-6, 1.0, description="air at atmospheric pressure, by volume")
+        if index != ISOTHERMAL:
+            yield Quantity("oil.polytropic_index", "1", index, ISOTHERMAL, 2.0, description="index of the air's law")
+        yield Quantity("oil.vapour_pressure", "Pa", oil.vapour_pressure, 0.0, description="vapour pressure of the oil")

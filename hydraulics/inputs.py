@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, Port, Stage
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
 from hydraulics.sources import Source
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class FlowSource(Component):

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from hydraulics.component import Component, Flow, Port
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class Line(Component):

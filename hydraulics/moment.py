@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from hydraulics.data import DataError, meant
-from hydraulics.fluid import Array, Fluid
-from hydraulics.quantity import Values
+from hydraulics.fluid import Fluid
+from mbsfmu.modelling.data import DataError, meant
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.quantity import Values
 
 
 class Moment:

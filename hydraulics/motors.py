@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
 from hydraulics.displacement import DisplacementMachine, DrivenMachine
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class _TwoWayMotor(DisplacementMachine, abstract=True):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator
 
-from hydraulics.fluid import Array
+from mbsfmu.modelling.fields import Array
 
 ROUNDED = 0.05
 """Share of a ramp, at each of its ends, over which its slope comes and goes."""
@@ -54,22 +53,6 @@ def _rounding(share: Array) -> Array:
     """Return w (2 t² − t³ − t) with t = u / w, which leads from a slope of 0 to one of 1 over the width w."""
     way = np.clip(share / ROUNDED, 0.0, 1.0)
     return ROUNDED * way * (way * (2.0 - way) - 1.0)
-
-
-def interpolated(place: Array, points: Sequence[tuple[float, Array | float]]) -> Array:
-    """Return the value of a table at a place, by straight lines between its points and constant beyond them.
-
-    Parameters
-    ----------
-    place
-        Where.
-    points
-        Pairs of a place and the value there, places ascending.
-    """
-    value = np.asarray(points[0][1])
-    for (begin, first), (end, last) in pairwise(points):
-        value = value + (last - first) * np.clip((place - begin) / (end - begin), 0.0, 1.0)
-    return value
 
 
 def kept_below(value: Array, most: Array | float) -> Array:

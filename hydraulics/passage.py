@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from hydraulics.component import Component, Flow
-from hydraulics.fluid import Array
 from hydraulics.moment import Moment
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.quantity import Quantity
 
 
 class Passage(Component, abstract=True):

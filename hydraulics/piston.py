@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hydraulics.flow import throttle_coefficient
-from hydraulics.fluid import Array
+from mbsfmu.modelling.fields import Array
 
 CUSHION_DISCHARGE = 0.61
 """Discharge coefficient of a cushion's orifice, that of a sharp edge [Merritt: Hydraulic Control Systems, 1967]."""

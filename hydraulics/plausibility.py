@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from hydraulics.circuit import Circuit
 from hydraulics.component import Component
-from hydraulics.parameters import parameter_fields
 from hydraulics.sources import PressureSource, Tank
+from mbsfmu.modelling.parameters import parameter_fields
 
 USUAL_STARTS = 500.0, 1e9
 """Pressures in Pa at which volumes start, in vacuum or anywhere else."""

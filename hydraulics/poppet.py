@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar
 
 from hydraulics.component import Stage
 from hydraulics.flow import rated_orifice_flow
-from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
 from hydraulics.opening import opening
-from hydraulics.parameters import Parameter
 from hydraulics.passage import Passage
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 LAMINAR_PRESSURE = 1e4
 """Pressure drop in Pa below which the flow past a poppet counts as laminar; check valves work at small ones."""

@@ -11,12 +11,13 @@ from pydantic import Field, model_validator
 from hydraulics.component import Component, Flow, OptionalPort, Port, Stage
 from hydraulics.edges import Edge, Edges
 from hydraulics.flow import LAMINAR_PRESSURE, rated_orifice_flow
-from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
-from hydraulics.opening import interpolated, kept_below
-from hydraulics.parameters import Parameter
+from hydraulics.opening import kept_below
 from hydraulics.poppet import RatedDrop, RatedFlow
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
+from mbsfmu.modelling.interpolation import interpolated
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 WORK_PORTS = "a", "b"
 SENSING_SHARE = 0.02

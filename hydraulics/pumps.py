@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 
 from hydraulics.component import Port, SensedPort, Stage
 from hydraulics.displacement import DrivenMachine
-from hydraulics.fluid import Array, OptionalPositive, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 _Swash = Annotated[float, Field(ge=-1, le=1)]
 _PRESSURES = (1e5, 1e9)

@@ -8,9 +8,9 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from hydraulics.component import Port, SensedPort
-from hydraulics.fluid import Array
 from hydraulics.moment import Moment
 from hydraulics.poppet import Override, PoppetValve, RatedDrop, Setting
+from mbsfmu.modelling.fields import Array
 
 
 class ReliefValve(PoppetValve):

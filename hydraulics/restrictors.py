@@ -10,11 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from hydraulics.component import Port
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
 from hydraulics.passage import Passage
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class LaminarRestrictor(Passage, abstract=True):

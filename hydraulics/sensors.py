@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, Flow, Port, SensedPort
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class PressureSensor(Component):

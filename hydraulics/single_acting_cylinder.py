@@ -6,11 +6,12 @@ from typing import Annotated, Literal
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort
-from hydraulics.data import DataError
-from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Array, NonNegative, OptionalPositive, Positive
+from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
 from hydraulics.piston import ring
+from mbsfmu.modelling.data import DataError
+from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.parameters import Parameter
 
 
 class SingleActingCylinder(AnyCylinder):

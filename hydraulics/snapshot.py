@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hydraulics.answers import node_at
 from hydraulics.circuit import Balanced, Circuit
-from hydraulics.component import Component, Space
+from hydraulics.component import Component, Space, node_at
 from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, wall_energy
-from hydraulics.data import DataError
-from hydraulics.fluid import ISOTHERMAL, Array, Fluid, Mixture
+from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture
 from hydraulics.moment import Moment
-from hydraulics.quantity import Values
+from mbsfmu.modelling.data import DataError
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.quantity import Values
 
 
 class Stream(NamedTuple):

@@ -7,10 +7,10 @@ from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, HeldPort, Stage
-from hydraulics.fluid import Array, NonNegative
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, NonNegative
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 _Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True, usual=(1e3, 1e9))]
 

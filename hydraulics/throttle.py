@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from hydraulics.component import Port
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
 from hydraulics.passage import Passage
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.parameters import Parameter
 
 
 class Throttle(Passage):

@@ -6,12 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
 from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
-from hydraulics.fluid import Array, Positive
 from hydraulics.moment import Moment
-from hydraulics.opening import Points, interpolated
-from hydraulics.parameters import Parameter
+from hydraulics.opening import Points
 from hydraulics.passage import Passage
-from hydraulics.quantity import Quantity
+from mbsfmu.modelling.fields import Array, Positive
+from mbsfmu.modelling.interpolation import interpolated
+from mbsfmu.modelling.parameters import Parameter
+from mbsfmu.modelling.quantity import Quantity
 
 
 class VariableOrifice(Passage):

@@ -7,9 +7,9 @@ from math import inf
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, FilledPort, Space
-from hydraulics.fluid import Positive
 from hydraulics.moment import Moment
-from hydraulics.parameters import Parameter
+from mbsfmu.modelling.fields import Positive
+from mbsfmu.modelling.parameters import Parameter
 
 _Volume = Annotated[Positive, Parameter("m3", "volume", usual=(1e-12, 1e3))]
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
+    from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.options import ComparisonKeywords
     from mbsfmu.comparison.tight import TightRun
@@ -25,16 +26,19 @@ if TYPE_CHECKING:
         SystemGraph,
         cosimulate,
     )
-    from mbsfmu.cosim.options import CouplingKeywords
-    from mbsfmu.cosim.result import Facts
-    from mbsfmu.coupled import CoupledModel
-    from mbsfmu.data import Array, DataError, Parameter, Quantity
+    from mbsfmu.cosim.control.run_statistics import Facts
+    from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
+    from mbsfmu.coupled.coupled_model import CoupledModel
+    from mbsfmu.coupled.model_overview import overview
     from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
-    from mbsfmu.equilibrium import Equilibrium
-    from mbsfmu.errors import InputError, SimulationError
-    from mbsfmu.exporting import export
+    from mbsfmu.equilibrium.equilibrium import Equilibrium
+    from mbsfmu.exporting.export import export
     from mbsfmu.fmu.validation import Finding, validate
-    from mbsfmu.formulations.coupled_system import CoupledSystem
+    from mbsfmu.integration.solver import Statistics
+    from mbsfmu.io.part_files import Parts, load_parts
+    from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, read_signal
+    from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
+    from mbsfmu.io.trajectory import Trajectory
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
     from mbsfmu.model.closure import Equation
@@ -47,9 +51,8 @@ if TYPE_CHECKING:
     from mbsfmu.model.schema import model_schema
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
-    from mbsfmu.model_overview import overview
-    from mbsfmu.motion import Animation, animate
-    from mbsfmu.part_files import Parts, load_parts
+    from mbsfmu.modelling import Array, DataError, Parameter, Quantity
+    from mbsfmu.modelling.variables import Causality, Variability, Variable
     from mbsfmu.parts import (
         Actuator,
         AppliedForce,
@@ -96,38 +99,39 @@ if TYPE_CHECKING:
         TransferFunction,
         Universal,
     )
-    from mbsfmu.report import Circumstances, write_report
     from mbsfmu.rules import Rule
-    from mbsfmu.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.simulation.options import RunKeywords, RunOptions
     from mbsfmu.simulation.result import Result
     from mbsfmu.simulation.simulation import Simulation
-    from mbsfmu.simulation.solver import Statistics
-    from mbsfmu.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
     from mbsfmu.studies import StudyOptions, StudyResult, sweep
     from mbsfmu.studies.options import StudyKeywords
-    from mbsfmu.trajectory import Trajectory
+    from mbsfmu.systems.coupled.coupled_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
-    from mbsfmu.variables import Causality, Variability, Variable
-    from mbsfmu.view.plot import Plot
+    from mbsfmu.view.plots.plot import Plot
+    from mbsfmu.view.report import Circumstances, write_report
+    from mbsfmu.view.scene import Animation, animate
 
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
+    "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.options": "ComparisonKeywords",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CouplingOptions SystemGraph",
-    "cosim.options": "CouplingKeywords",
-    "cosim.result": "Facts",
-    "coupled": "CoupledModel",
-    "data": "Array DataError Parameter Quantity",
+    "cosim.control.run_statistics": "Facts",
+    "cosim.runs.coupling_options": "CouplingKeywords",
+    "coupled.coupled_model": "CoupledModel",
+    "coupled.model_overview": "overview",
     "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
-    "equilibrium": "Equilibrium",
-    "errors": "InputError SimulationError",
-    "exporting": "export",
+    "equilibrium.equilibrium": "Equilibrium",
+    "exporting.export": "export",
     "fmu.validation": "Finding validate",
-    "formulations.coupled_system": "CoupledSystem",
+    "integration.solver": "Statistics",
+    "io.part_files": "load_parts Parts",
+    "io.signals": "LinearSignal read_signal SineSignal StepSignal",
+    "io.smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
+    "io.trajectory": "Trajectory",
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
     "model.closure": "Equation",
@@ -140,29 +144,24 @@ _HOMES = {
     "model.schema": "model_schema",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
-    "motion": "animate Animation",
-    "model_overview": "overview",
-    "part_files": "load_parts Parts",
+    "modelling": "Array DataError Parameter Quantity",
+    "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
-    "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor "
-    "JointSpringDamper JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar "
-    "PlaneContact PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
-    "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction "
-    "Universal",
-    "report": "Circumstances write_report",
+    "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
+    "JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar PlaneContact PointSensor "
+    "PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft Spherical "
+    "SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
-    "signals": "LinearSignal read_signal SineSignal StepSignal",
     "simulation.options": "RunKeywords RunOptions",
     "simulation.result": "Result",
     "simulation.simulation": "Simulation",
-    "simulation.solver": "Statistics",
-    "smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
     "studies": "StudyOptions StudyResult sweep",
     "studies.options": "StudyKeywords",
-    "trajectory": "Trajectory",
+    "systems.coupled.coupled_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
-    "view.plot": "Plot",
-    "variables": "Causality Variability Variable",
+    "view.plots.plot": "Plot",
+    "view.report": "Circumstances write_report",
+    "view.scene": "animate Animation",
 }
 _PACKAGES = ("cosim", "models", "rules")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

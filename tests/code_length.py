@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.native.program_code import program_code
+from mbsfmu.tracing.workspace import RecordedFunction
 
 
 def length_of_code(function: RecordedFunction) -> int:

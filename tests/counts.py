@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mbsfmu.simulation.solver import Statistics
+from mbsfmu.integration.solver import Statistics
 
 
 def assert_alike(statistics: Statistics, expected: Statistics) -> None:

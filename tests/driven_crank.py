@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu import Beam, CoupledModel, Cuboid, Mechanism, PolynomialSignal, PrescribedMotion, Prismatic, Revolute
-from mbsfmu.signals import AnySignal
+from mbsfmu.io.signals import AnySignal
 
 Floats = NDArray[np.float64]
 CRANK, ROD, SPEED, START = 0.3, 1.0, 6.0, 0.5

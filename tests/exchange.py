@@ -10,7 +10,7 @@ import fmpy
 import numpy as np
 from fmpy import fmi2
 
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mbsfmu.formulations.binary_tree import GROUND, Link
+from mbsfmu.divide_and_conquer.binary_tree import GROUND, Link
 
 
 def chain(bodies: int, *, closed: bool = False, rows: int = 5) -> list[Link]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu import SimulationError
-from mbsfmu.formulations.kept_tangent import DenseInverse, KeptTangent
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.stepping.reused_jacobian import DenseInverse, KeptTangent
+from mbsfmu.tracing.workspace import Floats
 
 STEP = 1e-3
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import expm
 
 from mbsfmu import CoupledModel, Mechanism, Prismatic, RigidBody, StepSignal
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import JointDrive, JointSpringDamper
+from mbsfmu.tracing.workspace import Floats
 
 MASS, STIFFNESS, DAMPING = 2.0, 50.0, 0.8
 START, SPEED = 0.3, 1.0

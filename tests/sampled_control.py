@@ -8,7 +8,7 @@ from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, os
 from scipy.signal import cont2discrete
 
 from mbsfmu import CoupledModel
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 PROPORTIONAL, INTEGRAL, DERIVATIVE = 40.0, 60.0, 2.0
 SAMPLE, OFFSET = 0.0137, 0.0041

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.assembly import onto_velocity_constraints
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.system import starts
+from mbsfmu.initialization.closing_loops import onto_velocity_constraints
+from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.model import Mechanism, RigidBody
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import starts
 
 KINDS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
 GRAVITY = (0.3, -9.81, 1.0)

@@ -60,7 +60,7 @@ def _serve() -> None:
     import runpy  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
-    for library in ("mbsfmu.cli.commands", "mbsfmu.exporting", "casadi", "fmpy", "jinja2", "lxml.etree"):
+    for library in ("mbsfmu.cli.commands", "mbsfmu.exporting.export", "casadi", "fmpy", "jinja2", "lxml.etree"):
         importlib.import_module(library)
     for library in ("scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"):
         importlib.import_module(library)

@@ -22,8 +22,8 @@ from cosim.linear_units import CONNECTIONS, NAMES, exact, export_linear, halves
 
 import mbsfmu
 from mbsfmu import CosimulationError, cosimulate
-from mbsfmu.cosim.algorithms import ALGORITHMS
-from mbsfmu.cosim.extrapolation import Extrapolation
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 INTERNAL, STOP = 1e-3 if QUICK else 1e-4, 1.2

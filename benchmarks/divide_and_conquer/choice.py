@@ -21,8 +21,8 @@ from machines import TREES
 from measured import taken
 from rates import QUICK, Timed, repeated
 
-from mbsfmu.formulations.code_form import Code
 from mbsfmu.models import ladder
+from mbsfmu.systems.code_form import Code
 
 SIZES: dict[str, tuple[int, ...]] = {
     "planar": (16, 32, 64, 80),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.integrate import OdeSolver
 
 import mbsfmu
-from mbsfmu.coupled import CoupledModel
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrder
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from flow import Floats
 from scipy.spatial.transform import Rotation
 
-from mbsfmu.coupled import CoupledModel
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Mechanism, RigidBody, along
 from mbsfmu.model.joint import Joint
 from mbsfmu.parts import Revolute, Spherical

@@ -17,10 +17,10 @@ from ladders import constrained, implicit_step, moving_ladder
 from machines import TREES, Machine, Point
 from rates import QUICK, Timed, reached, repeated
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.formulations.code_form import Code
-from mbsfmu.formulations.workspace import RecordedFunction
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.models import ladder
+from mbsfmu.systems.code_form import Code
+from mbsfmu.tracing.workspace import RecordedFunction
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from code_length import length_of_code

@@ -19,10 +19,10 @@ from unittest import mock
 import numpy as np
 from figures import DOCS, STYLES
 
-from mbsfmu.formulations.divide_and_conquer import DivideAndConquer, Factors
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.system import Instant, LoopsInUse, starts
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Factors
 from mbsfmu.models import pendulum
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import Instant, LoopsInUse, starts
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -17,11 +17,11 @@ from flow import Flow
 from machines import TREES
 from rates import QUICK, compiled_rates, interleaved, repeated
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.formulations.code_form import Code
-from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.programs.layout import Phase, layout
-from mbsfmu.programs.program import Program
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.systems.code_form import Code
+from mbsfmu.tracing.tape.memory_layout import Phase, layout
+from mbsfmu.tracing.tape.recorded_program import Program
+from mbsfmu.tracing.workspace import RecordedFunction
 
 PROCESSORS = (2,) if QUICK else (2, 8, 64)
 SHARES, PARTS_MEASURED = (20, 1) if QUICK else (20000, 15)

@@ -20,7 +20,7 @@ from rings import ring
 from ropes import rope, rope_of_beams
 
 from mbsfmu import models
-from mbsfmu.coupled import CoupledModel
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.simulation.result import Result
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

@@ -21,9 +21,9 @@ from scipy.integrate import RK45
 
 import mbsfmu
 from mbsfmu.formulations.dca_alm import DcaAlm, ProjectedForm
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import IterationCount
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.stepping.iteration import IterationCount
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import TracedFunction
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

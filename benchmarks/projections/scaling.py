@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mbsfmu.formulations.absolute_system import AbsoluteSystem
-from mbsfmu.formulations.system import NO_LOOPS, Instant, starts
 from mbsfmu.models import pendulum
+from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
+from mbsfmu.systems.system import NO_LOOPS, Instant, starts
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 SIZES = [2**exponent for exponent in ((3, 4, 5, 6, 7, 8) if QUICK else range(4, 12))]

@@ -13,10 +13,10 @@ from typing import NoReturn
 
 import click
 
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.files import WriteError, reason
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status
-from mbsfmu.errors import SimulationError
-from mbsfmu.files import WriteError, reason
 
 COMMANDS = {
     "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",
@@ -49,7 +49,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the one that may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mbsfmu.data import meant  # noqa: PLC0415 - takes longer to load than all that is there until now
+            from mbsfmu.modelling import meant  # noqa: PLC0415 - takes longer to load than all that is there until now
 
             raise click.UsageError(f"there is no command '{args[0]}'; {meant(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)

@@ -8,6 +8,7 @@ from typing import Unpack
 
 import click
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import options_of, output_file, refuse_same_files
@@ -18,7 +19,6 @@ from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
 from mbsfmu.comparison.cost import remedy
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
-from mbsfmu.errors import SimulationError
 
 
 @click.command("compare")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
@@ -14,12 +15,11 @@ from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
-from mbsfmu.cosim.coupling import AITKEN
-from mbsfmu.cosim.options import CouplingOptions
-from mbsfmu.errors import InputError
-from mbsfmu.part_files import load_parts
-from mbsfmu.signals import read_signal
-from mbsfmu.trajectory import SUFFIXES
+from mbsfmu.cosim.coupling.sweeps import AITKEN
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.io.part_files import load_parts
+from mbsfmu.io.signals import read_signal
+from mbsfmu.io.trajectory import SUFFIXES
 
 
 def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import assignment, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.equilibrium import Equilibrium
-from mbsfmu.errors import InputError
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.equilibrium.equilibrium import Equilibrium
 
 
 @click.command("equilibrium")

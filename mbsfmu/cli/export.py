@@ -13,7 +13,7 @@ from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
-from mbsfmu.exporting import BACKENDS, LAYOUTS, LOCALS, export
+from mbsfmu.exporting.export import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.simulation.options import RunOptions
 
 

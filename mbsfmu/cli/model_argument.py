@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import click
 
 from hydraulics import Circuit
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import DataError, meant
-from mbsfmu.errors import InputError
-from mbsfmu.identity import content_key
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import content_key
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.mechanism import Mechanism, read_json
+from mbsfmu.modelling import DataError, meant
 from mbsfmu.models import built_in
-from mbsfmu.part_files import load_parts
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

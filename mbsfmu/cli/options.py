@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from mbsfmu.errors import InputError
-from mbsfmu.options import Number, Options, Several, Switch, Word
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import Number, Options, Several, Switch, Word
+from mbsfmu.base.times import check_stop
+from mbsfmu.io.tables import arrow
 from mbsfmu.simulation.options import RunOptions
-from mbsfmu.tables import arrow
-from mbsfmu.times import check_stop
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

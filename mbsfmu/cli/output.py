@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 import click
 
-from mbsfmu.files import complete_file
-from mbsfmu.plain import plain
+from mbsfmu.base.files import complete_file
+from mbsfmu.base.plain import plain
 
 
 def log_to_stderr(quiet: bool) -> None:

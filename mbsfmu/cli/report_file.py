@@ -11,8 +11,8 @@ import click
 
 from mbsfmu.cli.options import output_file
 from mbsfmu.cli.output import tell_kept, to_the_end
-from mbsfmu.ended import RunError, RunInterrupted
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.trajectory import Trajectory
 
 Recorded = TypeVar("Recorded", bound=Trajectory)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,8 +43,8 @@ class Reporter(logging.Handler):
         """Write the report of a result where one is wanted; `ended` says why it is not all of it."""
         if self.path is None:
             return
-        from mbsfmu.report import Circumstances, write_report  # noqa: PLC0415 - few commands are reported on
-        from mbsfmu.report.circumstances import command_line  # noqa: PLC0415
+        from mbsfmu.view.report import Circumstances, write_report  # noqa: PLC0415 - few commands are reported on
+        from mbsfmu.view.report.circumstances import command_line  # noqa: PLC0415
 
         with to_the_end():
             write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), list(self._warnings), ended))

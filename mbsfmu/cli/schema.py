@@ -11,8 +11,8 @@ from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.options import output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
 from mbsfmu.cli.standard_output import say
+from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.schema import model_schema
-from mbsfmu.part_files import load_parts
 
 
 @click.command("schema")

@@ -12,8 +12,8 @@ from mbsfmu.cli.options import RUN, options_of, output_file, refuse_same_files, 
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
+from mbsfmu.io.trajectory import SUFFIXES
 from mbsfmu.simulation.options import RunOptions
-from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("simulate")

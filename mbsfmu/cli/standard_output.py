@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import click
 
-from mbsfmu.files import WriteError
+from mbsfmu.base.files import WriteError
 
 
 @contextmanager

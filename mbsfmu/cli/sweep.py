@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import click
 
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.options import assignment, numbers, options_of, output_file, refuse_same_files, words
@@ -17,11 +18,10 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
-from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.io.trajectory import SUFFIXES
 from mbsfmu.studies import StudyResult, sweep
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
-from mbsfmu.trajectory import SUFFIXES
 
 
 @click.command("sweep")

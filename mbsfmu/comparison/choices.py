@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mbsfmu.cosim.algorithms import ALGORITHMS
-from mbsfmu.cosim.extrapolation import Extrapolation
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
+from mbsfmu.modelling import meant
 
 CHOICES = tuple(
     name if extrapolation is Extrapolation.ZERO else f"{name}-{extrapolation}"

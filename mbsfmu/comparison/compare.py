@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.executors import CallsInterrupted, Shares, local_executor, run_all
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.cost import observed_order
@@ -21,12 +23,10 @@ from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit
 from mbsfmu.comparison.tight import TightRun, tight_run
 from mbsfmu.comparison.timing import SECONDS, Repetitions, contenders, repeated_costs
-from mbsfmu.cosim.algorithms import ITERATED
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.errors import InputError
-from mbsfmu.executors import CallsInterrupted, Shares, local_executor, run_all
-from mbsfmu.exporting import export
-from mbsfmu.variables import Causality
+from mbsfmu.cosim.coupling.algorithms import ITERATED
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.exporting.export import export
+from mbsfmu.modelling.variables import Causality
 
 # How far beyond the steps of the grid a stability limit is looked for.
 _FINER, _COARSER, _FEWEST_STEPS = 16.0, 64.0, 10

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.comparison.cost import nothing_moves, step_verdict, verdict
 from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import cheapest_runs
-from mbsfmu.data import html_table, meant
-from mbsfmu.errors import InputError
+from mbsfmu.io.tables import optional
+from mbsfmu.io.tabular import Columns, Tabular
+from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.tables import optional
-from mbsfmu.tabular import Columns, Tabular
-from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.curve import Curve
+from mbsfmu.modelling import html_table, meant
+from mbsfmu.view.plots.curve import Curve
 
 if TYPE_CHECKING:
     import xarray
 
-    from mbsfmu.motion import Animation
+    from mbsfmu.view.scene import Animation
 
 _TOLD = ("algorithm", "step", "layout", "status", "message")
 _COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cost", "loading_seconds")
@@ -144,7 +144,7 @@ class Comparison(Tabular):
         InputError
             When there is no mechanism, no such run, or outputs do not say where bodies are; the sentence names them.
         """
-        from mbsfmu.motion import animate  # noqa: PLC0415 - few comparisons are looked at
+        from mbsfmu.view.scene import animate  # noqa: PLC0415 - few comparisons are looked at
 
         if self.machine is None:
             raise InputError(f"the comparison of {self.model} does not know what it compared, nor how that moves")

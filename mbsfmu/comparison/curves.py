@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mbsfmu.comparison.reference import Reference
-from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.curve import Curve
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.view.plots.curve import Curve
 
 _MOST = 4000  # points of a curve
 _RESIDUAL = "energy_residual."

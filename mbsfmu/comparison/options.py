@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypedDict
 
+from mbsfmu.base.options import POSITIVE, Choice, Number, Options, Several, Switch
 from mbsfmu.comparison.choices import CHOICES, USUAL
-from mbsfmu.exporting import BACKENDS, Backend
-from mbsfmu.options import POSITIVE, Choice, Number, Options, Several, Switch
+from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.simulation.options import RunOptions
 
 ACCURACY = 1e-2

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.io.trajectory import Trajectory
 
 _STILL = 1e-7
 """An output that changes by less than this share of its magnitude does not move: it is what iterations leave of it."""

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.times import SAME_TIME
 from mbsfmu.comparison.reference import Reference
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.formulations.formulation import FORMULATIONS
-from mbsfmu.model_simulation import formulation_of
-from mbsfmu.simulation.rosenbrock_methods import RODAS5P
+from mbsfmu.integration.rosenbrock_methods import RODAS5P
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.times import SAME_TIME
 
 SHARE = 0.01
 """Of the wanted accuracy: the tolerance to begin with, and by how much two tight runs may differ."""

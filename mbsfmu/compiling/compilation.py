@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mbsfmu.errors import SimulationError
-from mbsfmu.files import reason
-from mbsfmu.identity import content_key
-from mbsfmu.interruption import deferring_interruptions
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.files import reason
+from mbsfmu.base.identity import content_key
+from mbsfmu.base.interruption import deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
 from mbsfmu.compiling.compilation import FLAGS, LINK, SOURCES, Compilation, CompilerError
 from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
-from mbsfmu.identity import content_key
+from mbsfmu.modelling import meant
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from mbsfmu.errors import InputError
-from mbsfmu.files import complete_file, reason
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file, reason
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.modelling import meant
 
 Fmi = Literal[2, 3]
 """The number that a version of the FMI goes by: FMI 2.0, FMI 3.0."""

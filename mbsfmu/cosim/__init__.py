@@ -1,10 +1,10 @@
 """The co-simulation master: drives any co-simulation units of FMI 2.0 and 3.0 through FMPy."""
 
-from mbsfmu.cosim.cosimulation import Cosimulation
-from mbsfmu.cosim.graph import Connection, SystemGraph
-from mbsfmu.cosim.master import cosimulate
-from mbsfmu.cosim.options import CouplingOptions
-from mbsfmu.cosim.result import CosimulationError, CosimulationInterrupted, CosimulationResult
+from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
+from mbsfmu.cosim.runs.cosimulation import Cosimulation
+from mbsfmu.cosim.runs.coupled_result import CosimulationError, CosimulationInterrupted, CosimulationResult
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.cosim.ssp import read_ssp, write_ssp
 
 __all__ = [

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
-from mbsfmu.equations.rotation import Array
-from mbsfmu.kernels import kernel
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import kernel
 
 # A body must keep some mass, some length and a positive inertia whatever is set at run time.
 SMALLEST = 1e-9

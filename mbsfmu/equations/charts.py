@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.equations.rotation import Array, cross, quaternion_about, quaternion_product, rotation_about
+from mbsfmu.equations.rotation import cross, quaternion_about, quaternion_product, rotation_about
+from mbsfmu.modelling.fields import Array
 
 STEEP = 1.0
 """Second angle in rad beyond which the reference moves."""

@@ -12,9 +12,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbsfmu.equations.rotation import Array, cross, perpendicular, rotation_from_vector, unit
+from mbsfmu.equations.rotation import cross, perpendicular, rotation_from_vector, unit
 from mbsfmu.model.closure import Equation
 from mbsfmu.model.present import BodyPoint
+from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.frames import Frames, body_velocity, point_of_body
-from mbsfmu.equations.rotation import Array
-from mbsfmu.kernels import kernel
 from mbsfmu.model.closure import Equation
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.present import BodyPoint
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import kernel
 
 
 class CutJoint:

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from mbsfmu.data import DataError, Quantity
 from mbsfmu.equations.forces import Given
 from mbsfmu.equations.placed_part import PlacedPart, coordinate_of, joint_words
 from mbsfmu.equations.properties import Properties
-from mbsfmu.equations.rotation import Array
 from mbsfmu.model.constraint import Constraint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, reference_fields
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import DataError, Quantity
+from mbsfmu.modelling.fields import Array
 
 
 class CoordinateRelation(PlacedPart):

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mbsfmu.data import DataError, Quantity, in_order, meant
 from mbsfmu.equations.bodies import Points
 from mbsfmu.equations.loads import Loads, Motion
 from mbsfmu.equations.located_part import Given, LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
-from mbsfmu.equations.rotation import Array
 from mbsfmu.model.force import Force, JointLoad, PointLoad
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import DataError, Quantity, in_order, meant
+from mbsfmu.modelling.fields import Array
 
 
 class ActingForce(LocatedPart):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.equations.rotation import cross
 from mbsfmu.model.present import BodyPoint
+from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.rotation import Array, cross, perpendicular
+from mbsfmu.equations.rotation import cross, perpendicular
 from mbsfmu.equations.tree_joints import ElementKinematics, JointKinematics
+from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)

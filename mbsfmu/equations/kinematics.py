@@ -12,10 +12,11 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from mbsfmu.equations.frames import Frames, body_velocity
-from mbsfmu.equations.rotation import Array, cross, rotation_about, rotation_from_quaternion
+from mbsfmu.equations.rotation import cross, rotation_about, rotation_from_quaternion
 from mbsfmu.equations.sections import GROUND, JOINED, sections
 from mbsfmu.equations.tree_joints import JointKinematics, reference_of
-from mbsfmu.kernels import in_section, kernel, sections_wanted
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import in_section, kernel, sections_wanted
 
 Carried = TypeVar("Carried")
 _PLACES, _VELOCITIES, _ACCELERATIONS = range(3)

@@ -8,6 +8,9 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+RANK_TOLERANCE = 1e-8
+"""Singular values and pivots below this share of the largest count as zero."""
+
 Floats = NDArray[np.float64]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.rotation import Array, cross
+from mbsfmu.equations.rotation import cross
+from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import NamedTuple
 
-from mbsfmu.data import DynamicPart, Quantity, belonging_to
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.joint_coordinates import coordinate_at
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties
-from mbsfmu.equations.rotation import Array
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, reference_fields
 from mbsfmu.model.present import BodyPoint, JointMotion
+from mbsfmu.modelling import DynamicPart, Quantity, belonging_to
+from mbsfmu.modelling.fields import Array
 
 
 class Given(NamedTuple):

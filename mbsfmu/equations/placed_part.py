@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from mbsfmu.data import DynamicPart, Quantity, parameters_of
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
-from mbsfmu.equations.rotation import Array
 from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.modelling import DynamicPart, Quantity, parameters_of
+from mbsfmu.modelling.fields import Array
 
 
 class JointWords(NamedTuple):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.data import Quantity
-from mbsfmu.equations.rotation import Array
-from mbsfmu.variables import Causality, Variability, Variable
+from mbsfmu.modelling import Quantity
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
-from mbsfmu.data import Quantity, in_order
 from mbsfmu.equations.bodies import Points
 from mbsfmu.equations.frames import body_velocity, point_acceleration
 from mbsfmu.equations.loads import Motion
 from mbsfmu.equations.located_part import LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
-from mbsfmu.equations.rotation import Array
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.sensor import Sensor
+from mbsfmu.modelling import Quantity, in_order
+from mbsfmu.modelling.fields import Array
 
 
 class Seen(NamedTuple):

@@ -9,8 +9,9 @@ import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot
 from mbsfmu.equations.properties import Slot, VectorSlot
-from mbsfmu.equations.rotation import Array, quaternion_from_vector, rotation_from_vector, unit
+from mbsfmu.equations.rotation import quaternion_from_vector, rotation_from_vector, unit
 from mbsfmu.model.topology import Topology, TreeJoint
+from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)

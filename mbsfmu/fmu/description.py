@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import Unit
-from mbsfmu.identity import Origin, content_key
 from mbsfmu.model.physical_units import dimension
-from mbsfmu.variables import Causality, Exchange, Variable
+from mbsfmu.modelling.variables import Causality, Exchange, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _NAME = rf"{_PART}(?:\.{_PART})*"

@@ -11,7 +11,7 @@ from lxml import etree
 from mbsfmu.fmu.description import Described, UnitDescription
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.modelling.variables import Causality, Variable
 
 
 def document(root: etree._Element) -> bytes:

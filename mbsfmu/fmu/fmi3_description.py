@@ -24,7 +24,7 @@ from mbsfmu.fmu.description_elements import (
 )
 from mbsfmu.fmu.terminals import Terminal, terminals
 from mbsfmu.fmu.vectors import Entry, entries
-from mbsfmu.variables import Causality, Variability
+from mbsfmu.modelling.variables import Causality, Variability
 
 _VERSION = "3.0"
 _TIME, _UNIT_OF_TIME = "time", "s"

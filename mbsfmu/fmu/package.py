@@ -22,13 +22,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mbsfmu.errors import InputError
-from mbsfmu.files import CARRIED, complete_file
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import CARRIED, complete_file
+from mbsfmu.base.identity import content_key
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
 from mbsfmu.fmu.unit import Unit
-from mbsfmu.identity import content_key
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
 # back a reference too many of every name that it looks at. The file therefore has one name, the class, of which

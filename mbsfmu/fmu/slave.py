@@ -16,13 +16,13 @@ from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Causality, Fmi2Status, Fmi2Variability
 from pythonfmu.variables import Real
 
-from mbsfmu.data import Data
-from mbsfmu.errors import InputError, SimulationError
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.identity import opened, sealed
+from mbsfmu.base.times import OVERSHOOT, check_experiment
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.fmu.unit import Unit
-from mbsfmu.identity import opened, sealed
-from mbsfmu.times import OVERSHOOT, check_experiment
-from mbsfmu.variables import Causality, Variability
+from mbsfmu.modelling import Data
+from mbsfmu.modelling.variables import Causality, Variability
 
 UNIT_FILE = "unit.json"
 FILES = "parts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.modelling.variables import Causality, Variable
 
 _EXCHANGED = (Causality.INPUT, Causality.OUTPUT)
 _MECHANICAL = {"N": ("m/s", "m"), "N.m": ("rad/s", "rad")}

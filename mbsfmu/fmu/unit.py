@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from mbsfmu.identity import Origin
-from mbsfmu.variables import Variable
+from mbsfmu.base.identity import Origin
+from mbsfmu.modelling.variables import Variable
 
 
 class Unit(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from mbsfmu.variables import Variable
+from mbsfmu.modelling.variables import Variable
 
 _COMPONENTS = ("wxyz", "xyz")  # of quaternions, and of vectors in space
 

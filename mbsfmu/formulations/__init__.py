@@ -1,4 +1,4 @@
-"""Systems of equations, and the formulations that make a time step of them; these are known by their names."""
+"""Formulations of the equations of motion, known by their names, and what two of them share."""
 
 from __future__ import annotations
 

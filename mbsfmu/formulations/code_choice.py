@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mbsfmu.formulations.code_form import LARGE, Code, can_be_in_loops
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.loop_equations import LoopEquations
-from mbsfmu.formulations.system import System
-from mbsfmu.formulations.traces import Traces
+from mbsfmu.systems.code_form import LARGE, Code, can_be_in_loops
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import LoopEquations
+from mbsfmu.systems.system import System
+from mbsfmu.tracing.kept_traces import Traces
 
 FEW = 4
 """Coordinates up to which code is straight: nothing is gained by loops over so few calls, and nothing is counted."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.code_form import LARGE, Code, can_be_in_loops
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import Bounds, Choice, Number
 from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import MOST_THREADS
-from mbsfmu.options import Bounds, Choice, Number
+from mbsfmu.systems.code_form import LARGE, Code, can_be_in_loops
+from mbsfmu.systems.functions import SystemFunctions
 
 
 class Assembly(StrEnum):

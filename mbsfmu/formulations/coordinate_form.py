@@ -9,8 +9,8 @@ import numpy as np
 
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
 
 
 class CoordinateForm(ExplicitForm):

@@ -6,16 +6,16 @@ from typing import Annotated, ClassVar
 
 import casadi as ca
 
+from mbsfmu.base.options import NOT_NEGATIVE, Number
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.defined_motion import Motion
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.recorded_steps import Moved
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.options import NOT_NEGATIVE, Number
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
 
 
 class DcaOptions(CodeOptions):

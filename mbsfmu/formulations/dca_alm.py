@@ -1,6 +1,8 @@
 """Divide and conquer in absolute coordinates, by augmented Lagrangian and mass-orthogonal projections.
 
 [Malczyk2012]
+
+Steps in absolute coordinates: the equations of an implicit one, and ẏ = f(t, y) for the other solvers.
 """
 
 from __future__ import annotations
@@ -14,32 +16,129 @@ from typing import Annotated, Any, ClassVar, Self
 import casadi as ca
 import numpy as np
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.code_form import Code, why_straight
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import NOT_NEGATIVE, POSITIVE, Number, Switch
+from mbsfmu.divide_and_conquer.corrections import FEW_BODIES, PENALTY
 from mbsfmu.formulations.code_options import CodeOptions
-from mbsfmu.formulations.corrections import FEW_BODIES, PENALTY
-from mbsfmu.formulations.dca_alm_steps import ConstrainedEquations, ProjectedForm, ProjectedProblem, StagesForm
+from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import change_of
-from mbsfmu.formulations.expressions import SystemExpressions
+from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.loop_equations import LoopEquations
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFFENING
 from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.recorded_augmented import RecordedAugmented
+from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangents
 from mbsfmu.formulations.recorded_stages import RecordedStages
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.recorded_tangent import RecordedTangents
-from mbsfmu.formulations.stage_pattern import nonzero
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
-from mbsfmu.options import NOT_NEGATIVE, POSITIVE, Number, Switch
+from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.stage_pattern import nonzero
+from mbsfmu.stepping.stages import DenseStages, Stages
+from mbsfmu.stepping.state import State
+from mbsfmu.systems.code_form import Code, why_straight
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import LoopEquations
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.systems.system import System
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
+
+
+class ConstrainedEquations(AugmentedEquations):
+    """The equations of a step with the joints' forces on bodies as the assembly has them, which is less than Φ_qᵀ λ."""
+
+    @property
+    def _balance(self) -> ca.SX:
+        return self._given.constrained_residual
+
+
+class ProjectedProblem(AugmentedProblem):
+    """An implicit step in absolute coordinates, with projections instead of the penalty formulation's.
+
+    Parameters
+    ----------
+    formulation, state, step
+        The formulation, where the step begins, and its size in s.
+    """
+
+    def __init__(self, formulation: DcaAlm, state: State, step: float) -> None:
+        super().__init__(formulation, state, step, formulation.step_equations)
+        self._formulation = formulation
+        formulation.functions.integrals[:] = state.integrals
+
+    def jacobian(self) -> Floats:
+        """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
+        self._formulation.step_penalty()
+        return self._formulation.equations.tangent()[0]
+
+    @property
+    def softness(self) -> Floats:
+        """1/α for the constraints, as the derivative has it."""
+        self._formulation.step_penalty()
+        return self._softness(self._formulation.equations)
+
+    def finish(self) -> State:
+        """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
+        self._formulation.settle()
+        return self._end(None)
+
+
+class ProjectedForm(CoordinateForm):
+    """The equations for explicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    """
+
+    def __init__(self, formulation: DcaAlm, state: State) -> None:
+        super().__init__(formulation, state, "velocities")
+        self._formulation = formulation
+        self.corrects = formulation.projects
+
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+        self.load(values, inputs)
+        formulation, functions = self._formulation, self._formulation.functions
+        self._place()
+        formulation.projection.accelerate()
+        return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
+
+    def _place(self) -> None:
+        """Bring a stage onto the constraints, where there are projections."""
+        formulation = self._formulation
+        formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
+
+    def moved(self, integrals: Floats) -> State:
+        """Return the state where the functions are, on the constraints where there are projections."""
+        self._formulation.settle()
+        return self._formulation.state(integrals)
+
+
+class StagesForm(ProjectedForm, DifferentiableForm):
+    """The equations for linearly implicit solvers, whose stages stay where they are."""
+
+    def _place(self) -> None:
+        self._formulation.projection.factorize()
+
+    def stages(self) -> Stages:
+        """Return what solves with the derivative of ẏ."""
+        formulation = self._formulation
+        if formulation.tangents is None:
+            return DenseStages(formulation.slope()[0].copy(), 0)
+        return FactoredStages(formulation.functions, formulation.stages, formulation.tangents)
+
+    def drift(self, slopes: Floats) -> Floats:
+        """Return the change of ẏ with inputs that have these rates."""
+        formulation = self._formulation
+        formulation.functions.write("input_rates", slopes)
+        drift = formulation.drift if formulation.tangents is None else formulation.stages.drift
+        return drift()[0].copy()
+
 
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""

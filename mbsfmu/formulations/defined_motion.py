@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from mbsfmu.formulations.expressions import SystemExpressions
-from mbsfmu.formulations.linear_solver import solved
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.tracing.linear_solver import solved
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,21 @@ from typing import ClassVar
 
 import numpy as np
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import Factors
-from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.dependent import DependentCoordinates
 from mbsfmu.formulations.explicit_form import TangentForm
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import Tolerances
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.partition import Partition, best_choice, reconsidered
 from mbsfmu.formulations.reduced_equations import ReducedEquations
-from mbsfmu.formulations.stage_pattern import reduced_pattern
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.step_problem import StepProblem
-from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
+from mbsfmu.initialization.dependent_coordinates import DependentCoordinates
+from mbsfmu.initialization.independent_coordinates import Partition, best_choice, reconsidered
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.stage_pattern import reduced_pattern
+from mbsfmu.stepping.state import State
+from mbsfmu.stepping.step_rates import StepRates
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 LEAP = 0.5
 """Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""

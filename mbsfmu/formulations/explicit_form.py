@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from mbsfmu.formulations.stages import DenseStages, Stages
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.stepping.stages import DenseStages, Stages
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
 
 
 class ExplicitForm(ABC):

@@ -1,6 +1,8 @@
 """Formulations as ordinary differential equations: ż and ẇ from z and w, without solving anything on the way.
 
 What w is, and how its rate is found, is the formulation's: velocities with `dca`, canonical momenta with `hdca`.
+
+Steps of formulations of first order: the equations of an implicit one, and ẏ = f(t, y) for the other solvers.
 """
 
 from __future__ import annotations
@@ -14,23 +16,137 @@ from typing import Any, ClassVar
 import casadi as ca
 import numpy as np
 
-from mbsfmu.equations.rotation import Array
 from mbsfmu.formulations.code_options import CodeOptions
+from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
-from mbsfmu.formulations.expressions import SystemExpressions
-from mbsfmu.formulations.first_order_steps import FirstOrderForm, FirstOrderProblem
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import Limits, Tolerances
+from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
+from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangents
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.recorded_tangent import RecordedTangents
-from mbsfmu.formulations.stage_pattern import nonzero
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
+from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Limits, Tolerances
+from mbsfmu.stepping.stage_pattern import nonzero
+from mbsfmu.stepping.stages import Stages
+from mbsfmu.stepping.state import State
+from mbsfmu.stepping.step_rates import StepRates
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
+
+
+class FirstOrderProblem(StepProblem):
+    """One implicit step for y.
+
+    Parameters
+    ----------
+    formulation, state, step
+        The formulation, where the step begins, and its size in s.
+    """
+
+    def __init__(self, formulation: FirstOrder, state: State, step: float) -> None:
+        super().__init__(formulation, state, step)
+        self._formulation = formulation
+        moving, moving_rates = formulation.flow_of(state)
+        formulation.end.begin(
+            [state.coordinates, moving, state.states],
+            [state.velocities, moving_rates, state.rates],
+            np.zeros(0),
+            self.history.of(state.history, ()),
+            step,
+        )
+        predicted = self._predicted_coordinates, moving + step * moving_rates, self._predicted_states
+        self.guess = np.concatenate(predicted)
+
+    @property
+    def rates(self) -> StepRates:
+        """Rates of z, w and x."""
+        return self._formulation.end
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates, of their velocities in place of w, and of the states."""
+        system = self.functions.system
+        return tuple(variable.name for variable in (*system.coordinates, *system.velocities, *system.states))
+
+    def residual(self, unknowns: Floats) -> Floats:
+        """Return ẏ by the rule − f(y); sets z, w and x."""
+        self._formulation.end.unknowns[:] = unknowns
+        if self._formulation.has_dense_tangents:
+            return self._formulation.residual()[0]
+        self.land(unknowns)
+        return self._formulation.recorded.residual()[0]
+
+    def land(self, unknowns: Floats) -> None:
+        """Set z, w and x."""
+        functions, n = self.functions, len(self.functions.coordinates)
+        parts = functions.coordinates, getattr(functions, self._formulation.moving), functions.states
+        for part, values in zip(parts, np.split(unknowns, [n, 2 * n]), strict=True):
+            part[:] = values
+
+    def jacobian(self) -> Floats:
+        """Return the derivative by z, w and x."""
+        return self._formulation.tangent()[0]
+
+    def finish(self) -> State:
+        """Return the state at the end."""
+        before = self.state
+        end = self._formulation.moved(before.integrals)
+        integrals, history = self.history.end(before, end.integral_rates)
+        return replace(end, integrals=integrals, history=history)
+
+
+class FirstOrderForm(CoordinateForm, TangentForm):
+    """The equations for explicit and linearly implicit solvers.
+
+    Parameters
+    ----------
+    formulation, state
+        The formulation and where it begins.
+    """
+
+    def __init__(self, formulation: FirstOrder, state: State) -> None:
+        super().__init__(formulation, state, formulation.moving)
+        self._formulation = formulation
+
+    def rates(self, values: Floats, inputs: Floats) -> Floats:
+        """Return ẏ."""
+        self.load(values, inputs)
+        return self._formulation.explicit()[0].copy()
+
+    @property
+    def chained(self) -> int:
+        """Number of coordinates whose rates are elements of y."""
+        return self._formulation.chained
+
+    def stages(self) -> Stages:
+        """Return what solves with the derivative of ẏ."""
+        formulation = self._formulation
+        if formulation.tangents is None:
+            return super().stages()
+        return FactoredStages(formulation.functions, formulation.recorded, formulation.tangents)
+
+    def tangent(self) -> Floats:
+        """Return the derivative of ẏ."""
+        return self._formulation.slope()[0].copy()
+
+    def drift(self, slopes: Floats) -> Floats:
+        """Return the change of ẏ with inputs that have these rates."""
+        formulation = self._formulation
+        formulation.functions.write("input_rates", slopes)
+        drift = formulation.drift if formulation.has_dense_tangents else formulation.recorded.drift
+        return drift()[0].copy()
+
+    def moved(self, integrals: Floats) -> State:
+        """Return the state where the functions are."""
+        return self._formulation.moved(integrals)
+
+    def lasts(self, state: State) -> bool:
+        """Tell whether y goes on from a state as before: momenta may have been started anew."""
+        return super().lasts(state) and state.momenta is self.state.momenta
+
 
 RATE_NOMINAL = 1e3
 """Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""

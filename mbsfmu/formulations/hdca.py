@@ -10,22 +10,22 @@ from typing import Annotated, ClassVar, Self
 import casadi as ca
 import numpy as np
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.defined_motion import Motion, change_of, defined
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.iteration import Limits, Tolerances
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.system import System
-from mbsfmu.formulations.workspace import AnyFunction, Floats
-from mbsfmu.options import NOT_NEGATIVE, Number, Switch
+from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Limits, Tolerances
+from mbsfmu.stepping.state import State
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.systems.system import System
+from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 _LOGGER = logging.getLogger(__name__)
 HEAVY = 2000.0

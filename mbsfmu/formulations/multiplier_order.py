@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
 
 _LEVELS = (3, 6, 12)
 """Levels of joints, counted from the outermost, of which some have to do."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from mbsfmu.formulations.stage_pattern import Pattern
-from mbsfmu.formulations.workspace import AnyFunction, Floats
+from mbsfmu.stepping.stage_pattern import Pattern
+from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 MOST_THREADS = 64
 """As many threads as may share the code of a unit."""

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 import casadi as ca
 import numpy as np
 
+from mbsfmu.base.options import POSITIVE, Number
 from mbsfmu.equations.linear import Factors
-from mbsfmu.formulations.equilibrium import UNDETERMINED, shortest
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.kept_tangent import DenseInverse, Inverse
+from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty_factors import (
     DISTINCT,
@@ -28,18 +25,20 @@ from mbsfmu.formulations.penalty_factors import (
     firming,
     suitable_penalty,
 )
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.step_problem import StepProblem
-from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.system import MOTION
-from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
-from mbsfmu.options import POSITIVE, Number
+from mbsfmu.initialization.accelerations import UNDETERMINED, shortest
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse
+from mbsfmu.stepping.state import State
+from mbsfmu.stepping.step_rates import StepRates
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import MOTION
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 if TYPE_CHECKING:
-    from mbsfmu.formulations.initialization import Initialization
     from mbsfmu.formulations.recorded_augmented import RecordedAugmented
-    from mbsfmu.formulations.system import System
+    from mbsfmu.initialization.initialization import Initialization
+    from mbsfmu.systems.system import System
 
 
 class AugmentedEquations:

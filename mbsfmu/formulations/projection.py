@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.divide_and_conquer.corrections import suitable_penalty
 from mbsfmu.equations.linear import Factors
-from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.corrections import suitable_penalty
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.iteration import IterationCount
 from mbsfmu.formulations.projection_functions import ProjectionFunctions
-from mbsfmu.formulations.workspace import AnyFunction, Floats, TracedFunction
+from mbsfmu.stepping.iteration import IterationCount
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 MOST_ITERATIONS = 10
 """Iterations at each level; where a configuration is singular, the motion found until then is taken."""

@@ -10,13 +10,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.corrections import Corrections
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.system import MOTION
-from mbsfmu.formulations.workspace import AnyFunction
-from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.tracing import expression, symbolic_array
+from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.systems.system import MOTION
+from mbsfmu.tracing.symbols import expression, symbolic_array
+from mbsfmu.tracing.tape.recording import RecordedArray
+from mbsfmu.tracing.workspace import AnyFunction
 
 
 class ProjectionFunctions(ABC):

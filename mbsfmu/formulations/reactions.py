@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
 
 
 def least_reactions(functions: SystemFunctions) -> Floats:

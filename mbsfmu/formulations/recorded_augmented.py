@@ -13,20 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.history_layout import History, HistoryLayout, derivatives
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, PENALTY, REDUNDANT_STIFFENING
 from mbsfmu.formulations.recorded_steps import Solution, first_order, listed
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.programs.elimination import Equation, Following, changes_of
-from mbsfmu.programs.elimination_order import Way
-from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import ONE, ZERO
+from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Motion, Quantity, Rule, Step
-from mbsfmu.tracing import symbolic_array
+from mbsfmu.stepping.history_layout import History, HistoryLayout, derivatives
+from mbsfmu.stepping.step_rates import StepRates
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.tracing.symbols import symbolic_array
+from mbsfmu.tracing.tape.elimination_order import Way
+from mbsfmu.tracing.tape.recording import ONE, ZERO, RecordedArray
+from mbsfmu.tracing.tape.tape_elimination import Equation, Following, changes_of
+from mbsfmu.tracing.workspace import RecordedFunction
 
 _GIVEN = ("unknowns", "begin", "begin_rates", "begin_accelerations", "begin_history", "step")
 _WRITTEN = ("coordinates", "velocities", "accelerations", "states", "rates")

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.programs.elimination_order import Way
+from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.tracing.tape.elimination_order import Way
 
 
 class RecordedStages(RecordedSteps):

@@ -7,7 +7,7 @@ p = M ż − Φ_zᵀ σ, and these are linearized instead: with δż = c δz −
 left is a linear equation for each coordinate in the changes of positions, velocities, accelerations and forces of the
 bodies about it. Multipliers of loops are unknowns besides, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are eliminated
 behind the coordinates of their loop. Elimination along the tree solves them in a time that grows as the tree does
-(`mbsfmu.programs.elimination`).
+(`mbsfmu.tracing.tape.tape_elimination`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mbsfmu.equations.rotation import Array
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.history_layout import HistoryLayout, derivatives
 from mbsfmu.formulations.multiplier_order import outermost_of
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.programs.elimination import Equation, Following, changes_of
-from mbsfmu.programs.elimination_order import Way
-from mbsfmu.programs.recorded_array import RecordedArray
-from mbsfmu.programs.recording import ONE
+from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Quantity, Rule, Step
-from mbsfmu.tracing import symbolic_array
+from mbsfmu.stepping.history_layout import HistoryLayout, derivatives
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.tracing.symbols import symbolic_array
+from mbsfmu.tracing.tape.elimination_order import Way
+from mbsfmu.tracing.tape.recording import ONE, RecordedArray
+from mbsfmu.tracing.tape.tape_elimination import Equation, Following, changes_of
+from mbsfmu.tracing.workspace import RecordedFunction
 
 
 class Moved(NamedTuple):

@@ -7,11 +7,11 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.step_rates import StepRates
-from mbsfmu.formulations.system import MOTION
-from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.step_rates import StepRates
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import MOTION
+from mbsfmu.tracing.workspace import TracedFunction
 
 
 class ReducedEquations:

@@ -12,11 +12,11 @@ from itertools import accumulate, pairwise
 
 from hydraulics import Circuit
 from hydraulics.component import Actuator
-from mbsfmu.data import DataError
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
-from mbsfmu.signals import AnySignal
+from mbsfmu.modelling import DataError
 
 Connections = Sequence[tuple[str, str]]
 Systems = Mapping[str, Mechanism | Circuit | Block]

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 
 BLOCKS: Kinds[Block] = Kinds("block", "mbsfmu.parts")
 """All kinds of blocks by their types."""

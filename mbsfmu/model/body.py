@@ -13,10 +13,10 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from mbsfmu.data import Data, FrozenMap, FrozenMapping
 from mbsfmu.model.inertia import ROUND_OFF, missing_in
 from mbsfmu.model.names import GROUND, Name, NonNegative, Positive, Vector
 from mbsfmu.model.shape import AnyShape
+from mbsfmu.modelling import Data, FrozenMap, FrozenMapping
 
 QUANTITY = re.compile(
     "(mass|length|axial_inertia|inertia_[xyz]{2}|displacement|velocity|acceleration|angle|angular_velocity|"

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mbsfmu.data import DataError
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
+from mbsfmu.modelling import DataError
 
 _FORM = 1
 """Version of what stands in the file."""

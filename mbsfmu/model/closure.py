@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from mbsfmu.data import Array
 from mbsfmu.model.present import BodyPoint
+from mbsfmu.modelling import Array
 
 
 class Equation(ABC):

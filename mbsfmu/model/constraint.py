@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds
 from mbsfmu.model.names import Reference, references
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 CONSTRAINTS: Kinds[Constraint] = Kinds("constraint", "mbsfmu.parts")
 """All kinds of constraints by their types."""

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
 
 from hydraulics import Circuit
-from mbsfmu.data import Data, DataError, FrozenMap, meant, word
+from mbsfmu.io.part_files import load_parts
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
-from mbsfmu.part_files import load_parts
-from mbsfmu.signals import AnySignal
+from mbsfmu.modelling import Data, DataError, FrozenMap, meant, word
 
 
 def _kind(data: Any) -> str | None:

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
 from mbsfmu.model.names import Reference, Vector
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
 """All kinds of forces by their types."""

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.data import DataError, Kinds, Part
 from mbsfmu.model.closure import Equation
 from mbsfmu.model.names import PointReference, Vector
+from mbsfmu.modelling import DataError, Kinds, Part
 
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
 """All kinds of joints by their types."""

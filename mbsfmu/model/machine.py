@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.coupled import AnySystem, ModelData
-from mbsfmu.signals import AnySignal
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from mbsfmu.data import REFERENCE, Data, DataError, FrozenMap, meant
-from mbsfmu.files import complete_file
+from mbsfmu.base.files import complete_file
 from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.constraint import AnyConstraint
 from mbsfmu.model.force import AnyForce
@@ -21,6 +20,7 @@ from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, spli
 from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.topology import Topology, work_out
+from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, meant
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names that the mechanism's own variables have."""

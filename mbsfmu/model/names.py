@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from mbsfmu.data import Data, Name, NonNegative, OptionalPositive, Positive, word
+from mbsfmu.modelling import Data, Name, NonNegative, OptionalPositive, Positive, word
 
 __all__ = [
     "GROUND",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mbsfmu.data import Array, DataError, meant
+from mbsfmu.modelling import Array, DataError, meant
 
 
 class Numbers:

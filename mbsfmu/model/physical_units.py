@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 
 Dimension = dict[str, int]
 

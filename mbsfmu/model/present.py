@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from mbsfmu.data import Array, DataError, meant
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, DataError, meant
 
 
 class BodyPoint(NamedTuple):

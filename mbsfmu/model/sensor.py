@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from mbsfmu.data import Array, DataError, DynamicPart, Kinds
 from mbsfmu.model.force import check_parameters, names_place
 from mbsfmu.model.present import Observed
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 SENSORS: Kinds[Sensor] = Kinds("sensor", "mbsfmu.parts")
 """All kinds of sensors by their types."""

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from mbsfmu.data import Data, word
 from mbsfmu.model.names import Positive, Vector
+from mbsfmu.modelling import Data, word
 
 MESHES = (".stl", ".obj")
 """Kinds of files with triangles."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mbsfmu.data import DataError
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import AnyJoint, Joint
 from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.modelling import DataError
 
 
 @dataclass(frozen=True)

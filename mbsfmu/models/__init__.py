@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.modelling import meant
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, ladder, loop_4, loop_8, pendulum
 from mbsfmu.models.spatial import bennett, slewing_four_bar

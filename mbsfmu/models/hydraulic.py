@@ -24,12 +24,12 @@ from hydraulics import (
     catalogue_coefficient,
 )
 from hydraulics.fluid import Conserved
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.io.signals import StepSignal
 from mbsfmu.model import Beam, Cuboid, Mechanism, along
 from mbsfmu.models.origin import ORIGIN
 from mbsfmu.parts import Actuator, Prismatic, Revolute
-from mbsfmu.signals import StepSignal
 
 HOSE_MODULUS = 150e6
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import pi
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Mechanism, RigidBody, along
 from mbsfmu.models.origin import ORIGIN
 from mbsfmu.parts import Revolute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import acos, asin, atan, atan2, cos, pi, radians, sin, sqrt, tan
 
-from mbsfmu.coupled import CoupledModel
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Mechanism, Point, RigidBody, along
 from mbsfmu.models.origin import ORIGIN
 from mbsfmu.parts import Revolute

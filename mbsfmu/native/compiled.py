@@ -8,6 +8,8 @@ import os
 import zlib
 from collections.abc import Mapping
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
 from mbsfmu.compiling.compilation import SOURCES, CompilerError
 from mbsfmu.compiling.compiler import (
@@ -18,19 +20,17 @@ from mbsfmu.compiling.compiler import (
     kept_library,
 )
 from mbsfmu.compiling.kept import tell_once
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.history_layout import fingerprint
-from mbsfmu.formulations.traces import toolkit
-from mbsfmu.identity import content_key
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.newton import Jacobian
+from mbsfmu.integration.solver import Solver
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
 from mbsfmu.native.sources import LOOP, QUICK, StepSources, identity_source
 from mbsfmu.native.tiered import Spent, TieredRunner
-from mbsfmu.simulation.implicit import ImplicitSolver
-from mbsfmu.simulation.newton import Jacobian
 from mbsfmu.simulation.runner import Runner
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Solver
+from mbsfmu.stepping.history_layout import fingerprint
+from mbsfmu.tracing.kept_traces import toolkit
 
 _LARGE = 8e3  # operations that take more than a second to be optimized
 _PATIENCE = 27e-6  # s for each of them: a quarter of what optimizing takes, which another processor does

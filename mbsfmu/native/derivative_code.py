@@ -12,10 +12,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.expressions import PARTS
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.recorded_system import RecordedSystem
-from mbsfmu.formulations.workspace import RecordedFunction, TracedFunction
+from mbsfmu.systems.expressions import PARTS
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.tracing.workspace import RecordedFunction, TracedFunction
 
 _VARIED = PARTS[: PARTS.index("references")]
 """Parts that change with what is set: references of orientations and momenta do not, these follow, those stay."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sys import float_info
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.code_form import Code, can_be_in_loops
-from mbsfmu.formulations.functions import SystemFunctions
+from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
+from mbsfmu.integration.error_transport import Loss
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
-from mbsfmu.simulation.error_transport import Loss
-from mbsfmu.simulation.implicit import ImplicitSolver
-from mbsfmu.simulation.rosenbrock import Rosenbrock
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import AdaptiveSolver, Solver
 from mbsfmu.simulation.variables import STEP, VIOLATIONS
+from mbsfmu.systems.code_form import Code, can_be_in_loops
+from mbsfmu.systems.functions import SystemFunctions
 
 
 def header_sizes(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:

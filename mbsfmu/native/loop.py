@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.errors import SimulationError
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.partition import Partition
-from mbsfmu.formulations.state import ARRAYS, State, array_sizes
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.integration.solver import Statistics
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
-from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.course import Course, Place
+from mbsfmu.simulation.run_loop import Course, Place
 from mbsfmu.simulation.runner import Recording, Runner
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Statistics
+from mbsfmu.stepping.state import ARRAYS, State, array_sizes
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
 
 _LOOK_EVERY = 0.1  # s, at what a run that takes long has done
 _COUNTED = {"evaluations": "rhs_evaluations"}  # whose name in C is another one

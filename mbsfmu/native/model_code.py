@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 
-from mbsfmu.formulations.functions import SystemFunctions
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.formulations.workspace import AnyFunction, RecordedFunction
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.modelling.variables import Exchange
 from mbsfmu.native.derivative_code import (
     changes,
     derivatives,
@@ -23,9 +23,9 @@ from mbsfmu.native.operations import Operations
 from mbsfmu.native.program_code import declared, program_code
 from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
-from mbsfmu.simulation.implicit import ImplicitSolver
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.variables import Exchange
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import AnyFunction, RecordedFunction
 
 _PART = "part_"
 _NO_JACOBIAN = """/* Nothing asks for it. */

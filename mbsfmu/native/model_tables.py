@@ -7,17 +7,17 @@ from itertools import chain
 
 import numpy as np
 
-from mbsfmu.formulations.changed_start import bounds
 from mbsfmu.formulations.native_needs import NativeNeeds
-from mbsfmu.formulations.stage_pattern import FULL, elimination_order, stage_pattern
+from mbsfmu.initialization.changed_start import bounds
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
+from mbsfmu.integration.solver import Solver
+from mbsfmu.modelling.variables import Exchange, Variability, Variable
 from mbsfmu.native.literals import number, numbers, string, strings
-from mbsfmu.simulation.implicit import ImplicitSolver
-from mbsfmu.simulation.rosenbrock import Rosenbrock
-from mbsfmu.simulation.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Solver
 from mbsfmu.simulation.variables import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
-from mbsfmu.variables import Exchange, Variability, Variable
+from mbsfmu.stepping.stage_pattern import FULL, elimination_order, stage_pattern
 
 
 class ModelTables:

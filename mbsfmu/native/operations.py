@@ -1,4 +1,4 @@
-"""Traced functions as lists of operations: tables, which `runtime/operations.c` goes through, and C later on.
+"""Traced functions as lists of operations: tables, which `runtime/core/operations.c` goes through, and C later on.
 
 No compiler has to read a table operation by operation: it is done at once with it, and steps take half as long again.
 C is made of the same list, so that both compute the same to the last bit, and nothing is traced again for it.
@@ -15,10 +15,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from mbsfmu.formulations.linear_solver import NAME as LINEAR
-from mbsfmu.formulations.workspace import TracedFunction
 from mbsfmu.native.literals import number
 from mbsfmu.native.traced_code import function_code, linear_solver, parameters
+from mbsfmu.tracing.linear_solver import NAME as LINEAR
+from mbsfmu.tracing.workspace import TracedFunction
 
 _RESULT_OF: dict[int, str] = {
     ca.OP_ASSIGN: "{a}",
@@ -97,7 +97,7 @@ class Operations:
         Names of the functions that solve linear equations.
     rows
         For each operation which one it is, where its result goes, and what it takes, four numbers of two bytes in
-        hexadecimal digits; behind a call stand rows of what `runtime/operations.c` says.
+        hexadecimal digits; behind a call stand rows of what `runtime/core/operations.c` says.
     """
 
     name: str

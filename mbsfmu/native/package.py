@@ -8,18 +8,18 @@ from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
 
+from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.compiling.platforms import PLATFORMS, Fmi, Interface, platform_named
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
-from mbsfmu.identity import content_key
+from mbsfmu.modelling.variables import Exchange
 from mbsfmu.native.sources import identity_source, prefix_source, unit_files, unit_sources
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT
-from mbsfmu.variables import Exchange
 
 
 def export_native(

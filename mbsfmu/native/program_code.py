@@ -9,13 +9,13 @@ from itertools import islice
 
 import numpy as np
 
-from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.native.literals import numbers
 from mbsfmu.native.traced_code import body_of
-from mbsfmu.programs.layout import Fields, Layout, Stretch, layout
-from mbsfmu.programs.program import Program
-from mbsfmu.programs.recording import Kernel
-from mbsfmu.programs.repetition import repetitions
+from mbsfmu.tracing.tape.memory_layout import Fields, Layout, Stretch, layout
+from mbsfmu.tracing.tape.recorded_program import Program
+from mbsfmu.tracing.tape.recording import Kernel
+from mbsfmu.tracing.tape.repetition import repetitions
+from mbsfmu.tracing.workspace import RecordedFunction
 
 _LONG = 3000
 """Characters from which on a kernel is written once for all files."""

@@ -5,34 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from mbsfmu import data, smooth_signals, times
+from mbsfmu import modelling
+from mbsfmu.base import times
 from mbsfmu.equations import charts, linear
-from mbsfmu.formulations import (
-    assembly,
-    change_points,
+from mbsfmu.formulations import double_step, hdca, penalty_factors, projection
+from mbsfmu.initialization import (
+    accelerations,
     changed_start,
-    dependent,
-    double_step,
-    equilibrium,
-    hdca,
-    kept_tangent,
-    loop_equations,
-    loop_solver,
-    partition,
-    penalty_factors,
+    closing_loops,
+    dependent_coordinates,
+    independent_coordinates,
     prescribed,
-    projection,
-    stage_pattern,
 )
-from mbsfmu.formulations.state import ARRAYS
-from mbsfmu.formulations.step_history import BEGUN
-from mbsfmu.formulations.workspace import AnyFunction
-from mbsfmu.model import inertia
-from mbsfmu.native.literals import numbers, string
-from mbsfmu.simulation import (
-    ahead,
+from mbsfmu.integration import (
     classical_runge_kutta,
-    energy_watch,
     error_record,
     error_transport,
     explicit,
@@ -40,7 +26,18 @@ from mbsfmu.simulation import (
     newton,
     rosenbrock,
     solver,
+    steps_past_stop,
 )
+from mbsfmu.io import smooth_signals
+from mbsfmu.model import inertia
+from mbsfmu.native.literals import numbers, string
+from mbsfmu.simulation import change_points, energy_watch
+from mbsfmu.stepping import reused_jacobian, stage_pattern
+from mbsfmu.stepping.state import ARRAYS
+from mbsfmu.stepping.step_history import BEGUN
+from mbsfmu.systems import loop_equations
+from mbsfmu.tracing import loop_solver
+from mbsfmu.tracing.workspace import AnyFunction
 
 CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "SAME_TIME": (times, "SAME_TIME"),
@@ -48,7 +45,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "RESOLVED_STEP": (times, "RESOLVED_STEP"),
     "MOST_STEPS": (times, "MOST_STEPS"),
     "OVERSHOOT": (times, "OVERSHOOT"),
-    "LARGEST": (data, "LARGEST"),
+    "LARGEST": (modelling, "LARGEST"),
     "TENSOR_ROUND_OFF": (inertia, "ROUND_OFF"),
     "NO_INERTIA": (inertia, "NO_INERTIA"),
     "ALLOWED": (inertia, "ALLOWED"),
@@ -57,22 +54,22 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "AS_LONG": (linear, "AS_LONG"),
     "NEGLIGIBLE": (linear, "NEGLIGIBLE"),
     "STEEP_ANGLE": (charts, "STEEP"),
-    "RANK_TOLERANCE": (partition, "RANK_TOLERANCE"),
-    "STEEP": (partition, "STEEP"),
+    "RANK_TOLERANCE": (independent_coordinates, "RANK_TOLERANCE"),
+    "STEEP": (independent_coordinates, "STEEP"),
     "WORSE": (loop_equations, "WORSE"),
-    "ASSEMBLED": (assembly, "CLOSED"),
-    "ASSEMBLY_STEP": (assembly, "STEP_LIMIT"),
-    "ASSEMBLY_SHARE": (assembly, "SMALLEST_SHARE"),
-    "ASSEMBLY_ITERATIONS": (assembly, "MOST_ITERATIONS"),
-    "GIVEN": (assembly, "GIVEN"),
+    "ASSEMBLED": (closing_loops, "CLOSED"),
+    "ASSEMBLY_STEP": (closing_loops, "STEP_LIMIT"),
+    "ASSEMBLY_SHARE": (closing_loops, "SMALLEST_SHARE"),
+    "ASSEMBLY_ITERATIONS": (closing_loops, "MOST_ITERATIONS"),
+    "GIVEN": (closing_loops, "GIVEN"),
     "CHANGED": (changed_start, "CHANGED"),
-    "UNBALANCED": (equilibrium, "UNBALANCED"),
-    "UNDETERMINED": (equilibrium, "UNDETERMINED"),
-    "AT_REST": (equilibrium, "AT_REST"),
-    "CLOSED": (dependent, "CLOSED"),
-    "ACCEPTED": (dependent, "ACCEPTED"),
-    "CLOSING_STAGNATION": (dependent, "STAGNATION"),
-    "CLOSING_ITERATIONS": (dependent, "MOST_ITERATIONS"),
+    "UNBALANCED": (accelerations, "UNBALANCED"),
+    "UNDETERMINED": (accelerations, "UNDETERMINED"),
+    "AT_REST": (accelerations, "AT_REST"),
+    "CLOSED": (dependent_coordinates, "CLOSED"),
+    "ACCEPTED": (dependent_coordinates, "ACCEPTED"),
+    "CLOSING_STAGNATION": (dependent_coordinates, "STAGNATION"),
+    "CLOSING_ITERATIONS": (dependent_coordinates, "MOST_ITERATIONS"),
     "MINOR_KEPT": (change_points, "KEPT"),
     "CHANGE_STRIDE": (change_points, "STRIDE"),
     "CHANGE_HALVINGS": (change_points, "HALVINGS"),
@@ -109,7 +106,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FAST": (newton, "FAST"),
     "LIGHT": (newton, "LIGHT"),
     "NEAR": (newton, "NEAR"),
-    "SAME_STEP": (kept_tangent, "SAME_STEP"),
+    "SAME_STEP": (reused_jacobian, "SAME_STEP"),
     "LOOP_SMALL": (loop_solver, "SMALL"),
     "LOOP_ROUND_OFF": (loop_solver, "ROUND_OFF"),
     "LOOP_TRIALS": (loop_solver, "MOST_TRIALS"),
@@ -124,7 +121,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
     "UNSOLVED": (rosenbrock, "UNSOLVED"),
     "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
-    "MOST_AHEAD": (ahead, "MOST_AHEAD"),
+    "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.modelling.variables import Exchange
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.variables import Exchange
 
 _CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
 FLOW = {"flow.c": "-O2"}
@@ -76,6 +76,11 @@ class StepSources:
     def tables(self) -> dict[str, str]:
         """Return the files with tables of operations in place of functions."""
         return filled(self.files, {name: each.table() for name, each in self.functions.items()})
+
+
+def runtime_files() -> dict[str, Path]:
+    """Return the C files of the runtime by name, whatever folder they stand in: where they are compiled it is one."""
+    return {file.name: file for file in sorted(_RUNTIME.rglob("*.[ch]"), key=lambda file: file.name)}
 
 
 def unit_files(fmi: Fmi, exchanges: bool) -> dict[str, str]:
@@ -150,7 +155,7 @@ def _sources(
     code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
 ) -> dict[str, str]:
     """Return the files of the runtime that are chosen, and those of a model: what is fastest is written first."""
-    runtime = {file.name: file.read_text("utf-8") for file in sorted(_RUNTIME.glob("*.[ch]")) if chosen(file.name)}
+    runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if chosen(name)}
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}
     return {"model.h": code.header(), **written, **runtime}  # the header knows how much room they need

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.simulation.course import Course
+from mbsfmu.simulation.run_loop import Course
 from mbsfmu.simulation.runner import Recording, Runner
 
 _LOGGER = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from mbsfmu.formulations.linear_solver import NAME as LINEAR
-from mbsfmu.formulations.loop_solver import TRIAL
-from mbsfmu.formulations.workspace import TracedFunction
+from mbsfmu.tracing.linear_solver import NAME as LINEAR
+from mbsfmu.tracing.loop_solver import TRIAL
+from mbsfmu.tracing.workspace import TracedFunction
 
 _BODY = re.compile(r"static int casadi_f0\([^)]*\) \{\n(.*?)  return 0;\n\}", re.DOTALL)
 _NAMED = re.compile(r"^/\* (\w+):\(.*?\*/\nstatic int (casadi_f\d+)\(", re.MULTILINE)

@@ -8,10 +8,10 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from mbsfmu.data import Array, Quantity
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.names import GROUND, PointReference, split_reference
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Quantity
 
 Frame = Literal["inertial", "body"]
 """Whose axes components are along: those of the inertial frame, or those of the body, which turn with it."""

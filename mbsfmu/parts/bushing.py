@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.equations.rotation import cross, rotation_from_vector, vector_from_rotation
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.names import NonNegative, PointReference, Vector
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Parameter, Quantity
 
 _Three = tuple[NonNegative, NonNegative, NonNegative]
 

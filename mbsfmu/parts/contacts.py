@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.equations.rotation import cross, unit
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.names import Direction, NonNegative, PointReference, Positive
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class _Touch(NamedTuple):

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from mbsfmu.data import Array, Name, Parameter
 from mbsfmu.model.constraint import Constraint
 from mbsfmu.model.names import JointReference
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, Name, Parameter
 
 
 def _not_zero(value: float) -> float:

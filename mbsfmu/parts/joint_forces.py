@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Literal
 
-from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.names import JointReference, NonNegative
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class JointSpringDamper(Force):

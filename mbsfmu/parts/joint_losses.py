@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.piston import friction
-from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.names import JointReference, NonNegative, Positive
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class JointFriction(Force):

@@ -6,9 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from mbsfmu.data import Array
 from mbsfmu.model.block import Block
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array
 
 
 class Limited(Protocol):

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from mbsfmu.data import Array, Parameter, Quantity
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.names import NonNegative, PointReference
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class Line:

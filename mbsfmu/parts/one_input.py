@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mbsfmu.data import Quantity
 from mbsfmu.model.block import Block
 from mbsfmu.model.physical_units import Unit, combined
+from mbsfmu.modelling import Quantity
 
 
 class OneInput(Block, abstract=True):

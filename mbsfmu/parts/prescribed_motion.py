@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from mbsfmu.data import Array, Quantity
 from mbsfmu.model.constraint import Constraint
 from mbsfmu.model.names import JointReference
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, Quantity
 
 
 class PrescribedMotion(Constraint):

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from mbsfmu.data import Array, Quantity
 from mbsfmu.equations.charts import cardan_angles
 from mbsfmu.equations.rotation import cross, quaternion_from_rotation
 from mbsfmu.model.names import JointReference, PointOrNone, PointReference
 from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.sensor import Sensor
+from mbsfmu.modelling import Array, Quantity
 from mbsfmu.parts.line_forces import Line
 
 _AT_REST = BodyPoint(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))

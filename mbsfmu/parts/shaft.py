@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mbsfmu.data import Array, Name, Parameter, Quantity
 from mbsfmu.model.block import Block
 from mbsfmu.model.names import NonNegative, Positive
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.modelling import Array, Name, Parameter, Quantity
 
 
 class Shaft(Block):

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
 
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
-from mbsfmu.registry import Registry
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.registry import Registry
+from mbsfmu.modelling import meant
 
 Array = NDArray[Any]
 

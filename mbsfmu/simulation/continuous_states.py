@@ -10,13 +10,13 @@ from typing import Self
 import casadi as ca
 import numpy as np
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.model.physical_units import combined
+from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.simulation.dependencies import Pattern, through
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.variables import Causality, Variable
 
 _MOMENTA = {"rad": "N.m.s", "m": "N.s"}
 

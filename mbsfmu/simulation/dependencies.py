@@ -9,11 +9,11 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.expressions import SystemExpressions
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization
+from mbsfmu.initialization.initialization import Initialization
+from mbsfmu.modelling.variables import Causality, Variable, rated_names
 from mbsfmu.simulation.variables import UNCONVERGED, VIOLATIONS, VariableTable
-from mbsfmu.variables import Causality, Variable, rated_names
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.systems.functions import SystemFunctions
 
 Pattern = NDArray[np.bool_]
 

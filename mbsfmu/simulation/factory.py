@@ -8,25 +8,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Unpack
 
-from mbsfmu.formulations.code_form import LARGE, Code
-from mbsfmu.formulations.coupled_system import CoupledSystem
+from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.history_layout import fingerprint
-from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.locked_loops import loops_at
-from mbsfmu.formulations.system import System, starts
-from mbsfmu.formulations.traces import Traces
-from mbsfmu.identity import Origin, content_key
+from mbsfmu.initialization.initialization import Initialization
+from mbsfmu.initialization.locked_loops import loops_at
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.solver import Solver
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
-from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.options import RunKeywords, RunOptions
-from mbsfmu.simulation.shown import Shown
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Solver
+from mbsfmu.stepping.history_layout import fingerprint
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.systems.code_form import LARGE, Code
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.system import System, starts
+from mbsfmu.tracing.kept_traces import Traces
 
 STEP = 1e-3
 """Internal step in s where neither options nor a model say one."""

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.data import DataError
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.system import starts
-from mbsfmu.formulations.workspace import Floats
-from mbsfmu.signals import AnySignal, rate_of
-from mbsfmu.variables import Variable, forgotten_inputs
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.signals import AnySignal, rate_of
+from mbsfmu.modelling import DataError
+from mbsfmu.modelling.variables import Variable, forgotten_inputs
+from mbsfmu.systems.system import starts
+from mbsfmu.tracing.workspace import Floats
 
 
 def run_on(values: Floats, rated: NDArray[np.bool_], passed: float) -> Floats:

@@ -7,22 +7,22 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
 from pydantic import ConfigDict
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.code_form import LARGE
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Word
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
-from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.options import POSITIVE, Bounds, Choice, Number, Option, Options, Word
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.newton import Jacobian
+from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.rosenbrock_methods import RODAS5P
+from mbsfmu.integration.solver import AdaptiveSolver, Solver
+from mbsfmu.integration.solvers import find_solver, having, of_one_step, solver_texts
 from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.implicit import ImplicitSolver
-from mbsfmu.simulation.newton import Jacobian
-from mbsfmu.simulation.rosenbrock import Rosenbrock
-from mbsfmu.simulation.rosenbrock_methods import RODAS5P
-from mbsfmu.simulation.solver import AdaptiveSolver, Solver
-from mbsfmu.simulation.solvers import find_solver, having, of_one_step, solver_texts
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.systems.code_form import LARGE
 
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.programs.program import depends
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.variables import VariableTable
-from mbsfmu.variables import Variable
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.tape.recorded_program import depends
 
 
 class RecordedDependencies:

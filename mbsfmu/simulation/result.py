@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.base.errors import InputError
+from mbsfmu.integration.error_record import NOT_ESTIMATED, Estimate
+from mbsfmu.integration.solver import Statistics
+from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.simulation.error_record import NOT_ESTIMATED, Estimate
-from mbsfmu.simulation.solver import Statistics
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.tracing.workspace import Floats
 
 if TYPE_CHECKING:
-    from mbsfmu.motion import Animation
+    from mbsfmu.view.scene import Animation
 
 
 class Result(Trajectory):
@@ -108,7 +108,7 @@ class Result(Trajectory):
         InputError
             When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
         """
-        from mbsfmu.motion import animate  # noqa: PLC0415 - few runs are looked at
+        from mbsfmu.view.scene import animate  # noqa: PLC0415 - few runs are looked at
 
         if self.machine is None:
             raise InputError(f"the run of {self.model} does not know its model; take mbsfmu.animate(run, model)")

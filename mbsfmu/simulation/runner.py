@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mbsfmu.formulations.workspace import Floats
-from mbsfmu.simulation.course import Course
+from mbsfmu.simulation.run_loop import Course
+from mbsfmu.tracing.workspace import Floats
 
 _TOLD_EVERY = 100  # outputs, by the interpreter
 

@@ -1,7 +1,8 @@
 """When discrete states are updated, and what the updates make of them.
 
 The instants are offset + k · sample_time, k = 0, 1, …, counted and not summed up: they do not drift, whatever steps
-lead there, and do not depend on when a run begins. Native units do the same, to the last bit (`runtime/sampling.c`).
+lead there, and do not depend on when a run begins. Native units do the same, to the last bit
+(`runtime/core/sampling.c`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.system import Sampling
-from mbsfmu.times import RESOLVED_STEP, resolution
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.times import RESOLVED_STEP, resolution
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import Sampling
 
 
 class Sampler:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.partition import Partition
-from mbsfmu.formulations.state import ARRAYS, State, array_sizes
-from mbsfmu.formulations.workspace import Floats
-from mbsfmu.identity import opened, sealed
-from mbsfmu.simulation.course import Course, Place
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import opened, sealed
+from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.run_loop import Course, Place
+from mbsfmu.stepping.state import ARRAYS, State, array_sizes
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
 
 _DAMAGED = "the saved state is refused: it is damaged"
 

@@ -10,32 +10,32 @@ from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.ended import RunError, RunInterrupted
-from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.formulations.change_points import RankWatch
-from mbsfmu.formulations.initialization import Initialization
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.system import starts
-from mbsfmu.identity import Origin
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.identity import Origin
+from mbsfmu.base.times import check_run, check_step, counted, tolerance
+from mbsfmu.initialization.initialization import Initialization
+from mbsfmu.integration.error_record import NOT_ESTIMATED, Estimate
+from mbsfmu.integration.solver import Solver, Statistics
+from mbsfmu.integration.steps_past_stop import untouched
+from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
-from mbsfmu.signals import AnySignal
-from mbsfmu.simulation.ahead import untouched
-from mbsfmu.simulation.cardan_watch import CardanWatch
-from mbsfmu.simulation.course import Course
+from mbsfmu.modelling.variables import Variable, with_unit
+from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.error_record import NOT_ESTIMATED, Estimate
+from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
 from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_loop import Course
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import Snapshot, StateFormat
-from mbsfmu.simulation.shown import Shown
-from mbsfmu.simulation.solver import Solver, Statistics
 from mbsfmu.simulation.values import Values
 from mbsfmu.simulation.variables import VariableTable, warn_below_minimum
-from mbsfmu.times import check_run, check_step, counted, tolerance
-from mbsfmu.variables import Variable, with_unit
+from mbsfmu.stepping.state import State
+from mbsfmu.systems.system import starts
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.state import State
-from mbsfmu.simulation.course import Course
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.tabular import full_name
+from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.run_loop import Course
 from mbsfmu.simulation.variables import VariableTable, check_value
-from mbsfmu.tabular import full_name
-from mbsfmu.variables import Causality, Variability, Variable
+from mbsfmu.stepping.state import State
 
 
 class Values:

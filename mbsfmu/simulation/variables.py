@@ -10,16 +10,16 @@ from typing import Self
 
 import numpy as np
 
-from mbsfmu.data import LARGEST, DataError
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.initialization import Initialization
 from mbsfmu.formulations.native_needs import MOST_THREADS
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import Floats
-from mbsfmu.simulation.shown import Shown
-from mbsfmu.variables import Causality, Variability, Variable, with_unit
+from mbsfmu.initialization.initialization import Initialization
+from mbsfmu.modelling import LARGEST, DataError
+from mbsfmu.modelling.variables import Causality, Variability, Variable, with_unit
+from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.stepping.state import State
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
 

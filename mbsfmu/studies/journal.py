@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from mbsfmu.errors import InputError
-from mbsfmu.files import WriteError
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import WriteError
+from mbsfmu.io.tables import read_parquet
 from mbsfmu.studies.rows import read_rows
-from mbsfmu.tables import read_parquet
 
 Row = dict[str, Any]
 KEY = "key"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self, TypedDict
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import POSITIVE, Choice, Number, Option, Options, Switch
 from mbsfmu.comparison.choices import parted
-from mbsfmu.cosim.options import OF_COURSES, CouplingOptions
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
-from mbsfmu.exporting import BACKENDS, Backend
-from mbsfmu.model_simulation import formulation_of
-from mbsfmu.options import POSITIVE, Choice, Number, Option, Options, Switch
+from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingOptions
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.coupled.model_simulation import formulation_of
+from mbsfmu.exporting.export import BACKENDS, Backend
+from mbsfmu.integration.solvers import find_solver
+from mbsfmu.modelling import meant
 from mbsfmu.simulation.options import RunOptions
-from mbsfmu.simulation.solvers import find_solver
 
 _NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
 _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)

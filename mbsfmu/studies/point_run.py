@@ -14,17 +14,17 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import lost_output
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.errors import InputError, SimulationError
-from mbsfmu.part_files import Parts
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.io.part_files import Parts
+from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies.points import Point
-from mbsfmu.trajectory import Trajectory
 
 Row = dict[str, Any]
 

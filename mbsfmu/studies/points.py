@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 
 _WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
 

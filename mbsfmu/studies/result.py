@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.data import html_table
+from mbsfmu.io.tables import make_table, optional, write_parquet
+from mbsfmu.io.tabular import Columns, Tabular, full_name
+from mbsfmu.io.trajectory import check_suffix
+from mbsfmu.modelling import html_table
 from mbsfmu.studies.journal import KEY
 from mbsfmu.studies.rows import write_rows
-from mbsfmu.tables import make_table, optional, write_parquet
-from mbsfmu.tabular import Columns, Tabular, full_name
-from mbsfmu.trajectory import check_suffix
 
 if TYPE_CHECKING:
     import pyarrow

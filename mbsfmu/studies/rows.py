@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mbsfmu.errors import InputError
-from mbsfmu.files import complete_file
-from mbsfmu.trajectory import parted
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file
+from mbsfmu.io.trajectory import parted
 
 _TEXTS = ("status", "message")
 """Columns in which nothing means an empty text."""

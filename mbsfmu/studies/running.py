@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import Any
 
-from mbsfmu.errors import SimulationError
-from mbsfmu.executors import process_pool
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.executors import process_pool
 from mbsfmu.studies.points import Point
 
 Row = dict[str, Any]

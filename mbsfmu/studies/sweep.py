@@ -12,13 +12,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Unpack
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import meant
-from mbsfmu.errors import InputError
-from mbsfmu.executors import InlineExecutor, Shares
-from mbsfmu.exporting import BACKENDS, export
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.executors import InlineExecutor, Shares
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.exporting.export import BACKENDS, export
+from mbsfmu.io.part_files import Parts
+from mbsfmu.io.trajectory import check_suffix
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.part_files import Parts
+from mbsfmu.modelling import meant
+from mbsfmu.modelling.variables import Causality
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.point_run import Study
@@ -26,8 +28,6 @@ from mbsfmu.studies.points import Point, make_points
 from mbsfmu.studies.result import StudyResult
 from mbsfmu.studies.running import run_points
 from mbsfmu.studies.study_table import study_table
-from mbsfmu.trajectory import check_suffix
-from mbsfmu.variables import Causality
 
 logger = logging.getLogger(__name__)
 

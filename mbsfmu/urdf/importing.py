@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mbsfmu.data import DataError
 from mbsfmu.equations.rotation import perpendicular, unit
 from mbsfmu.model.body import Point, RigidBody
 from mbsfmu.model.force import Force
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.shape import AnyShape
+from mbsfmu.modelling import DataError
 from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
 from mbsfmu.urdf.masses import Floats, Frame, Mass, as_tuple
 from mbsfmu.urdf.reading import clean_name, distinct_names, law_of, parsed

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mbsfmu.data import DataError
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.modelling import DataError
 
 if TYPE_CHECKING:
     from yourdfpy import URDF

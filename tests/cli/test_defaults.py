@@ -14,7 +14,7 @@ import mbsfmu
 from mbsfmu.cli.options import RUN
 from mbsfmu.comparison.comparison import Comparison
 from mbsfmu.comparison.options import ComparisonOptions
-from mbsfmu.cosim.options import CouplingOptions
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.studies.options import StudyOptions
 
 CALLED: dict[str, Callable[..., Any]] = {

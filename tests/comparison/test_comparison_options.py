@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import mbsfmu
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 
 
 @pytest.mark.parametrize(

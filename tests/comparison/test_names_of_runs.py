@@ -12,7 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Gain, JointDrive, Mechanism, Revolute, Shaft, StepSignal
-from mbsfmu.executors import InlineExecutor
+from mbsfmu.base.executors import InlineExecutor
 
 STOP, STEP, TORQUE = 0.2, 1e-2, 3.0
 ONE = {"s": 2.0}

@@ -18,9 +18,9 @@ from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.tight import tight_run
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.parts import JointDrive
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.tracing.workspace import Floats
 
 GAIN, SAMPLE = 40.0, 0.0137
 STEPS, STOP = (5e-3, 2e-3), 1.5

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.linalg import expm
 
 from mbsfmu.compiling.platforms import host_platform
-from mbsfmu.formulations.system import System
+from mbsfmu.io.signals import AnySignal
+from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.native.package import export_native
-from mbsfmu.signals import AnySignal
 from mbsfmu.simulation.factory import make_simulation
-from mbsfmu.variables import Causality, Variability, Variable
+from mbsfmu.systems.system import System
 
 MASSES, STIFFNESSES, DAMPING = (1.0, 2.0), (40.0, 20.0), 0.4
 START = np.array([0.1, 0.0, 0.1, 0.0])

@@ -9,7 +9,7 @@ import pytest
 from cosim.linear_units import LinearSystem, export_linear
 
 from mbsfmu import SimulationError, cosimulate
-from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.coupling.graph import Connection
 
 LOOP = ("first.y=second.u", "second.y=first.u")
 

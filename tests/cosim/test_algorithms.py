@@ -13,8 +13,8 @@ from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu import CosimulationError, CosimulationResult, CouplingOptions, InputError, cosimulate
-from mbsfmu.cosim.options import CouplingKeywords
-from mbsfmu.signals import StepSignal
+from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
+from mbsfmu.io.signals import StepSignal
 
 ALL = ("jacobi", "gauss-seidel", "fixed-point", "newton")
 STOP = 1.0

@@ -21,7 +21,7 @@ from mbsfmu import CosimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationInterrupted, CosimulationResult
 from mbsfmu.cosim.compiled import library
-from mbsfmu.cosim.compiled.steps import CompiledSteps
+from mbsfmu.cosim.runs.compiled_steps import CompiledSteps
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

@@ -13,8 +13,8 @@ from cosim.linear_units import CONNECTIONS, NAMES, exact
 
 import mbsfmu
 from mbsfmu import CosimulationResult, InputError, StepSignal, cosimulate
-from mbsfmu.cosim.fmi2_instance import Fmi2Instance
-from mbsfmu.cosim.instance import UnitError
+from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.units.instance import UnitError
 
 STOP = 2.0
 

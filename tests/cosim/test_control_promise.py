@@ -11,11 +11,11 @@ import pytest
 from cosim.coupled_pairs import Pair, force_and_velocity, masses, pendulum
 
 from mbsfmu import CosimulationResult, cosimulate
-from mbsfmu.cosim.defects import Defects
-from mbsfmu.cosim.graph import SystemGraph
-from mbsfmu.cosim.jumps import Sample
-from mbsfmu.cosim.loading import instantiate
-from mbsfmu.cosim.richardson_control import Tried
+from mbsfmu.cosim.control.defects import Defects
+from mbsfmu.cosim.control.discontinuities import Sample
+from mbsfmu.cosim.control.richardson_control import Tried
+from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.runs.loading import instantiate
 
 LEAST, MOST = 0.05, 1.5
 """Bounds of the error as a share of the tolerance."""

@@ -18,7 +18,7 @@ from mbsfmu import BoxShape, InputError, cosimulate
 from mbsfmu.cosim import Connection
 from mbsfmu.model.carried import Carried, joined, machine_of_units
 from mbsfmu.model.machine import Machine
-from mbsfmu.report import write_report
+from mbsfmu.view.report import write_report
 
 Floats = NDArray[np.float64]
 

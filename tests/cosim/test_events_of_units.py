@@ -10,10 +10,10 @@ import pytest
 from exchanged_units.runs import SOLVERS, VERSIONS, Jumper, alone
 
 from mbsfmu import CosimulationError
-from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.exchanged.integrator import Integrator
-from mbsfmu.cosim.exchanged.model import ExchangedInstance
-from mbsfmu.cosim.loading import make_instance
+from mbsfmu.cosim.units.archive import Archive
+from mbsfmu.cosim.units.exchanged.integrator import Integrator
+from mbsfmu.cosim.units.exchanged.model import ExchangedInstance
+from mbsfmu.cosim.units.instantiation import make_instance
 
 
 def bouncing(times: np.ndarray, gravity: float, restitution: float) -> tuple[np.ndarray, int]:
@@ -44,7 +44,7 @@ def test_events_are_one_after_the_other_where_time_stands_still(
     jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
-    monkeypatch.setattr("mbsfmu.cosim.exchanged.model.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("mbsfmu.cosim.units.exchanged.model.MOST_ITERATIONS", 1)
     result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
     assert result.final()["jumper.bounces"] == 11
 

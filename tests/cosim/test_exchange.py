@@ -12,8 +12,8 @@ from scipy.linalg import expm
 
 from mbsfmu import StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
-from mbsfmu.cosim.extrapolation import Extrapolation, History, ends, mean
-from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, History, ends, mean
+from mbsfmu.cosim.coupling.graph import Connection
 
 LENGTHS = (0.3, 0.1, 0.25, 0.07)
 """Of steps in s, all different."""

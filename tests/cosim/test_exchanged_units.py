@@ -18,10 +18,10 @@ from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import Cosimulation, CosimulationError, InputError, LinearSignal, StepSignal, cosimulate
-from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.exchanged.model import ExchangedInstance
-from mbsfmu.cosim.instance import UnitEnded, UnitError
-from mbsfmu.cosim.loading import make_instance
+from mbsfmu.cosim.units.archive import Archive
+from mbsfmu.cosim.units.exchanged.model import ExchangedInstance
+from mbsfmu.cosim.units.instance import UnitEnded, UnitError
+from mbsfmu.cosim.units.instantiation import make_instance
 
 CONNECTIONS = ("two.force=jumper.force", "jumper.v=two.velocity")
 HALF = {"jumper.x": 0.1, "jumper.stiffness": 40.0, "jumper.damping": 0.4}

@@ -18,11 +18,11 @@ from foreign_units import compiler
 from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
-from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.elements import elements_of
-from mbsfmu.cosim.fmi3_instance import Fmi3Instance
-from mbsfmu.cosim.instance import Instance, UnitEnded, UnitError
-from mbsfmu.cosim.loading import make_instance
+from mbsfmu.cosim.units.archive import Archive
+from mbsfmu.cosim.units.elements import elements_of
+from mbsfmu.cosim.units.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.units.instance import Instance, UnitEnded, UnitError
+from mbsfmu.cosim.units.instantiation import make_instance
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 

@@ -17,7 +17,7 @@ import mbsfmu
 from hydraulics import Circuit, FlowSource, Oil, Volume
 from mbsfmu import CosimulationError, InputError, cosimulate
 from mbsfmu.cli.cosim import command
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
 

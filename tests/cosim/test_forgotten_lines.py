@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.cosim.graph import Connection
-from mbsfmu.cosim.notes import tell_crossed
-from mbsfmu.cosim.result import Facts
-from mbsfmu.variables import Variable
+from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.runs.notes import tell_crossed
+from mbsfmu.modelling.variables import Variable
 
 LINES = [
     "circuit.cylinder.force=mechanism.cylinder.force",

@@ -17,8 +17,8 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, SimulationError, cosimulate
 from mbsfmu.cosim import SystemGraph
-from mbsfmu.cosim.loading import instantiate
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.cosim.runs.loading import instantiate
+from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
 

@@ -20,9 +20,9 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
-from mbsfmu.cosim.fmi2_instance import Fmi2Instance
-from mbsfmu.streams import open_stream
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
+from mbsfmu.io.streams import open_stream
+from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
 SUFFIXES = ("csv", "parquet")
@@ -102,12 +102,12 @@ def test_a_table_as_large_as_the_memory_is_the_largest(
     options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 0.7, **thinned}
     result = cosimulate(halves_exact, **options)
     size = 8 * len(result.time) * (1 + len(result.names))
-    monkeypatch.setattr("mbsfmu.times._memory", lambda: float(size))
+    monkeypatch.setattr("mbsfmu.base.times._memory", lambda: float(size))
     np.testing.assert_array_equal(cosimulate(halves_exact, **options).time, result.time)
-    monkeypatch.setattr("mbsfmu.times._memory", lambda: size - 1.0)
+    monkeypatch.setattr("mbsfmu.base.times._memory", lambda: size - 1.0)
     with pytest.raises(InputError, match=f"its result of {1 + len(result.names)} columns takes"):
         cosimulate(halves_exact, **options)
-    monkeypatch.setattr("mbsfmu.times._memory", lambda: 1.0)
+    monkeypatch.setattr("mbsfmu.base.times._memory", lambda: 1.0)
     cosimulate(halves_exact, output=tmp_path / "run.csv", **options)
     np.testing.assert_array_equal(Trajectory.from_file(tmp_path / "run.csv").time, result.time)
 
@@ -189,7 +189,7 @@ def test_interrupted_while_rows_are_written(
             os.kill(os.getpid(), signal.SIGINT)
         return calls[-1]
 
-    monkeypatch.setattr("mbsfmu.streams.os.write", interrupted)
+    monkeypatch.setattr("mbsfmu.io.streams.os.write", interrupted)
     with pytest.raises(CosimulationInterrupted) as ended:
         cosimulate(foreign("dahlquist"), step=1e-4, stop=10.0, output=output)
     read = Trajectory.from_file(output)
@@ -223,7 +223,7 @@ def test_grids_in_pieces(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> N
         whole.time, [0, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.61, 0.7, 0.8, 0.9, 1.0, 1.03], atol=1e-12
     )
     for piece in (1, 2, 3, 5):
-        monkeypatch.setattr("mbsfmu.cosim.fixed_course._PIECE", piece)
+        monkeypatch.setattr("mbsfmu.cosim.runs.fixed_steps._PIECE", piece)
         pieces = cosimulate(foreign("dahlquist"), **options)
         np.testing.assert_array_equal(pieces.time, whole.time)
         np.testing.assert_array_equal(pieces["x"], whole["x"])

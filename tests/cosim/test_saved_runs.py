@@ -16,11 +16,11 @@ import pytest
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, StepSignal, cosimulate
-from mbsfmu.cosim.archive import Archive
-from mbsfmu.cosim.instance import Calls
-from mbsfmu.cosim.library_instance import LibraryInstance
-from mbsfmu.cosim.loading import make_instance
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.cosim.units.archive import Archive
+from mbsfmu.cosim.units.instance import Calls
+from mbsfmu.cosim.units.instantiation import make_instance
+from mbsfmu.cosim.units.library_instance import LibraryInstance
+from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
 EQUAL = {"step": 5e-3, "stop": 0.4}
@@ -140,7 +140,7 @@ def test_signals_scenarios_and_values_set_by_hand(halves_exact: list[Path], tmp_
 
 
 def test_grids_in_pieces_go_on(halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mbsfmu.cosim.fixed_course._PIECE", 7)
+    monkeypatch.setattr("mbsfmu.cosim.runs.fixed_steps._PIECE", 7)
     signal = {"one.force": StepSignal(times=(0.05, 0.123, 0.21), values=(1.0, -1.0, 0.5))}
     call = {"step": 0.01, "stop": 0.3, "inputs": signal, "connections": CONNECTIONS[1:]}
     whole = cosimulate(halves_exact, **call)

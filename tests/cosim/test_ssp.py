@@ -31,7 +31,7 @@ from fmpy.ssp.ssd import read_ssd
 
 from mbsfmu import InputError, StepSignal, cosimulate
 from mbsfmu.cosim import CosimulationResult, read_ssp, write_ssp
-from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.ssp import read_structure, write_structure
 
 Make = Callable[..., Path]

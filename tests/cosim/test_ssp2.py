@@ -26,7 +26,7 @@ from cosim.ssp_documents import (
 
 from mbsfmu import InputError, StepSignal, cosimulate
 from mbsfmu.cosim import read_ssp, write_ssp
-from mbsfmu.cosim.graph import Connection
+from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.ssp import read_structure, write_structure
 
 Make = Callable[..., Path]

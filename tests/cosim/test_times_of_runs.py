@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import mbsfmu
 from mbsfmu import InputError, StepSignal
-from mbsfmu.cosim.grid import communication_points
-from mbsfmu.times import tolerance
+from mbsfmu.base.times import tolerance
+from mbsfmu.cosim.control.grid import communication_points
 
 STEP = 1e-3
 

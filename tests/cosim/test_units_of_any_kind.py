@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mbsfmu.cosim import cosimulate, loading
-from mbsfmu.cosim.instance import Floats, Instance, Port
-from mbsfmu.cosim.units import Unit
-from mbsfmu.variables import Causality, Variable
+from mbsfmu.cosim import cosimulate
+from mbsfmu.cosim.runs import loading
+from mbsfmu.cosim.units.instance import Floats, Instance, Port
+from mbsfmu.cosim.units.measurement_units import Unit
+from mbsfmu.modelling.variables import Causality, Variable
 
 STEP, STEPS = 0.1, 10
 

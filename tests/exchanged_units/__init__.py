@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foreign_units import compiler
 
-from mbsfmu.cosim.archive import PLATFORMS
+from mbsfmu.cosim.units.archive import PLATFORMS
 
 _NAMES = (
     "x", "v", "rate_x", "rate_v", "force", "kick", "gravity", "stiffness", "damping", "swing", "restitution", "period",

@@ -18,7 +18,7 @@ from started import run_python
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, StepSignal
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 FILE = Path(__file__).with_name("controllers.py")
 PROPORTIONAL, INTEGRAL, DERIVATIVE, FILTER = 40.0, 60.0, 8.0, 0.02

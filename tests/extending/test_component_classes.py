@@ -34,8 +34,8 @@ from hydraulics import (
     Tank,
     orifice_flow,
 )
-from hydraulics.kinds import PartFile, given_kinds, kept_apart
 from mbsfmu import CoupledModel, InputError, load_parts
+from mbsfmu.modelling.kinds import PartFile, given_kinds, kept_apart
 
 
 class Leak(Component):

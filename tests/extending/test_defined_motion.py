@@ -15,9 +15,9 @@ from oscillator_in_closed_form import oscillator
 import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.formulations.first_order import FirstOrder
-from mbsfmu.formulations.linear_solver import solution_operations, solved
-from mbsfmu.formulations.stage_pattern import nonzero
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.stepping.stage_pattern import nonzero
+from mbsfmu.tracing.linear_solver import solution_operations, solved
+from mbsfmu.tracing.workspace import Floats
 
 
 def feeling() -> CoupledModel:

@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, SimulationError
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.system import starts
+from mbsfmu.systems.system import starts
 
 
 def ring(**changed: float | str) -> CoupledModel:

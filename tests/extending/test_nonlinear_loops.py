@@ -19,9 +19,9 @@ from scipy.optimize import brentq
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.system import starts
 from mbsfmu.native import traced_code
 from mbsfmu.native.sources import UNIT, unit_sources
+from mbsfmu.systems.system import starts
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 BLOCKS = [str(Path(__file__).parent / "looping.py")]

@@ -14,9 +14,9 @@ from own_rules import AdamsMoulton, BackwardEuler
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal
+from mbsfmu.base.registry import Registry
 from mbsfmu.cli.commands import cli
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.registry import Registry
 from mbsfmu.rules import find_rule
 from mbsfmu.simulation.result import Result
 

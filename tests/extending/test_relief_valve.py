@@ -25,10 +25,10 @@ from started import run_python
 import mbsfmu
 from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Throttle
 from mbsfmu import CoupledModel, InputError, LinearSignal, load_parts
+from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.cli.commands import cli
 from mbsfmu.cli.model_argument import find_model
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.executors import InlineExecutor
 from mbsfmu.studies import sweep
 
 FILE = Path(__file__).with_name("relief_valve.py")

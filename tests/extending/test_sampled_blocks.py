@@ -11,9 +11,9 @@ import fmpy
 import numpy as np
 import pytest
 from extending.controllers import Counter, Growing, Pid
-from formulations.test_coupled_connections import Slider
 from importer import Importer
 from sampled_control import OFFSET, SAMPLE, controlled, discrete
+from systems.test_coupled_connections import Slider
 
 import mbsfmu
 from mbsfmu import (
@@ -30,10 +30,10 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.block_system import BlockSystem
-from mbsfmu.formulations.coupled_system import CoupledSystem
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.systems.block_system import BlockSystem
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 
 LATE = 1.7e9
 """A start as of clocks that count from 1970, in s."""

@@ -29,7 +29,6 @@ from hydraulics import (
     Volume,
 )
 from hydraulics.component import COMPONENTS
-from hydraulics.kinds import is_built_in
 from mbsfmu import (
     Block,
     CoupledModel,
@@ -42,8 +41,9 @@ from mbsfmu import (
     RigidBody,
     SampledBlock,
 )
-from mbsfmu.data import DynamicPart
-from mbsfmu.formulations import circuit_system
+from mbsfmu.modelling import DynamicPart
+from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.systems import circuit_system
 
 
 class Lag(Block):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.exporting.export import BACKENDS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -16,8 +16,8 @@ from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, FirstOrder, PidController, StepSignal
-from mbsfmu.errors import InputError
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.base.errors import InputError
+from mbsfmu.exporting.export import BACKENDS
 from mbsfmu.native.package import export_native
 
 PATTERNS = ("energy.kinetic", "rail.force.*", "*.acceleration", "controller.comm*", "mechanism.energy.[dw]*")

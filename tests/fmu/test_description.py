@@ -16,7 +16,7 @@ from lxml import etree
 
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.fmu.description import model_identifier
 from mbsfmu.model.physical_units import dimension
 from mbsfmu.native.package import export_native

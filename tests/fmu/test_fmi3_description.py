@@ -12,7 +12,7 @@ from lxml import etree
 
 import mbsfmu
 from mbsfmu import Causality, CoupledModel, Variable
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.fmu.terminals import terminals
 from mbsfmu.fmu.vectors import Entry, entries
 from mbsfmu.native.package import export_native

@@ -16,9 +16,9 @@ import pytest
 import mbsfmu
 from mbsfmu import CoupledModel, StepSignal
 from mbsfmu.fmu import package
-from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.native import sources as native_sources
 from mbsfmu.native.package import export_native
+from mbsfmu.stepping.iteration import Tolerances
 
 
 def guid_of(path: Path) -> str:
@@ -70,7 +70,7 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     before = native_guid(tmp_path, model)
     runtime = tmp_path / "runtime"
     shutil.copytree(native_sources._RUNTIME, runtime)
-    newton = runtime / "newton.c"
+    newton = runtime / "integration" / "newton.c"
     newton.write_text(newton.read_text().replace("tangents < NEWTON_ITERATIONS", "tangents <= NEWTON_ITERATIONS"))
     monkeypatch.setattr(native_sources, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before

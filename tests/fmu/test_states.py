@@ -12,7 +12,7 @@ from fmpy.fmi1 import FMICallException
 from importer import Importer
 
 import mbsfmu
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.exporting.export import BACKENDS
 
 STEP = 1e-3
 

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from lxml import etree
 from pythonfmu import FmuBuilder
+from runtime_sources import INCLUDES
 
-import mbsfmu
-from mbsfmu.cosim.archive import PLATFORMS
+from mbsfmu.cosim.units.archive import PLATFORMS
 
 SOURCES = Path(__file__).parent
 C_UNITS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
-_RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 
 
 def compiler() -> str | None:
@@ -39,7 +38,7 @@ def build_c_unit(name: str, folder: Path) -> Path:
         "-fPIC",
         "-shared",
     ]
-    command += ["-fvisibility=hidden", f"-I{_RUNTIME}", str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
+    command += ["-fvisibility=hidden", *INCLUDES, str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
     subprocess.run(command, check=True)
     path = folder / f"{name}.fmu"
     version = str(etree.parse(SOURCES / f"{name}.xml").getroot().get("fmiVersion"))

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import brentq
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model import along
+from mbsfmu.tracing.workspace import Floats
 
 SPAN, LENGTH, MASS, GRAVITY = 8.0, 10.0, 3.0, 9.81
 WEIGHT = MASS * GRAVITY

@@ -10,10 +10,10 @@ import pytest
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.code_choice import FEW, faster_form, straight_is_faster
-from mbsfmu.formulations.code_form import LARGE, Code
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.traces import Traces
 from mbsfmu.simulation.options import RunKeywords
+from mbsfmu.systems.code_form import LARGE, Code
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.tracing.kept_traces import Traces
 
 PAGE = Path(mbsfmu.__file__).parents[1] / "docs" / "large-mechanisms.md"
 DISTURBED = 0.1

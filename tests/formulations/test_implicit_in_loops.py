@@ -16,10 +16,10 @@ from spatial import random_tree
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal, Mechanism
-from mbsfmu.formulations.code_form import Code
 from mbsfmu.formulations.first_order import FirstOrder
 from mbsfmu.parts import AppliedForce, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.systems.code_form import Code
 
 CRANE = Path(__file__).parents[2] / "examples" / "crane.py"
 STEP = 1e-3

@@ -12,14 +12,14 @@ from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
-from mbsfmu.formulations.assembly import close_loops, find_loop_equations, onto_velocity_constraints
-from mbsfmu.formulations.code_form import Code
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.loop_equations import chosen_rows
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.workspace import Floats, RecordedFunction
+from mbsfmu.initialization.closing_loops import close_loops, find_loop_equations, onto_velocity_constraints
 from mbsfmu.models.planar import LEANING
 from mbsfmu.parts import JointSpringDamper
+from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import chosen_rows
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.tracing.workspace import Floats, RecordedFunction
 
 GRAVITY = 9.81
 REDUNDANT = ("bennett", "slewing-four-bar")

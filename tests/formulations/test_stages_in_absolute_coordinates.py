@@ -13,8 +13,8 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal, Simulation
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.models import slewing_four_bar
+from mbsfmu.tracing.workspace import Floats
 
 SHARE = 3e-3
 """h γ in s."""

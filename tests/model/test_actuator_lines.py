@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from hydraulics import Circuit
 from mbsfmu import CoupledModel, JointDrive, LinearSignal, Mechanism, Prismatic, RigidBody, StepSignal
-from mbsfmu.data import DataError
+from mbsfmu.modelling import DataError
 from mbsfmu.models import four_bar
 
 LINES = ("force", "length", "velocity")

@@ -13,11 +13,11 @@ from pydantic import Field
 
 import mbsfmu
 from hydraulics import Circuit
-from hydraulics.data import Data, meant
-from hydraulics.frozen import FrozenMapping
-from mbsfmu.data import DataError
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.model.body import Body
+from mbsfmu.modelling import DataError
+from mbsfmu.modelling.data import Data, meant
+from mbsfmu.modelling.frozen import FrozenMapping
 from mbsfmu.parts import Revolute
 
 

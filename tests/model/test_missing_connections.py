@@ -12,7 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import AppliedForce, Gain, JointDrive, Mechanism, StepSignal
-from mbsfmu.data import DataError
+from mbsfmu.modelling import DataError
 
 STILL = StepSignal(times=(0.0,), values=(0.0,))
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.data import DataError
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
+from mbsfmu.modelling import DataError
 from mbsfmu.parts import Prismatic, Revolute, Universal
 
 STEPS: dict[str, Any] = {"type": "steps", "times": [0.0], "values": [1.0]}

@@ -9,14 +9,14 @@ from typing import Any, Literal
 import pytest
 
 import mbsfmu
-from mbsfmu.data import DataError
-from mbsfmu.formulations.absolute_system import AbsoluteSystem
-from mbsfmu.formulations.mechanism_system import MechanismSystem
 from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.names import JointReference, PointReference
 from mbsfmu.model.present import Present
+from mbsfmu.modelling import DataError
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal
+from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 
 JOINTS = (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Free, Fixed)
 

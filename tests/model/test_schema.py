@@ -15,9 +15,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import mbsfmu
-from hydraulics.kinds import FAMILIES, is_built_in
-from hydraulics.parameters import parameter_fields
-from mbsfmu.data import DataError
+from mbsfmu.modelling import DataError
+from mbsfmu.modelling.kinds import FAMILIES, is_built_in
+from mbsfmu.modelling.parameters import parameter_fields
 from mbsfmu.models import BUILT_IN, CIRCUITS, built_in
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from native_units import TIGHT, Exported, model_of
 
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.compiling.platforms import Fmi, Interface
-from mbsfmu.exporting import export
-from mbsfmu.simulation.solvers import makes_equal_steps
+from mbsfmu.exporting.export import export
+from mbsfmu.integration.solvers import makes_equal_steps
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from native_units import model_of
+from runtime_sources import INCLUDES
 
-import mbsfmu
 from mbsfmu.compiling.platforms import VERSIONS, Fmi, Interface
 from mbsfmu.native.package import described_sources
 from mbsfmu.native.sources import unit_files
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
-_RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
 
 
@@ -83,7 +82,7 @@ def fuzz(one: Checked, other: Checked, calls: int, seed: int, *, exchange: bool 
         When a sanitizer finds something, or a unit breaks a promise; the message is what was found.
     """
     program = one.library.with_name("fuzz")
-    flags = ("-Wall", "-Wextra", "-Wno-misleading-indentation", "-D_GNU_SOURCE", f"-I{_RUNTIME}")
+    flags = ("-Wall", "-Wextra", "-Wno-misleading-indentation", "-D_GNU_SOURCE", *INCLUDES)
     flags += ("-DFMI3",) if one.fmi == 3 else ()
     compile_c(*flags, *SANITIZERS, str(HERE / "fuzz.c"), "-o", str(program), "-ldl", "-lm", folder=HERE)
     command = [str(program), str(calls), str(seed), *one.arguments, *other.arguments]

@@ -12,15 +12,15 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.assembly import close_loops
-from mbsfmu.formulations.code_form import Code
-from mbsfmu.formulations.equilibrium import balance
-from mbsfmu.formulations.functions import SystemFunctions
-from mbsfmu.formulations.mechanism_system import MechanismSystem
-from mbsfmu.formulations.system import starts
+from mbsfmu.initialization.accelerations import balance
+from mbsfmu.initialization.closing_loops import close_loops
 from mbsfmu.native.sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.systems.code_form import Code
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import starts
 
 GRAVITY, BOOM, LINK, LOAD = 9.81, 900.0, 12.0, 1500.0
 FOOT, LUG, CENTRE, TIP = np.array([0.6, -1.6]), 3.0, 5.0, 11.0

@@ -17,7 +17,7 @@ from native_units import Exported
 
 import mbsfmu
 from mbsfmu.compiling.platforms import VERSIONS
-from mbsfmu.exporting import export
+from mbsfmu.exporting.export import export
 
 Native = Callable[..., Exported]
 STEP = 1e-3

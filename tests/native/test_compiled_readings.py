@@ -11,10 +11,10 @@ from counts import assert_alike
 
 import mbsfmu
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.coupled import CoupledModel
-from mbsfmu.ended import RunError, RunInterrupted
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.io.ended_runs import RunError, RunInterrupted
+from mbsfmu.io.signals import AnySignal, LinearSignal, StepSignal
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.signals import AnySignal, LinearSignal, StepSignal
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 

@@ -15,9 +15,9 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Integrator, JointSpringDamper, Limiter, Mechanism, Revolute, RigidBody
-from mbsfmu.exporting import BACKENDS
+from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.io.signals import StepSignal
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.signals import StepSignal
 from mbsfmu.simulation.simulation import Simulation
 
 STEP = 0.1

@@ -14,7 +14,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.validation import validate_fmu
 from native_units import Exported
 
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 Exchanged = Callable[..., Exported]
 UNITS = [("four-bar", "double-step"), ("ball-pendulum", "hdca"), ("sampled", "double-step")]

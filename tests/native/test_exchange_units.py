@@ -22,8 +22,8 @@ from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.base.errors import InputError
+from mbsfmu.tracing.workspace import Floats
 
 Exchanged = Callable[..., Exported]
 Hosted = Callable[..., Host]

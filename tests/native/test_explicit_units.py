@@ -14,8 +14,8 @@ from oscillator_in_closed_form import displacement, oscillator
 from rssr import LEAPING, LEAPING_EQUALLY, LEAPING_STEP, rssr
 
 import mbsfmu
+from mbsfmu.integration.classical_runge_kutta import INACCURATE
 from mbsfmu.models import slewing_four_bar
-from mbsfmu.simulation.classical_runge_kutta import INACCURATE
 
 
 def test_stages_beyond_dead_centres_and_other_assemblies_shorten_the_step(tmp_path: Path) -> None:

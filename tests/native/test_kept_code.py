@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import mbsfmu
+from mbsfmu.base.errors import InputError
 from mbsfmu.compiling import compiler, kept, platforms
-from mbsfmu.errors import InputError
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.simulation import Simulation

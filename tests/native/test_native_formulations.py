@@ -15,7 +15,7 @@ from importer import Importer
 from native_units import TIGHT, Exported, check_start_derivatives, model_of
 
 import mbsfmu
-from mbsfmu.simulation.solvers import makes_equal_steps
+from mbsfmu.integration.solvers import makes_equal_steps
 
 Native = Callable[..., Exported]
 FAST = [

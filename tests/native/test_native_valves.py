@@ -11,7 +11,7 @@ from valves import all_valves
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.exporting import export
+from mbsfmu.exporting.export import export
 
 STEP = 2e-3
 COMMANDS = {

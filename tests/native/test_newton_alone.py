@@ -12,14 +12,14 @@ from typing import cast
 import numpy as np
 import pytest
 from one_equation import STEP, Scalar
+from runtime_sources import INCLUDES
 
-import mbsfmu
 from mbsfmu import SimulationError
-from mbsfmu.formulations.iteration import Limits
-from mbsfmu.formulations.step_problem import StepProblem
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.formulations.formulation import StepProblem
+from mbsfmu.integration.newton import FADING, FAST, FLOOR, ROUND_OFF, Jacobian, Method, solve
 from mbsfmu.native import shared
-from mbsfmu.simulation.newton import FADING, FAST, FLOOR, ROUND_OFF, Jacobian, Method, solve
+from mbsfmu.stepping.iteration import Limits
+from mbsfmu.tracing.workspace import Floats
 
 HERE = Path(__file__).parent
 TOLERANCE, REMAINING = 1e-6, 1e-3
@@ -43,8 +43,7 @@ def newton(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Found]:
     folder = tmp_path_factory.mktemp("newton")
     constants = [line for line in shared.definitions() if "(EACH)" not in line]
     (folder / "shared.h").write_text("\n".join(constants) + "\n")
-    runtime = Path(mbsfmu.__file__).parent / "native" / "runtime"
-    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-I{folder}", f"-I{runtime}"]
+    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-I{folder}", *INCLUDES]
     subprocess.run([*command, str(HERE / "newton_alone.c"), "-o", str(folder / "newton.so"), "-lm"], check=True)
     library = ctypes.CDLL(str(folder / "newton.so"))
 

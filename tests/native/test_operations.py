@@ -6,21 +6,19 @@ import ctypes
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import copysign, inf
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
+from runtime_sources import RUNTIME
 
 from mbsfmu.compiling.compiler import OPTIMIZATION, compile_library, has_compiler
-from mbsfmu.formulations.linear_solver import solved
-from mbsfmu.formulations.workspace import Floats, TracedFunction, Workspace
-from mbsfmu.native import operations as subject
 from mbsfmu.native import traced_code
 from mbsfmu.native.operations import Operations, operations_header
+from mbsfmu.tracing.linear_solver import solved
+from mbsfmu.tracing.workspace import Floats, TracedFunction, Workspace
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
-_RUNTIME = Path(subject.__file__).parent / "runtime"
 _HEADER = """
 #include <math.h>
 #include <stdint.h>
@@ -114,8 +112,8 @@ def called(traced: TracedFunction, text: str, elements: int) -> Floats:
     sources = {
         "model.h": _HEADER,
         "operations.h": operations_header(),
-        "operations.c": (_RUNTIME / "operations.c").read_text(),
-        "linear.c": (_RUNTIME / "linear.c").read_text(),
+        "operations.c": RUNTIME["operations.c"].read_text(),
+        "linear.c": RUNTIME["linear.c"].read_text(),
         "called.c": _CALLED.format(function=text, name=traced.name),
     }
     levels = {"operations.c": "-O2", "called.c": "-O2"}

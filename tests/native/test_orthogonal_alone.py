@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.linalg
+from runtime_sources import INCLUDES
 
-import mbsfmu
 from mbsfmu.equations.linear import AS_LONG, NEGLIGIBLE, pivot_columns, pivots
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 TOLERANCE = 1e-8
 
@@ -21,12 +21,11 @@ TOLERANCE = 1e-8
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The C of units."""
     made = tmp_path_factory.mktemp("orthogonal") / "orthogonal.so"
-    runtime = Path(mbsfmu.__file__).parent / "native" / "runtime"
     sizes = ["COORDINATES", "CONSTRAINTS", "ALL_CONSTRAINTS", "REACTIONS", "RANK", "PLAY", "OWN_MOTION", "CHANGES"]
     sizes += ["SOLVER", "IMPLICIT", "TANGENT"]
     defined = [f"-DAS_LONG={AS_LONG}", f"-DNEGLIGIBLE={NEGLIGIBLE}", *(f"-D{name}=1" for name in sizes)]
     defined += ["-Dinline=__attribute__((unused))", "-DMOST(a,b)=((a)>(b)?(a):(b))"]
-    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", *defined, "-include", "parts.h", f"-I{runtime}"]
+    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", *defined, "-include", "parts.h", *INCLUDES]
     (made.parent / "parts.h").write_text("typedef struct { double *scratch; } Parts;\n")
     source = Path(__file__).parent / "orthogonal_alone.c"
     subprocess.run([*command, f"-I{made.parent}", str(source), "-o", str(made), "-lm"], check=True)

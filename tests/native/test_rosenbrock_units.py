@@ -12,7 +12,7 @@ from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal
-from mbsfmu.exporting import export
+from mbsfmu.exporting.export import export
 
 
 def ramped() -> CoupledModel:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from scipy.integrate import RK45
 
 import mbsfmu
 from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.integration.explicit import RK45_ORDER
 from mbsfmu.native import shared
-from mbsfmu.native.sources import unit_sources
-from mbsfmu.simulation.explicit import RK45_ORDER
+from mbsfmu.native.sources import runtime_files, unit_sources
 
-RUNTIME = {file.name: file.read_text() for file in (Path(shared.__file__).parent / "runtime").glob("*.[ch]")}
+RUNTIME = {name: file.read_text() for name, file in runtime_files().items()}
 
 
 def defined(name: str) -> str:

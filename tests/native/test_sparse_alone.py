@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from runtime_sources import INCLUDES
 
-import mbsfmu
-from mbsfmu.formulations.stage_pattern import PIVOT_SHARE, elimination_order, stage_pattern
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.stepping.stage_pattern import PIVOT_SHARE, elimination_order, stage_pattern
+from mbsfmu.tracing.workspace import Floats
 
 SIZE = 30
 Solve = Callable[[Floats, Floats, Floats], tuple[Floats, int, int]]
@@ -22,10 +22,9 @@ Solve = Callable[[Floats, Floats, Floats], tuple[Floats, int, int]]
 def solve(tmp_path_factory: pytest.TempPathFactory) -> Solve:
     """The C of units, compiled for one size: the solution, rows exchanged, elements of the factors."""
     library = tmp_path_factory.mktemp("sparse") / "sparse.so"
-    runtime = Path(mbsfmu.__file__).parent / "native" / "runtime"
     source = Path(__file__).parent / "sparse_alone.c"
     defined = [f"-DSOLVED={SIZE}", f"-DPIVOT_SHARE={PIVOT_SHARE}"]
-    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", *defined, f"-I{runtime}"]
+    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", *defined, *INCLUDES]
     subprocess.run([*command, str(source), "-o", str(library), "-lm"], check=True)
     function = ctypes.CDLL(str(library)).solve
 

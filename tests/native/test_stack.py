@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from runtime_sources import RUNTIME
 
-import mbsfmu
-
-RUNTIME = Path(mbsfmu.__file__).parent / "native" / "runtime"
 SIZES = {
     "COORDINATES": 400, "CONSTRAINTS": 600, "ALL_CONSTRAINTS": 600, "RANK": 399, "PLAY": 201, "REACTIONS": 3000,
     "OWN_MOTION": 0, "CHANGES": 0, "ABSOLUTE": 0, "LEAVES_OUT": 1, "CLOSES_LOOPS": 1,
@@ -57,7 +55,7 @@ sys.exit(bool(failed))
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 def test_matrices_of_many_loops_are_not_on_the_stack(tmp_path: Path) -> None:
     defined = "\n".join(f"#define {name} {value}" for name, value in {**SIZES, **NUMBERS}.items())
-    included = "\n".join(f'#include "{RUNTIME / name}"' for name in FILES)
+    included = "\n".join(f'#include "{RUNTIME[name]}"' for name in FILES)
     used = (
         "solve_saddle(parts, numbers, 0.0, numbers); shorten_reactions(parts, numbers); choose_rows(parts, numbers, 0);"
     )

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from code_length import length_of_code
 from numpy.typing import NDArray
+from runtime_sources import RUNTIME
 
-import mbsfmu.native
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.formulations.workspace import RecordedFunction
 from mbsfmu.native.program_code import program_code
-from mbsfmu.programs.layout import layout
-from mbsfmu.programs.program import Program, program_of
-from mbsfmu.programs.recording import Recorder
-from mbsfmu.programs.repetition import repetitions
+from mbsfmu.tracing.tape.memory_layout import layout
+from mbsfmu.tracing.tape.recorded_program import Program, program_of
+from mbsfmu.tracing.tape.recording import Recorder
+from mbsfmu.tracing.tape.repetition import repetitions
+from mbsfmu.tracing.workspace import RecordedFunction
 
-RUNTIME = Path(mbsfmu.native.__file__).parent / "runtime"
 HOST = """
 #include <math.h>
 #include <stddef.h>
@@ -75,7 +73,7 @@ def by_tables(recorded: Program, x: NDArray[np.float64]) -> NDArray[np.float64]:
     code = program_code(RecordedFunction(recorded, {"x": x}), helpers)
     exported = '__attribute__((visibility("default")))'
     text = HOST.format(code="\n".join([*helpers.values(), code])).replace("__declspec_export", exported)
-    sources = {"main.c": text, "tables.h": (RUNTIME / "tables.h").read_text("utf-8")}
+    sources = {"main.c": text, "tables.h": RUNTIME["tables.h"].read_text("utf-8")}
     library = ctypes.CDLL(str(compile_library(sources, {"main.c": "-O1"}, None, portable=False)))
     work, result = np.zeros(recorded.schedule.size), np.zeros(recorded.results[0].size)
     library.run(*(each.ctypes.data_as(ctypes.c_void_p) for each in (work, x, result)))

@@ -17,20 +17,20 @@ import pytest
 from importer import Importer
 from lxml import etree
 from numpy.typing import NDArray
+from runtime_sources import RUNTIME
 
 import mbsfmu
 import mbsfmu.native
 from mbsfmu import InputError
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.formulations.code_form import Code
-from mbsfmu.formulations.workspace import RecordedFunction
-from mbsfmu.kernels import in_section, kernel
 from mbsfmu.native.program_code import program_code
-from mbsfmu.programs.layout import layout
-from mbsfmu.programs.program import Program, program_of
-from mbsfmu.programs.recording import Recorder
+from mbsfmu.systems.code_form import Code
+from mbsfmu.tracing.kernels import in_section, kernel
+from mbsfmu.tracing.tape.memory_layout import layout
+from mbsfmu.tracing.tape.recorded_program import Program, program_of
+from mbsfmu.tracing.tape.recording import Recorder
+from mbsfmu.tracing.workspace import RecordedFunction
 
-RUNTIME = Path(mbsfmu.native.__file__).parent / "runtime"
 LIBRARIES = ("tables.h", "shares.h", "pool.h", "pool.c", "visibility.h")
 SIZE = 1500
 MODEL = """
@@ -131,7 +131,7 @@ def recorded(function: Any) -> Program:
 def sources(recorded: Program) -> dict[str, str]:
     helpers: dict[str, str] = {}
     code = program_code(RecordedFunction(recorded, {"x": np.zeros(SIZE)}), helpers, shared=True)
-    texts = {name: (RUNTIME / name).read_text("utf-8") for name in LIBRARIES}
+    texts = {name: RUNTIME[name].read_text("utf-8") for name in LIBRARIES}
     return texts | {"model.h": MODEL, "main.c": HOST.format(code="\n".join([*helpers.values(), code]))}
 
 

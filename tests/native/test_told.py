@@ -9,7 +9,7 @@ from cranks import parallel_cranks
 from importer import Importer
 from stops import stop
 
-from mbsfmu.exporting import export
+from mbsfmu.exporting.export import export
 
 WARNING = 1
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.code_form import Code
 from mbsfmu.parts import AppliedForce
+from mbsfmu.systems.code_form import Code
 
 READ = [
     "link_1.angle",

@@ -10,9 +10,9 @@ import pytest
 
 import hydraulics
 import mbsfmu
+from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.comparison import Comparison
-from mbsfmu.executors import InlineExecutor
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.io.trajectory import Trajectory
 
 VOID = {"br", "hr", "img", "input", "meta"}
 

@@ -14,10 +14,11 @@ import pyarrow.parquet
 import pytest
 
 import mbsfmu
+from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.comparison import Comparison
-from mbsfmu.cosim.result import CosimulationResult, Facts
-from mbsfmu.executors import InlineExecutor
-from mbsfmu.trajectory import Trajectory
+from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.io.trajectory import Trajectory
 
 TIMES = np.linspace(0.0, 1.0, 5)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from mbsfmu import CoupledModel, Cylindrical, Force, Free, Mechanism, Prismatic, Revolute, RigidBody, Sensor, Spherical
+from mbsfmu.io.signals import LinearSignal
 from mbsfmu.parts import (
     Actuator,
     AppliedForce,
@@ -22,7 +23,6 @@ from mbsfmu.parts import (
     PointSensor,
     SpringDamper,
 )
-from mbsfmu.signals import LinearSignal
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 

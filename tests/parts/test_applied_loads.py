@@ -8,8 +8,8 @@ from machine_of_parts import FORMULATIONS
 from scipy.integrate import solve_ivp
 
 from mbsfmu import CoupledModel, DataError, Force, Free, Mechanism, Revolute, RigidBody
+from mbsfmu.io.signals import LinearSignal
 from mbsfmu.parts import AppliedForce, AppliedMoment
-from mbsfmu.signals import LinearSignal
 
 MASS, INERTIA = 2.0, 0.3
 ARM, PUSH = np.array([0.4, -0.2, 0.0]), np.array([3.0, 5.0, 0.0])

@@ -10,11 +10,11 @@ import pytest
 from machine_of_parts import FORCES, FORMULATIONS, SENSORS, as_of_a_user, model
 
 import mbsfmu
-from hydraulics.kinds import is_built_in
 from mbsfmu import CoupledModel, Force, Sensor
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import FORCES as FORCES_KNOWN
 from mbsfmu.model.sensor import SENSORS as SENSORS_KNOWN
+from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.simulation.result import Result
 
 

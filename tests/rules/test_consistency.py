@@ -9,11 +9,11 @@ from typing import ClassVar
 import pytest
 
 import mbsfmu
-from mbsfmu.errors import InputError
-from mbsfmu.formulations.rule_checks import check_rule
-from mbsfmu.registry import Registry
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.registry import Registry
 from mbsfmu.rules import Motion, Quantity, Rule, Step, find_rule, rule, rule_names
 from mbsfmu.rules.rule import Array
+from mbsfmu.stepping.rule_checks import check_rule
 
 SPECTRAL_RADII = [f"generalized-alpha:spectral_radius={radius}" for radius in (0.0, 0.5, 1.0)]
 

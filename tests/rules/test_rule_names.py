@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 
 import mbsfmu
-from mbsfmu.errors import InputError
-from mbsfmu.registry import Registry
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.registry import Registry
 from mbsfmu.rules import Quantity, Rule, Step, find_rule, rule, rule_names
 from mbsfmu.rules.rule import Array
 from mbsfmu.rules.trapezoidal import Trapezoidal

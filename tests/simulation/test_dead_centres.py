@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rssr import DEAD_CENTRES, LEAPING, rssr
 
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.result import Result
+from mbsfmu.tracing.workspace import Floats
 
 STOP = 1.5
 

@@ -14,9 +14,9 @@ from oscillator_in_closed_form import displacement, oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, RigidBody, Spherical
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
+from mbsfmu.integration.error_record import NOT_ESTIMATED, NOT_KNOWN, ErrorRecord
 from mbsfmu.models import built_in
-from mbsfmu.simulation.error_record import NOT_ESTIMATED, NOT_KNOWN, ErrorRecord
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation
 

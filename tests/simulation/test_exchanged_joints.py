@@ -10,7 +10,6 @@ from scipy.spatial.transform import Rotation
 from spatial import GRAVITY, KINDS, random_axes, random_body, vector
 
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.model.joint import AnyJoint
 from mbsfmu.parts import (
     Cylindrical,
@@ -25,6 +24,7 @@ from mbsfmu.parts import (
     SpringDamper,
     Universal,
 )
+from mbsfmu.tracing.workspace import Floats
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
 

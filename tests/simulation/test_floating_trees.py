@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 from spatial import random_tree
 
 from mbsfmu import CoupledModel, Mechanism
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.parts import Free
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
 
 pytest.importorskip("pinocchio")
 from pinocchio_engine import PinocchioTree

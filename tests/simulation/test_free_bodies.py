@@ -13,10 +13,10 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import SimulationError
-from mbsfmu.formulations import fitting_states
-from mbsfmu.formulations.workspace import Floats
-from mbsfmu.simulation.implicit import ImplicitSolver
+from mbsfmu.formulations import consistent_states
+from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.simulation.result import Result
+from mbsfmu.tracing.workspace import Floats
 
 BODY, JOINT = floating().systems["mechanism"].bodies[0], floating().systems["mechanism"].joints[0]
 START = Rotation.from_rotvec(JOINT.orientation)
@@ -125,7 +125,7 @@ def test_without_moving_references_the_run_is_lost(
     good = floating().simulation(**options).run(1.0)
     assert np.max(np.abs(good["energy.drift"])) < 1e-7
     assert "inaccurate" not in caplog.text
-    monkeypatch.setattr(fitting_states, "STEEP", np.inf)
+    monkeypatch.setattr(consistent_states, "STEEP", np.inf)
     with suppress(SimulationError):
         lost = floating().simulation(**options).run(1.0)
         assert not np.max(np.abs(lost["energy.drift"])) < 1.0

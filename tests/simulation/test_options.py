@@ -12,11 +12,11 @@ import pytest
 
 import mbsfmu
 from mbsfmu import InputError, RunOptions
+from mbsfmu.base.options import Number
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, FormulationOptions
-from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.options import Number
 from mbsfmu.simulation.options import RunKeywords
+from mbsfmu.stepping.iteration import Tolerances
 
 LOOP = mbsfmu.models.built_in("loop-4")
 
@@ -187,7 +187,7 @@ def test_a_formulation_of_ones_own_has_options_of_its_own(monkeypatch: pytest.Mo
 def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step does not, but for the penalty factor that follows from it."""
     keys: list[object] = []
-    monkeypatch.setattr("mbsfmu.model_simulation.compile_in_process", lambda simulation, key: keys.append(key))
+    monkeypatch.setattr("mbsfmu.coupled.model_simulation.compile_in_process", lambda simulation, key: keys.append(key))
     made = {
         formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-1)]
         for formulation in ("double-step", "penalty")

@@ -17,11 +17,11 @@ from spatial_loops import LOOPS, loop_of
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.dca_alm import ProjectedForm
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.parts import JointDrive, JointSpringDamper
 from mbsfmu.simulation.result import Result
-from mbsfmu.simulation.solvers import makes_equal_steps
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
 
 
 def run(model: CoupledModel, stop: float, formulation: str = "dca-alm", **options: Any) -> Result:

@@ -10,11 +10,11 @@ from oscillator_in_closed_form import JUMPS, oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError, StepSignal
-from mbsfmu.formulations.state import State
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.base.times import counted
+from mbsfmu.integration.solver import Inputs
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.solver import Inputs
-from mbsfmu.times import counted
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca")
 

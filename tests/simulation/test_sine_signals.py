@@ -15,7 +15,7 @@ from scipy.integrate import solve_ivp
 import mbsfmu
 from mbsfmu import CoupledModel, DataError, SineSignal
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.formulations.workspace import Floats
+from mbsfmu.tracing.workspace import Floats
 
 AMPLITUDE, FREQUENCY, PHASE, OFFSET, BEGIN, END, SWEEP = 20.0, 1.3, 0.4, 5.0, 0.3173, 2.4319, 1.7
 CHIRP = SineSignal(

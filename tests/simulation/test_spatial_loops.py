@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from spatial_loops import LOOPS, loop_of
 
-from mbsfmu.formulations.iteration import Tolerances
-from mbsfmu.formulations.workspace import Floats
 from mbsfmu.simulation.result import Result
+from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.tracing.workspace import Floats
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
 STOP = 0.5

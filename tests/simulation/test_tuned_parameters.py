@@ -22,9 +22,9 @@ from mbsfmu import (
     SpringDamper,
     StepSignal,
 )
+from mbsfmu.base.errors import InputError
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.errors import InputError
-from mbsfmu.variables import Variability
+from mbsfmu.modelling.variables import Variability
 
 CHANGED, END, MORE = 0.4, 0.9, 6.0
 """Times in s, and the damping in N s/m from then on."""

@@ -13,9 +13,9 @@ from spatial_loops import loop_of
 from turning import turned_model, vectors
 
 from mbsfmu import CoupledModel
-from mbsfmu.formulations.iteration import Tolerances
 from mbsfmu.models import bennett, built_in, slewing_four_bar
 from mbsfmu.simulation.result import Result
+from mbsfmu.stepping.iteration import Tolerances
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 TIGHT: dict[str, Any] = {"solver": "dop853", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11, "step": 0.05}

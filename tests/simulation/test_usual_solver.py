@@ -12,7 +12,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import InputError, RunOptions
-from mbsfmu.model_simulation import unit_from_dict
+from mbsfmu.coupled.model_simulation import unit_from_dict
 
 
 @pytest.mark.parametrize(

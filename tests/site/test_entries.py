@@ -14,7 +14,7 @@ from entry_tables import fields_of, pretty, quantities_of
 from part_kinds import Kind, kinds, named_in
 from pictures import PICTURES, picture
 
-from mbsfmu.data import Data
+from mbsfmu.modelling import Data
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("mechanics", "hydraulics", "blocks")}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 from mbsfmu.studies.points import make_points, parse_values
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mbsfmu.errors import SimulationError
-from mbsfmu.executors import InlineExecutor
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.studies.points import Point, make_points
 from mbsfmu.studies.running import run_points
 

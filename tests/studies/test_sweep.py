@@ -16,8 +16,8 @@ import pyarrow.parquet
 import pytest
 
 import mbsfmu
-from mbsfmu.errors import InputError
-from mbsfmu.executors import InlineExecutor
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies import point_run
 
@@ -207,7 +207,7 @@ def test_a_journal_of_another_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_p
 KILLED = """
 import os, signal, sys
 import mbsfmu
-from mbsfmu.executors import InlineExecutor
+from mbsfmu.base.executors import InlineExecutor
 
 class Mortal(InlineExecutor):
     calls = 0

@@ -10,9 +10,9 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
-from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.curve import Curve, Kind
-from mbsfmu.view.plot import Axis, Panel, Plot
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.view.plots.curve import Curve, Kind
+from mbsfmu.view.plots.plot import Axis, Panel, Plot
 
 EVIL = "</script><script>window.broken = 1</script><!-- '\"& \N{CYRILLIC SMALL LETTER YA}"
 RANGE = "mbsfmuPlots.panels.map((each) => [each.plot.scales.x.min, each.plot.scales.x.max])"

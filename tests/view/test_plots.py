@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mbsfmu.errors import InputError
-from mbsfmu.trajectory import Trajectory
-from mbsfmu.view.curve import Curve, Kind, extremes, packed, packed_places
-from mbsfmu.view.plot import Panel, Plot
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.view.plots.curve import Curve, Kind, extremes, packed, packed_places
+from mbsfmu.view.plots.plot import Panel, Plot
 
 EVIL = "</script><script>alert(1)</script>'\"&\u2028\N{CYRILLIC SMALL LETTER YA}"
 

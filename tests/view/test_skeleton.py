@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from markupsafe import Markup, escape
 
-from mbsfmu.view.element import Element, data_block
-from mbsfmu.view.files import text_of
-from mbsfmu.view.page import filled, page, write_page
+from mbsfmu.view.pages.element import Element, data_block
+from mbsfmu.view.pages.files import text_of
+from mbsfmu.view.pages.page import filled, page, write_page
 
 HOME = Path(str(files("mbsfmu.view")))
 ASSETS = HOME / "assets"
@@ -89,4 +89,4 @@ def test_page_is_whole_or_not_there(tmp_path: Path) -> None:
 
 def test_templates_refuse_what_is_not_given() -> None:
     with pytest.raises(Exception, match="title"):
-        filled("page.html")
+        filled("pages/page.html")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from mbsfmu.errors import InputError
+from mbsfmu.base.errors import InputError
 
 _Read = TypeVar("_Read")
 _Node = TypeVar("_Node")

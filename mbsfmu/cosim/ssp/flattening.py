@@ -13,9 +13,8 @@ from urllib.parse import unquote
 
 import fmpy
 
-from mbsfmu.cosim.described import described_units
-from mbsfmu.cosim.elements import described_arrays
-from mbsfmu.cosim.graph import Connection, Exposed, SystemGraph
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
@@ -27,8 +26,9 @@ from mbsfmu.cosim.ssp.structure import (
     SystemStructure,
     Wire,
 )
-from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit, conversion
-from mbsfmu.errors import InputError
+from mbsfmu.cosim.units.described import described_units
+from mbsfmu.cosim.units.elements import described_arrays
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, Unit, conversion
 
 Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""

@@ -9,8 +9,8 @@ from typing import Any
 import fmpy.ssp
 from lxml import etree
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.ssp.structure import BASIC_TYPES
-from mbsfmu.errors import InputError
 
 _ROOT = "http://ssp-standard.org/SSP1/"
 SSD = _ROOT + "SystemStructureDescription"

@@ -12,9 +12,9 @@ from typing import Any
 import fmpy
 import numpy as np
 
-from mbsfmu.cosim.described import described_units, kind_of
-from mbsfmu.cosim.elements import elements_of
-from mbsfmu.cosim.graph import Connection, SystemGraph
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file, reason
+from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.ssp.flattening import Flattening
 from mbsfmu.cosim.ssp.names import STRUCTURE
 from mbsfmu.cosim.ssp.reading import StructureReader
@@ -31,9 +31,9 @@ from mbsfmu.cosim.ssp.structure import (
     Wire,
 )
 from mbsfmu.cosim.ssp.writing import structure_xml
-from mbsfmu.cosim.units import Unit
-from mbsfmu.errors import InputError
-from mbsfmu.files import complete_file, reason
+from mbsfmu.cosim.units.described import described_units, kind_of
+from mbsfmu.cosim.units.elements import elements_of
+from mbsfmu.cosim.units.measurement_units import Unit
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
 from mbsfmu.cosim.ssp.structure import (
@@ -25,8 +26,7 @@ from mbsfmu.cosim.ssp.structure import (
     SystemStructure,
     Wire,
 )
-from mbsfmu.cosim.units import IDENTITY, LinearMap, Unit
-from mbsfmu.errors import InputError
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, Unit
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 

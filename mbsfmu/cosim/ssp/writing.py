@@ -16,7 +16,7 @@ from mbsfmu.cosim.ssp.structure import (
     SystemStructure,
     Wire,
 )
-from mbsfmu.cosim.units import BASE_UNITS, IDENTITY, LinearMap, Unit
+from mbsfmu.cosim.units.measurement_units import BASE_UNITS, IDENTITY, LinearMap, Unit
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 _PREFIXES = {"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM}

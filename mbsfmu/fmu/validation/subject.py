@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lxml import etree
 
-from mbsfmu.errors import InputError
-from mbsfmu.files import reason
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import reason
 
 DESCRIPTION = "modelDescription.xml"
 

@@ -1,0 +1,1 @@
+"""What all rooms use and no model knows: errors, options, registries, files, times."""

@@ -1,0 +1,67 @@
+"""Things that are known by their names as soon as they are defined."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.modelling import meant
+
+T = TypeVar("T", bound=type)
+
+
+def is_built_in(kind: type) -> bool:
+    """Tell whether a class is of this package."""
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+class Registry(Generic[T]):
+    """Classes of one kind by their names.
+
+    Parameters
+    ----------
+    kind
+        What they are, in a word for sentences.
+    default
+        Name of the one that is taken where nothing is said, if there is such.
+    replaced
+        Whether what a user defines takes the place of what a user has defined, as where a file is run again elsewhere.
+    """
+
+    def __init__(self, kind: str, default: str = "", *, replaced: bool = False) -> None:
+        self._kind, self._default, self._replaced = kind, default, replaced
+        self._known: dict[str, T] = {}
+
+    def add(self, name: str, known: T) -> None:
+        """Make a class known; one that is defined anew takes the place of itself.
+
+        Raises
+        ------
+        InputError
+            When another one has that name.
+        """
+        other = self._known.setdefault(name, known)
+        same = (other.__module__, other.__qualname__) == (known.__module__, known.__qualname__)
+        if not same and not (self._replaced and not is_built_in(other)):
+            raise InputError(f"there is a {self._kind} '{name}' already; {known.__qualname__} needs a name of its own")
+        self._known[name] = known
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names, the default one first."""
+        return tuple(sorted(self._known, key=lambda name: (name != self._default, name)))
+
+    def get(self, name: str) -> T | None:
+        """Return the class of a name; None where there is none."""
+        return self._known.get(name)
+
+    def find(self, name: str) -> T:
+        """Return the class of a name.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        if name not in self._known:
+            raise InputError(f"there is no {self._kind} '{name}'; {meant(name, self.names())}")
+        return self._known[name]

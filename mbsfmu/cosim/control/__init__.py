@@ -1,0 +1,1 @@
+"""The length of communication steps, and what counts of them."""

@@ -1,0 +1,81 @@
+"""The integrated defect: what the inputs of units were off what they should have been over a step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from mbsfmu.cosim.control.discontinuities import Sample
+from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.units.instance import Floats
+
+
+class Defects:
+    """Compares the means of inputs over a step with those of what drives them.
+
+    Of the outputs at the beginning, the middle and the end of a step Simpson's rule makes the mean that inputs should
+    have had, to an order more than any extrapolation here. Its difference from the mean that they had, times the
+    length of the step, is what a unit was given too much [Busch and Schweizer 2011, "An explicit approach for
+    controlling the macro-step size of co-simulation methods"; Arnold, Clauß, Schierz 2014, "Error analysis and error
+    estimates for co-simulation in FMI for model exchange and co-simulation v2.0"; arXiv:2406.17353]. It needs no
+    states, and is of the inputs: what units make of it nobody knows.
+
+    Parameters
+    ----------
+    stepping
+        The members that make the steps. What drives an input and shows at the end of a step what its own inputs are off
+        by there is left out: the next step begins with that, however short it is.
+    seen
+        Names of those whose states are seen, in which the effect of defects shows.
+    """
+
+    def __init__(self, stepping: Stepping, seen: Collection[str]) -> None:
+        exchange = stepping.exchange
+        self._members = exchange.members
+        left_out = np.zeros(len(exchange.columns), dtype=bool)
+        left_out[exchange.held] = True
+        left_out[: len(exchange.names)] |= stepping.shows_inputs
+        sources = exchange.entry_sources
+        hidden = [
+            np.full(len(member.sources), member.instance.name not in seen, dtype=bool) for member in exchange.members
+        ]
+        factors = np.concatenate([member.factors for member in exchange.members])
+        self._chosen = np.flatnonzero(np.concatenate(hidden) & ~left_out[sources] & (factors != 0.0))
+        self._sources = sources[self._chosen]
+        self._factors = factors[self._chosen]
+        self._offsets = np.concatenate([member.offsets for member in exchange.members])[self._chosen]
+
+    def applied(self) -> Floats:
+        """Return the means that the inputs had over the last step, shape (inputs looked at,)."""
+        if not len(self._chosen):
+            return np.zeros(0)
+        return np.concatenate([member.applied for member in self._members])[self._chosen]
+
+    def largest(
+        self,
+        points: tuple[Floats, Floats, Floats],
+        sample: Sample,
+        applied: Floats,
+        weights: Floats,
+        of_signals: Floats,
+    ) -> float:
+        """Return the largest defect over a step, as a share of what may be wrong about what drives the input.
+
+        Parameters
+        ----------
+        points
+            Outputs at the beginning, the middle and the end of the step.
+        sample
+            The followed signals in it.
+        applied
+            Means that the inputs had over it.
+        weights, of_signals
+            What may be wrong about outputs (and states) and about signals.
+        """
+        if not len(self._chosen):
+            return 0.0
+        begin, middle, end = points
+        true = np.concatenate([(begin + 4.0 * middle + end) / 6.0, sample.mean()])[self._sources]
+        allowed = np.concatenate([weights[: len(begin)], of_signals])[self._sources] * np.abs(self._factors)
+        return float(np.max(np.abs(true * self._factors + self._offsets - applied) / allowed))

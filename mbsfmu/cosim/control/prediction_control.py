@@ -1,0 +1,52 @@
+"""Step control by the extrapolation of what is exchanged, where units cannot save their states."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mbsfmu.cosim.control.step_control import Attempt, Controller
+from mbsfmu.cosim.control.tolerances import Tolerances
+from mbsfmu.cosim.control.watched import Watched, Weights
+from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.coupling.sweeps import predicted
+
+
+class PredictionControl(Controller):
+    """Estimates errors from how far the outputs that others took went off their extrapolation.
+
+    The estimate is embedded in the step and needs no state; it is of the inputs, not of what the units make of them.
+    The first step cannot be made again, and nothing is known before it: it is shorter than the one that was wanted.
+    """
+
+    CHANGES = (*Controller.CHANGES, "_weights")
+
+    def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History) -> None:
+        super().__init__(stepping, tolerances, returns=False)
+        exchange = stepping.exchange
+        self._watched = Watched(exchange)
+        self._weights = Weights(self._watched, self._watched.read(history.now), tolerances, 0.0)
+        driving = {exchange.columns[each.source] for each in exchange.connections}
+        self._driving = np.array(sorted(driving - set(exchange.held)), dtype=np.intp)
+
+    @property
+    def power(self) -> float:
+        """Extrapolation of degree k is off by h^(k+1)."""
+        return self.stepping.degree + 1.0
+
+    def first_step(self, step: float) -> float:
+        """Return the length in s of the first step: inputs held over it are off by its square."""
+        return max(self.tolerances.smallest, min(1.0, math.sqrt(self.tolerances.relative)) * step)
+
+    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+        trial = history.copy()
+        expected = predicted(history, step)
+        point = self.stepping.advance(trial, time, step)
+        weights = self._weights.of(self._watched.read(point.outputs))[: len(expected)]
+        error = np.abs(point.outputs - expected) / weights
+        return Attempt([point], trial, float(np.max(error[self._driving], initial=0.0)))
+
+    def _take(self, attempt: Attempt, time: float, step: float) -> None:  # noqa: ARG002
+        self._weights.take(self._watched.read(attempt.history.now))

@@ -1,0 +1,28 @@
+"""The coupling algorithms by their names."""
+
+from __future__ import annotations
+
+from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.explicit_coupling import GaussSeidel, Jacobi
+from mbsfmu.cosim.coupling.fixed_point import FixedPoint
+from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
+from mbsfmu.cosim.coupling.sweeps import Algorithm, Settings
+
+_CLASSES: dict[str, type[Algorithm]] = {
+    "jacobi": Jacobi,
+    "gauss-seidel": GaussSeidel,
+    "fixed-point": FixedPoint,
+    "newton": InterfaceNewton,
+}
+ALGORITHMS = tuple(_CLASSES)
+ITERATED = tuple(name for name, kind in _CLASSES.items() if kind.iterates)
+
+
+def algorithms_with(option: str) -> tuple[str, ...]:
+    """Return the names of the algorithms that have an option of their own."""
+    return tuple(name for name, kind in _CLASSES.items() if option in kind.options)
+
+
+def make_algorithm(exchange: Exchange, settings: Settings) -> Algorithm:
+    """Make an algorithm for members that are initialized."""
+    return _CLASSES[settings.algorithm](exchange, settings)

@@ -1,0 +1,79 @@
+"""Connections, values and connectors of whole arrays, as those of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
+from mbsfmu.cosim.units.instance import Instance
+
+
+def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
+    """Return a graph of scalars alone: what is said of a whole array is said of each of its elements.
+
+    Raises
+    ------
+    InputError
+        When arrays of different sizes are connected, an array with a scalar, or an array is given another number of
+        values than it has.
+    """
+    parameters: dict[tuple[str, str], Any] = {}
+    for (name, variable), value in graph.parameters.items():
+        elements = _elements((name, variable), instances)
+        given = {variable: value} if elements is None else by_element(f"{name}.{variable}", elements, value)
+        parameters.update({(name, each): one for each, one in given.items()})
+    return replace(
+        graph,
+        connections=tuple(each for connection in graph.connections for each in _connections(connection, instances)),
+        parameters=parameters,
+        outputs=tuple(each for exposed in graph.outputs for each in _shown(exposed, instances)),
+    )
+
+
+def by_element(reference: str, elements: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return the values of an array by its elements: an array, row by row, or numbers with blanks or commas between.
+
+    Raises
+    ------
+    InputError
+        When there are not as many values as elements; `reference` is what the message calls the array.
+    """
+    text = isinstance(value, str)
+    given = value.replace(",", " ").split() if text else np.asarray(value, dtype=object).ravel().tolist()
+    if len(given) != len(elements):
+        raise InputError(f"{reference} has {len(elements)} elements, but is given {len(given)} values")
+    return dict(zip(elements, given, strict=True))
+
+
+def _elements(end: tuple[str, str], instances: Mapping[str, Instance]) -> tuple[str, ...] | None:
+    name, variable = end
+    return instances[name].arrays.get(variable) if name in instances else None
+
+
+def _connections(connection: Connection, instances: Mapping[str, Instance]) -> Iterator[Connection]:
+    sides = [_elements(end, instances) for end in (connection.source, connection.target)]
+    if sides == [None, None]:
+        yield connection
+        return
+    counts = ["one value" if side is None else f"{len(side)} elements" for side in sides]
+    if None in sides or counts[0] != counts[1]:
+        ends = [".".join(each) for each in (connection.source, connection.target)]
+        raise InputError(f"connection {connection}: {ends[0]} has {counts[0]}, but {ends[1]} has {counts[1]}")
+    names = connection.source[0], connection.target[0]
+    for source, target in zip(*(side for side in sides if side is not None), strict=True):
+        yield replace(connection, source=(names[0], source), target=(names[1], target))
+
+
+def _shown(exposed: Exposed, instances: Mapping[str, Instance]) -> Iterator[Exposed]:
+    """Yield the connectors that show the elements of an array: they have their indices."""
+    elements = _elements(exposed.end, instances)
+    if elements is None:
+        yield exposed
+        return
+    for each in elements:
+        yield replace(exposed, name=exposed.name + each.removeprefix(exposed.end[1]), end=(exposed.end[0], each))

@@ -1,0 +1,129 @@
+"""Energy that the coupling itself brings in or takes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.units.measurement_units import IDENTITY
+
+_EFFORTS = ("N", "N.m", "Pa")
+_POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
+
+
+@dataclass(frozen=True)
+class BondSide:
+    """A member that takes one variable of a bond and gives the other one."""
+
+    member: Member
+    entry: int
+    output: int
+
+
+class PowerBond:
+    """Two variables whose product is a power, exchanged in opposite directions.
+
+    Over a step, a member works with its own output y(t) and with the input u that it was given; the power that
+    it sees is u·y. What one member gives is what the other one takes only if inputs equal the other one's
+    outputs; the difference is the residual energy of the bond. It is integrated with the mean of u over the
+    step and the trapezoidal rule for y.
+
+    Parameters
+    ----------
+    name
+        Name of the bond.
+    giver, taker
+        Both sides; positive residual energy was brought in by the coupling, as seen by the taker.
+    """
+
+    def __init__(self, name: str, giver: BondSide, taker: BondSide) -> None:
+        self.name = name
+        self.giver, self.taker = giver, taker
+
+    def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
+        """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
+        taker, giver = self.taker, self.giver
+        half = 0.5 * step
+        got = taker.member.mean_of(taker.entry) * (before.item(taker.output) + after.item(taker.output))
+        given = giver.member.mean_of(giver.entry) * (before.item(giver.output) + after.item(giver.output))
+        return half * got, half * given
+
+    def missed(self, true: Floats) -> tuple[float, float]:
+        """Return what the effort and the flow that were taken in the last step were off the true means of outputs."""
+        taker, giver = self.taker, self.giver
+        return (
+            taker.member.mean_of(taker.entry) - true.item(giver.output),
+            giver.member.mean_of(giver.entry) - true.item(taker.output),
+        )
+
+    def factors(self, outputs: Floats) -> tuple[float, float]:
+        """Return effort and flow among outputs."""
+        return outputs.item(self.giver.output), outputs.item(self.taker.output)
+
+
+def find_bonds(exchange: Exchange, connections: Sequence[Connection], declared: Sequence[str] = ()) -> list[PowerBond]:
+    """Find the pairs of connections between two instances whose units make a power, and those that are declared.
+
+    Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
+    between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond.
+
+    Parameters
+    ----------
+    exchange, connections
+        The members, and what connects them.
+    declared
+        `a.effort,b.flow`: outputs that go to each other's unit and whose product is a power in W, whatever units they
+        have.
+
+    Raises
+    ------
+    InputError
+        When something declared reads otherwise, or no connections belong to it.
+    """
+    pairs = [_declared(text, connections) for text in declared]
+    for effort in connections:
+        for flow in connections:
+            if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
+                continue  # what one side gives is not what the other one takes: a gear, or another unit
+            if not _are_opposite(effort, flow) or (effort, flow) in pairs:
+                continue
+            if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:
+                continue
+            giver, taker = exchange.member(effort.source[0]), exchange.member(effort.target[0])
+            given = giver.instance.variables[effort.source[1]].unit
+            if given in _EFFORTS and {given, taker.instance.variables[flow.source[1]].unit} in _POWERS:
+                pairs.append((effort, flow))
+    return [
+        PowerBond(
+            effort.source[1].rpartition(".")[0] or effort.source[1],
+            _side(exchange, exchange.member(effort.source[0]), flow, effort),
+            _side(exchange, exchange.member(effort.target[0]), effort, flow),
+        )
+        for effort, flow in pairs
+    ]
+
+
+def _are_opposite(effort: Connection, flow: Connection) -> bool:
+    return effort.source[0] == flow.target[0] and effort.target[0] == flow.source[0]
+
+
+def _declared(text: str, connections: Sequence[Connection]) -> tuple[Connection, Connection]:
+    """Return the connections of a bond that is declared as `a.effort,b.flow`."""
+    ends = [each.strip().partition(".") for each in text.split(",")]
+    if len(ends) != 2 or not all(unit and variable for unit, _, variable in ends):
+        raise InputError(f"the bond '{text}' is refused: it must read a.effort,b.flow")
+    efforts, flows = ([each for each in connections if each.source == (unit, variable)] for unit, _, variable in ends)
+    found = [(effort, flow) for effort in efforts for flow in flows if _are_opposite(effort, flow)]
+    if not found:
+        raise InputError(
+            f"the bond '{text}' is refused: a connection must go from each of the two outputs to the unit of the other"
+        )
+    return found[0]
+
+
+def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> BondSide:
+    return BondSide(member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source))

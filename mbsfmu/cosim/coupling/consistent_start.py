@@ -1,0 +1,154 @@
+"""A consistent start: connected values passed on in initialization mode, algebraic loops solved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.direct_loops import Dependencies, is_loop, loop_names, needed_entries, sort_outputs
+from mbsfmu.cosim.units.instance import Floats, UnitError
+
+_SETTLED = 1e-10  # of the greater of nominal value and magnitude
+_MOST_ITERATIONS = 50
+_PERTURBATION = 1e-6
+
+
+def initialize_values(exchange: Exchange, time: float) -> None:
+    """Pass connected values on, in the order in which outputs depend on each other; all units initialize.
+
+    An output is read when the inputs that it depends on have their values, so that start values of the units stand
+    where nothing is connected. Outputs that determine each other, an algebraic loop, are solved by Newton's method
+    with the units' directional derivatives, or with differences: FMI 2.0 lets inputs be set and outputs be read
+    again in initialization mode.
+
+    Parameters
+    ----------
+    exchange
+        The members in initialization mode, with the connections to parameters too.
+    time
+        Start time in s, for signals.
+
+    Raises
+    ------
+    SimulationError
+        When a loop is not solved; the message names it, what is off, and by how much.
+    """
+    dependencies = {member.instance.name: member.instance.initial_dependencies for member in exchange.members}
+    values = np.concatenate([exchange.read(), exchange.driven.after(time)])
+    for columns in sort_outputs(exchange, dependencies):
+        group = _Group(exchange, columns, dependencies)
+        if is_loop(exchange, columns, dependencies):
+            _solve(group, values)
+        else:
+            values[columns] = group.evaluate(values)
+    for member in exchange.members:
+        if len(member.sources):
+            member.entries.values[:] = values[member.sources] * member.factors + member.offsets
+            member.entries.write()
+
+
+class _Part:
+    """The outputs of one member in a group, and the entries that they depend on."""
+
+    def __init__(self, member: Member, names: list[str], entries: list[int]) -> None:
+        self.member = member
+        self.sources, self.factors, self.offsets = (
+            array[entries] for array in (member.sources, member.factors, member.offsets)
+        )
+        self.inputs = member.instance.port([member.entries.names[entry] for entry in entries])
+        self.outputs = member.instance.port(names)
+
+    def evaluate(self, values: Floats) -> Floats:
+        """Set the entries from the values of all columns and return the outputs."""
+        if len(self.sources):
+            self.inputs.values[:] = values[self.sources] * self.factors + self.offsets
+            self.inputs.write()
+        return self.outputs.read().copy()
+
+
+class _Group:
+    """Outputs as functions of all values, in initialization mode."""
+
+    def __init__(self, exchange: Exchange, columns: Sequence[int], dependencies: Dependencies) -> None:
+        self.exchange = exchange
+        self.columns = np.array(sorted(columns), dtype=np.intp)
+        self.parts = []
+        for member in exchange.members:
+            rows = [column for column in self.columns if member.place.start <= column < member.place.stop]
+            if rows:
+                entries = {entry for row in rows for entry in needed_entries(exchange, row, dependencies)}
+                names = [exchange.names[row][1] for row in rows]
+                self.parts.append(_Part(member, names, sorted(entries)))
+
+    def evaluate(self, values: Floats) -> Floats:
+        """Return the outputs of the group at the values of all columns."""
+        return np.concatenate([part.evaluate(values) for part in self.parts])
+
+    def jacobian(self, values: Floats, found: Floats, scales: Floats) -> Floats:
+        """Return the derivatives of the group's outputs by themselves, shape (outputs, outputs)."""
+        result = np.zeros((len(self.columns), len(self.columns)))
+        first = 0
+        for part in self.parts:
+            rows = slice(first, first + len(part.outputs.names))
+            first = rows.stop
+            inside = np.flatnonzero(np.isin(part.sources, self.columns))
+            try:
+                result[rows] = self._by_unit(part, inside)
+            except UnitError:
+                result[rows] = self._by_differences(part, values, found[rows], scales)
+        return result
+
+    def _by_unit(self, part: _Part, inside: NDArray[np.intp]) -> Floats:
+        instance = part.member.instance
+        if not (instance.gives_directional_derivatives and part.outputs.all_real and part.inputs.all_real):
+            raise UnitError(f"{instance.name} gives no directional derivatives", False)
+        knowns = [part.inputs.names[entry] for entry in inside]
+        block = instance.directional_derivative(part.outputs.names, knowns)
+        result = np.zeros((len(part.outputs.names), len(self.columns)))
+        for entry, column in zip(inside, block.T, strict=True):
+            result[:, np.searchsorted(self.columns, part.sources[entry])] += column * part.factors[entry]
+        return result
+
+    def _by_differences(self, part: _Part, values: Floats, found: Floats, scales: Floats) -> Floats:
+        result = np.zeros((len(found), len(self.columns)))
+        for index, column in enumerate(self.columns):
+            if column in part.sources:
+                moved = values.copy()
+                moved[column] += _PERTURBATION * scales[index]
+                result[:, index] = (part.evaluate(moved) - found) / (_PERTURBATION * scales[index])
+        return result
+
+
+def _solve(group: _Group, values: Floats) -> None:
+    """Solve y = Y(y) for the outputs of a loop; whole numbers and truth values are passed on as they come."""
+    exchange, columns = group.exchange, group.columns
+    real = np.flatnonzero(~np.isin(columns, exchange.held))
+    nominals = exchange.nominals()[columns]
+    names = loop_names(exchange, columns.tolist())
+    residual = scales = np.ones(1)
+    for _ in range(_MOST_ITERATIONS):
+        trial = values[columns].copy()
+        found = group.evaluate(values)
+        residual = found - trial
+        scales = np.maximum(nominals, np.abs(found))
+        if np.max(np.abs(residual) / scales) <= _SETTLED:
+            values[columns] = found
+            return
+        matrix = np.eye(len(real)) - group.jacobian(values, found, scales)[np.ix_(real, real)]
+        values[columns] = found
+        try:
+            values[columns[real]] = trial[real] + np.linalg.solve(matrix, residual[real])
+        except np.linalg.LinAlgError:
+            raise SimulationError(
+                f"the algebraic loop of {names} has no single solution at initialization: its equations are singular"
+            ) from None
+    worst = int(np.argmax(np.abs(residual) / scales))
+    raise SimulationError(
+        f"initialization does not settle: in the algebraic loop of {names}, "
+        f"{'.'.join(exchange.names[columns[worst]])} still changes by {abs(residual[worst]):.3g} after "
+        f"{_MOST_ITERATIONS} iterations"
+    )

@@ -1,0 +1,367 @@
+"""The exchange of values between instances: what each one takes, from where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.cosim.coupling.driven import DrivenInputs
+from mbsfmu.cosim.coupling.extrapolation import mean, part
+from mbsfmu.cosim.coupling.graph import Connection, is_text, value_map
+from mbsfmu.cosim.units.instance import Floats, Instance, Port, UnitError
+from mbsfmu.modelling.variables import Variability
+
+NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
+"""Kinds of variables that have a number."""
+_LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
+
+
+class Member:
+    """An instance with the variables that it takes and gives.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    connections
+        What drives its inputs; the sources are found in `columns`.
+    driven
+        Names of the inputs that follow signals.
+    columns
+        Place of each (instance, variable) among the outputs of all members, of each followed signal after them.
+    outputs
+        Where its outputs stand among those of all members.
+    names
+        Names of its outputs.
+    rate
+        Number of steps that it makes in a communication step.
+    rows
+        Number of coefficients of the polynomials.
+
+    Attributes
+    ----------
+    sources
+        For each entry, its column in the polynomials.
+    factors, offsets, converts
+        What entries are multiplied by and what is added; whether that changes anything.
+    taken
+        Coefficients of what the entries ran along in the last communication step, shape (rows, number of entries).
+    ramps
+        Whether entries are set with slopes.
+    shares
+        Whether `taken` is what is set.
+    finishes
+        Whether it makes the rest of a step of which its unit has discarded all but a part; else the step fails.
+    direct, perhaps_direct
+        Outputs that depend on entries without delay: those of which the unit says so, and with them those of which it
+        says nothing.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        connections: Sequence[Connection],
+        driven: Sequence[str],
+        columns: Mapping[tuple[str, str], int],
+        outputs: Floats,
+        names: Sequence[str],
+        rate: int,
+        rows: int,
+    ) -> None:
+        self.instance = instance
+        self.outputs = instance.port(names, outputs)
+        self.rate = rate
+        self.finishes = False
+        sources = [each.source for each in connections] + [(instance.name, name) for name in driven]
+        self.sources = np.array([columns[source] for source in sources], dtype=np.intp)
+        self.place = slice(0, 0)
+        self.entry_place = slice(0, 0)
+        self.factors = np.array([*(each.factor for each in connections), *[1.0] * len(driven)])
+        self.offsets = np.array([*(each.offset for each in connections), *[0.0] * len(driven)])
+        self.converts = bool((self.factors != 1.0).any() or self.offsets.any())
+        self.taken = np.zeros((rows, len(sources)))
+        shared = self.taken[0] if rows == 1 and rate == 1 else None
+        self.entries = instance.port([*(each.target[1] for each in connections), *driven], shared)
+        self.shares = shared is not None
+        self.ramps = rows > 1 and instance.interpolates and self.entries.all_real
+        self.direct = {name for name in names if self._depends(name) is True}
+        self.perhaps_direct = {name for name in names if self._depends(name) is not False}
+
+    def _depends(self, output: str) -> bool | None:
+        """Tell whether an output depends directly on what the member takes; None where its unit does not say."""
+        needed = self.instance.dependencies.get(output)
+        return None if needed is None else not set(self.entries.names).isdisjoint(needed)
+
+    @property
+    def applied(self) -> Floats:
+        """Mean value of each entry over the last communication step."""
+        return mean(self.taken)
+
+    def mean_of(self, entry: int) -> float:
+        """Return the mean value of one entry over the last communication step."""
+        result = self.taken.item(0, entry)
+        for power in range(1, len(self.taken)):
+            result += self.taken.item(power, entry) / (power + 1)
+        return result
+
+    def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
+        """Set the inputs to polynomials over a communication step in s, and make it.
+
+        Parameters
+        ----------
+        polynomials
+            Coefficients, shape (rows, number of columns); see `History`.
+        correction
+            What is added to each entry over the whole step; None for nothing.
+        time, step
+            Beginning and length of the communication step in s.
+        """
+        taken = self.taken
+        polynomials.take(self.sources, 1, taken, "clip")
+        if self.converts:
+            taken *= self.factors
+            taken[0] += self.offsets
+        if correction is not None:
+            taken[0] += correction
+        if self.rate == 1:
+            self._set(taken, step)
+            self._step(time, step)
+            return
+        for index in range(self.rate):
+            self._set(part(taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
+            self._step(time + index * step / self.rate, step / self.rate)
+
+    def _step(self, time: float, step: float) -> None:
+        try:
+            self.instance.step(time, step)
+        except UnitError as error:
+            self.finish(error, time, step)
+
+    def finish(self, error: UnitError, time: float, step: float) -> None:
+        """Make the rest of a step of the instance in s that it has discarded, but for a part; its inputs run on.
+
+        Raises
+        ------
+        UnitError
+            The same, where there is no such part, or members do not finish steps; what the rest leads to otherwise.
+        """
+        reached = error.reached
+        if not self.finishes or error.fatal or reached is None or not time < reached < time + step:
+            raise error
+        if self.ramps:
+            self.entries.values[:] += (reached - time) * self.entries.slopes
+            self.entries.write()
+            self.entries.write_slopes()
+        self._step(reached, time + step - reached)
+
+    def _set(self, polynomials: Floats, step: float) -> None:
+        """Set the inputs for one step of the instance.
+
+        A unit that interpolates gets a straight line, of a parabola the one with the same mean and the same end
+        (θ² ≈ 4/3 θ − 1/3): what the unit integrates stays right to third order, for which the mean must be, and so
+        do outputs that depend directly on the input, which show its end. One that holds its inputs gets the mean. An
+        output of it that depends directly on the input shows the mean at the end, and is first order: the standard
+        does not allow to set the end value and read again without a step.
+        """
+        entries = self.entries
+        if self.ramps:
+            if len(polynomials) == 2:
+                entries.lines[:] = polynomials
+            else:
+                np.add(polynomials[:2], polynomials[2] * _LINE, entries.lines)
+            np.divide(entries.slopes, step, entries.slopes)
+            entries.write()
+            entries.write_slopes()
+            return
+        if not self.shares:
+            entries.values[:] = mean(polynomials)
+        entries.write()
+
+
+class Exchange:
+    """All members, and the vector of all their outputs.
+
+    Parameters
+    ----------
+    instances
+        Instances by name.
+    connections
+        Connections between outputs and inputs; those of texts are left to `Texts`.
+    driven
+        Inputs that follow signals.
+    rates
+        Number of steps in a communication step, by instance; 1 where nothing is said.
+    rows
+        Number of coefficients of the polynomials that inputs run along.
+
+    Attributes
+    ----------
+    members
+        The members, in the order of the instances.
+    names
+        (instance, variable) of each output.
+    columns
+        Place of each output and, after them, of each followed signal in the polynomials.
+    outputs
+        Outputs as they were read last, shape (number of names,).
+    rows
+        Number of coefficients of the polynomials.
+    entry_sources
+        For all entries of all members in turn, the columns that drive them.
+    ends
+        By instance, the time in s at which it ended the run by itself.
+    rate_ports
+        Outputs that give their derivative by time: their columns, and what reads them.
+    """
+
+    def __init__(
+        self,
+        instances: Mapping[str, Instance],
+        connections: Sequence[Connection],
+        driven: DrivenInputs,
+        rates: Mapping[str, int] | None = None,
+        rows: int = 1,
+    ) -> None:
+        connections = [_converting(each, instances) for each in connections if not is_text(each, instances)]
+        self.connections = tuple(connections)
+        names: dict[str, list[str]] = {}
+        for name, instance in instances.items():
+            driving = [each.source[1] for each in connections if each.source[0] == name]
+            outs = [each.name for each in instance.variables.values() if each.causality == "output"]
+            numeric = [each for each in outs if instance.kinds[each] in NUMERIC]
+            names[name] = list(dict.fromkeys([*numeric, *driving]))
+        self.driven = driven
+        self.names = [(name, variable) for name, variables in names.items() for variable in variables]
+        self.columns = {name: index for index, name in enumerate([*self.names, *driven.targets])}
+        self.outputs = np.zeros(len(self.names))
+        self.members: list[Member] = []
+        self.ends: dict[str, float] = {}
+        self.rows = rows
+        first = first_entry = 0
+        for name, instance in instances.items():
+            place = slice(first, first + len(names[name]))
+            member = Member(
+                instance,
+                [each for each in connections if each.target[0] == name],
+                [variable for target, variable in driven.targets if target == name],
+                self.columns,
+                self.outputs[place],
+                names[name],
+                (rates or {}).get(name, 1),
+                rows,
+            )
+            instance.ends = self.ends
+            member.place = place
+            member.entry_place = slice(first_entry, first_entry + len(member.sources))
+            self.members.append(member)
+            first, first_entry = place.stop, member.entry_place.stop
+        self.entry_sources = np.concatenate([member.sources for member in self.members]).astype(np.intp)
+        self.held = [
+            index for index, (name, variable) in enumerate(self.names) if not _is_continuous(instances[name], variable)
+        ]
+        self._rates = np.full(len(self.names), np.nan)
+        self.rate_ports: list[tuple[NDArray[np.intp], Port]] = []
+
+    def member(self, name: str) -> Member:
+        """Return the member of an instance."""
+        return next(member for member in self.members if member.instance.name == name)
+
+    def nominals(self) -> Floats:
+        """Return the nominal value of each output, 1 where none is declared as FMI 2.0 has it; shape (outputs,)."""
+        variables = {member.instance.name: member.instance.variables for member in self.members}
+        return np.array([abs(variables[name][variable].nominal or 1.0) for name, variable in self.names])
+
+    def read(self) -> Floats:
+        """Read all outputs into `outputs` and return it; the next reading overwrites it."""
+        for member in self.members:
+            member.outputs.read()
+        return self.outputs
+
+    def save(self, slot: str, time: float) -> None:
+        """Keep the states of all instances at a time in s under a name."""
+        for member in self.members:
+            member.instance.save(slot, time)
+
+    def release(self, slot: str) -> None:
+        """Promise not to bring the instances back any more to what is kept under a name."""
+        for member in self.members:
+            member.instance.release(slot)
+
+    def restore(self, slot: str) -> None:
+        """Bring all instances back to the states that were kept under a name."""
+        for member in self.members:
+            member.instance.restore(slot)
+
+    def next_event(self, time: float) -> float:
+        """Return when a signal inside a unit jumps or bends next after a time in s; infinity where none says so."""
+        told = (member.instance.read_next_event() for member in self.members)
+        return min((event for event in told if event > time), default=math.inf)
+
+    def forget_events(self) -> None:
+        """Let `first_event` tell of what happens from now on."""
+        for member in self.members:
+            member.instance.happened = math.inf
+
+    def first_event(self) -> float:
+        """Return when the first event inside of steps has happened since `forget_events`, in s; infinity for none."""
+        return min(member.instance.happened for member in self.members)
+
+    def without_states(self) -> list[str]:
+        """Return the names of the instances that cannot save their state."""
+        return [member.instance.name for member in self.members if not member.instance.saves_state]
+
+    def find_rates(self) -> list[str]:
+        """Find out which driving outputs give their derivative by time, for `read_rates`.
+
+        Those that depend directly on inputs are left out: what a unit says of them has the slopes in it that its
+        inputs were given for the last step, or none.
+
+        Returns
+        -------
+        list of str
+            Names of the driving outputs that give none.
+        """
+        missing = []
+        given: dict[Member, list[str]] = {}
+        for source in dict.fromkeys(each.source for each in self.connections):
+            member = self.member(source[0])
+            if source[1] in member.perhaps_direct and len(member.sources):
+                continue
+            port = member.instance.port([source[1]])
+            if member.instance.gives_rates and port.all_real:
+                try:
+                    port.read_rates()
+                except UnitError:
+                    missing.append(".".join(source))
+                else:
+                    given.setdefault(member, []).append(source[1])
+            else:
+                missing.append(".".join(source))
+        self.rate_ports = [
+            (
+                np.array([self.columns[member.instance.name, name] for name in names], dtype=np.intp),
+                member.instance.port(names),
+            )
+            for member, names in given.items()
+        ]
+        return missing
+
+    def read_rates(self) -> Floats:
+        """Return the derivatives of the outputs by time, NaN where none is given; the next reading overwrites them."""
+        for columns, port in self.rate_ports:
+            self._rates[columns] = port.read_rates()
+        return self._rates
+
+
+def _converting(connection: Connection, instances: Mapping[str, Instance]) -> Connection:
+    """Return a connection whose factor and offset convert the unit too."""
+    way = value_map(connection, instances)
+    return replace(connection, factor=way.factor, offset=way.offset, convert_units=False)
+
+
+def _is_continuous(instance: Instance, name: str) -> bool:
+    return instance.kinds[name] == "Real" and instance.variables[name].variability is Variability.CONTINUOUS

@@ -1,0 +1,80 @@
+"""Coupling without iteration: each unit steps once with inputs that are extrapolated."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
+from mbsfmu.cosim.units.instance import Floats
+
+
+class Explicit(Algorithm):
+    """Steps of one sweep.
+
+    Attributes
+    ----------
+    in_turn
+        Whether later members take the new outputs of earlier ones.
+    """
+
+    in_turn: ClassVar[bool]
+
+    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+        super().__init__(exchange, settings)
+        improves = settings.extrapolation.degree > 0 and not exchange.without_states()
+        self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
+
+    def repeats(self, history: History) -> bool:
+        """Tell whether the coming step is made again, too little being known of the past."""
+        return self._again > 0 and history.is_fresh
+
+    def _advance(self, history: History, time: float, step: float) -> Floats:
+        """Make a step without iteration; where too little is known of the past, make it again if states can be saved.
+
+        The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
+        the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
+        parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
+        wrong as these were in the sweep before: each unit with such outputs asks for one sweep more.
+        """
+        again = self._again if self.repeats(history) else 0
+        if again:
+            self.exchange.save(START, time)
+        polynomials = self._complete(history.extrapolate(step), time, step)
+        end = self._one_sweep(history, polynomials, time, step)
+        for _ in range(again):
+            self._return()
+            polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
+            end = self._one_sweep(history, polynomials, time, step)
+        if again:
+            self.exchange.release(START)
+        return end.copy()
+
+    @abstractmethod
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        """Let all members step once; return the outputs, which the next sweep overwrites."""
+
+
+class Jacobi(Explicit):
+    """All members step with what is known at the beginning."""
+
+    options: ClassVar[tuple[str, ...]] = ("threads",)
+    in_turn = False
+
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_parallel(polynomials, time, step, history.correction)
+
+
+class GaussSeidel(Explicit):
+    """Members step one after the other; later ones take the new outputs of earlier ones.
+
+    With held inputs a later member gets the end value, else the polynomial to it.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("order",)
+    in_turn = True
+
+    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+        return self._in_turn(history, polynomials.copy(), time, step, history.correction)

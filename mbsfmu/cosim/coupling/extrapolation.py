@@ -1,0 +1,271 @@
+"""How coupled inputs run over a communication step: polynomials through what is known of the outputs."""
+
+from __future__ import annotations
+
+from copy import copy
+from enum import StrEnum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.cosim.units.instance import Floats
+
+
+class Extrapolation(StrEnum):
+    """Polynomials that continue outputs over a step.
+
+    `zero` holds the value at the beginning, `linear` and `quadratic` run through the last two and three
+    communication points, `derivatives` takes value and derivative by time at the beginning, as the units give them.
+    """
+
+    ZERO = "zero"
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+    DERIVATIVES = "derivatives"
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomial that extrapolates."""
+        return {"zero": 0, "linear": 1, "quadratic": 2, "derivatives": 1}[self]
+
+    @property
+    def rows(self) -> int:
+        """Number of coefficients; derivatives at the beginning and the value at the end make a parabola."""
+        return 3 if self is Extrapolation.DERIVATIVES else self.degree + 1
+
+
+class Weights:
+    """How the coefficients of polynomials follow from what is known.
+
+    Products are rounded one by one and added to zero in the order of the known rows. Compiled code does the same to the
+    last bit, which no library of linear algebra promises.
+
+    Parameters
+    ----------
+    lengths
+        Of the coming step and the last ones in s, for which they hold.
+    matrix
+        Shape (coefficients, known rows).
+    others, chosen
+        Another matrix, for some outputs.
+    count
+        Number of outputs.
+    """
+
+    def __init__(
+        self, lengths: tuple[float, ...], matrix: Floats, others: Floats | None, chosen: NDArray[np.intp], count: int
+    ) -> None:
+        self.lengths, self._count = lengths, count
+        self._equal = others is None
+        self._values = matrix[:, :, np.newaxis]
+        if others is not None:
+            self._values = self.values()
+            self._values[:, :, chosen] = others[:, :, np.newaxis]
+
+    def values(self) -> Floats:
+        """Return a copy of all weights, shape (coefficients, known rows, outputs)."""
+        return np.broadcast_to(self._values, (*self._values.shape[:2], self._count)).copy()
+
+    def combine(self, known: Floats, place: slice) -> Floats:
+        """Return the coefficients of some outputs, shape (coefficients, outputs), from what is known of all."""
+        values = self._values if self._equal else self._values[:, :, place]
+        return np.add.reduce(values * known[:, place], 1, initial=0.0)
+
+
+class History:
+    """Outputs at the last communication points, and the polynomials through them.
+
+    A polynomial y(θ) = c₀ + c₁ θ + c₂ θ² over a step, θ running from 0 to 1, is an array of its coefficients of
+    shape (rows, number of outputs). Coefficients are linear in what is known: a small matrix, which changes with the
+    lengths of the steps only, times the known values.
+
+    Parameters
+    ----------
+    extrapolation
+        The kind of polynomial.
+    now
+        Outputs at the start, shape (number of outputs,).
+    rates
+        Their derivatives by time, NaN where a unit gives none; None unless `derivatives` is chosen. Polynomials of
+        those without run through the last two points, and through the end: for the same order.
+    held
+        Indices of outputs that are not continuous (whole numbers, truth values): they are held always.
+
+    Attributes
+    ----------
+    now
+        Outputs at the last communication point.
+    correction
+        Integral up to now of what the inputs missed, one element an entry; None where nothing is corrected.
+    rows
+        Number of coefficients.
+    known
+        What the coefficients follow from, shape (known rows, number of outputs): the end of the step, the present, then
+        earlier points, as many as `points` says, then the derivatives by time.
+    unknown
+        Indices of outputs whose derivatives are not given.
+    """
+
+    CHANGES: ClassVar = ("now", "known", "_lengths", "correction")
+
+    def __init__(self, extrapolation: Extrapolation, now: Floats, rates: Floats | None, held: list[int]) -> None:
+        self.extrapolation = extrapolation
+        self.now = now
+        self.correction: Floats | None = None
+        self.held = held
+        self.rows = extrapolation.rows
+        self._lengths: tuple[float, ...] = ()
+        self.unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
+        self.points = extrapolation.degree if rates is None or len(self.unknown) else 0
+        self.known = np.zeros((2 + self.points + (rates is not None), len(now)))
+        self.known[1] = now
+        if rates is not None:
+            self.known[-1] = np.nan_to_num(rates)
+        self._weights: dict[str, Weights] = {}
+
+    def copy(self) -> History:
+        """Return a history that goes on by itself."""
+        twin = copy(self)
+        twin.known = self.known.copy()
+        twin._weights = dict(self._weights)
+        return twin
+
+    def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
+        """Take the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
+        known, most = self.known, self.points
+        if most:
+            known[2 : 2 + most] = known[1 : 1 + most]
+            self._lengths = (step, *self._lengths[: most - 1])
+        if rates is not None:
+            known[-1] = rates
+            known[-1, self.unknown] = 0.0
+        known[1] = now
+        self.now = now
+
+    def went_on(self, step: float, count: int) -> None:
+        """Take it that steps in s were pushed, so many, all of which wrote into `known` themselves."""
+        self._lengths = ((step,) * min(count, self.points) + self._lengths)[: self.points]
+        self.now = self.known[1].copy()
+
+    def restart(self) -> None:
+        """Forget the past: at a jump of an input it says nothing of what comes."""
+        self._lengths = ()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether less is known of the past than the polynomials need."""
+        return self.points > len(self._lengths)
+
+    @property
+    def rates(self) -> Floats | None:
+        """Derivatives of the outputs by time, zero where a unit gives none; None unless they are used."""
+        return self.known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
+
+    def is_even(self, step: float) -> bool:
+        """Tell whether the weights for a step in s are those for the ones after it too."""
+        return self._lengths == (step,) * self.points
+
+    def extrapolate(self, step: float) -> Floats:
+        """Return the polynomials over the coming step in s; not to be written to where there is one row."""
+        if self.rows == 1:
+            return self.now.reshape(1, -1)
+        result = self.weights("extrapolate", step).combine(self.known, slice(None))
+        if self.held:
+            result[1:, self.held] = 0.0
+        return result
+
+    def interpolate(self, step: float, end: Floats, place: slice = slice(None)) -> Floats:
+        """Return the polynomials over a step in s whose end is known.
+
+        Parameters
+        ----------
+        step
+            Length of the step in s.
+        end
+            Outputs at its end.
+        place
+            Which outputs; `end` has these alone.
+        """
+        if self.rows == 1:
+            return end.reshape(1, -1)
+        self.known[0, place] = end
+        result = self.weights("interpolate", step).combine(self.known, place)
+        if self.held:
+            inside = range(*place.indices(len(self.now)))
+            local = [index - inside.start for index in self.held if index in inside]
+            result[0, local], result[1:, local] = end[local], 0.0
+        return result
+
+    def weights(self, kind: str, step: float) -> Weights:
+        """Return what polynomials over a step in s `extrapolate` or `interpolate` with; held values need none.
+
+        They are made anew only where lengths have changed. Outputs without derivatives go by points.
+        """
+        lengths = (step, *self._lengths)
+        found = self._weights.get(kind)
+        if found is None or found.lengths != lengths:
+            make = self._extrapolation_matrix if kind == "extrapolate" else self._interpolation_matrix
+            matrix = make(step, by_rates=self.extrapolation is Extrapolation.DERIVATIVES)
+            others = make(step, by_rates=False) if len(self.unknown) else None
+            found = self._weights[kind] = Weights(lengths, matrix, others, self.unknown, len(self.now))
+        return found
+
+    def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:
+        """Return how c₀, c₁, c₂ follow from the known rows, for what is known of the past."""
+        matrix = np.zeros((self.rows, len(self.known)))
+        matrix[0, 1] = 1.0
+        if by_rates:
+            matrix[1, -1] = step
+        elif len(self._lengths) == 1:
+            matrix[1, 1:3] = np.array([1.0, -1.0]) * step / self._lengths[0]
+        elif len(self._lengths) == 2:
+            last, second = self._lengths
+            slope, earlier = np.array([1.0, -1.0, 0.0]) / last, np.array([0.0, 1.0, -1.0]) / second
+            bend = (slope - earlier) / (last + second)
+            matrix[1, 1:4] = step * (slope + last * bend)
+            matrix[2, 1:4] = step * step * bend
+        return matrix
+
+    def _interpolation_matrix(self, step: float, by_rates: bool) -> Floats:
+        """Return how c₀, c₁, c₂ follow from the known rows and the end."""
+        matrix = np.zeros((self.rows, len(self.known)))
+        matrix[0, 1] = 1.0
+        matrix[1, :2] = 1.0, -1.0
+        if by_rates:
+            matrix[1, :2], matrix[1, -1] = 0.0, step
+            matrix[2, :2], matrix[2, -1] = (1.0, -1.0), -step
+        elif self.rows == 3 and self._lengths:
+            last = self._lengths[0]
+            slope, earlier = np.array([1.0, -1.0, 0.0]) / step, np.array([0.0, 1.0, -1.0]) / last
+            bend = (slope - earlier) / (step + last)
+            matrix[1, :3] = step * (slope - step * bend)
+            matrix[2, :3] = step * step * bend
+        return matrix
+
+
+def mean(polynomials: Floats) -> Floats:
+    """Return the mean of polynomials over their step, shape (number of columns,)."""
+    result = polynomials[0].copy()
+    for power in range(1, len(polynomials)):
+        result += polynomials[power] / (power + 1)
+    return result
+
+
+def part(polynomials: Floats, begin: float, end: float) -> Floats:
+    """Return polynomials over the part of the step from θ = begin to end, as polynomials of that part's own θ."""
+    width = end - begin
+    result = polynomials.copy()
+    if len(polynomials) > 1:
+        result[0] += begin * polynomials[1]
+        result[1] *= width
+    if len(polynomials) > 2:
+        result[0] += begin * begin * polynomials[2]
+        result[1] += 2.0 * begin * width * polynomials[2]
+        result[2] *= width * width
+    return result
+
+
+def ends(polynomials: Floats) -> Floats:
+    """Return the values at the end of the step, shape (number of columns,)."""
+    return polynomials.sum(axis=0)

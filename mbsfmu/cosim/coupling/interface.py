@@ -1,0 +1,70 @@
+"""The interface equations: what each unit is told over a step is what the others then give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.units.instance import Floats
+
+
+class InterfaceError(SimulationError):
+    """Interface equations that were not solved in a step."""
+
+
+class Interface:
+    """Values z of outputs at the end of a step that other units take, and the equations G(z) − z = 0 for them.
+
+    G gives the outputs that units reach when their inputs run to z. A residual is measured by the scale of its
+    variable: the greater of its nominal value and the largest magnitude that it has had.
+
+    Parameters
+    ----------
+    exchange
+        The members and their values.
+    order
+        Names of instances that step one after the other, so that outputs of earlier ones need not be known
+        beforehand; empty where all step at once.
+
+    Attributes
+    ----------
+    columns
+        Which outputs they are, shape (m,).
+    """
+
+    CHANGES: ClassVar = ("_magnitudes",)
+
+    def __init__(self, exchange: Exchange, order: Sequence[str] = ()) -> None:
+        self._exchange = exchange
+        turn = {name: index for index, name in enumerate(order)}
+        found = [
+            exchange.columns[each.source]
+            for each in exchange.connections
+            if exchange.columns[each.source] not in exchange.held
+            and (not order or turn[each.target[0]] <= turn[each.source[0]])
+        ]
+        self.columns: NDArray[np.intp] = np.array(sorted(set(found)), dtype=np.intp)
+        self._magnitudes = exchange.nominals()[self.columns]
+
+    def take(self, outputs: Floats) -> None:
+        """Let scales grow to the magnitudes of outputs that were accepted."""
+        np.maximum(self._magnitudes, np.abs(outputs[self.columns]), out=self._magnitudes)
+
+    def scales(self, values: Floats) -> Floats:
+        """Return the scale of each value, shape (m,)."""
+        return np.maximum(self._magnitudes, np.abs(values))
+
+    def failure(self, time: float, residual: Floats, scales: Floats, iterations: int) -> InterfaceError:
+        """Return the error that says where the equations are off most, at a time in s."""
+        worst = int(np.argmax(np.abs(residual) / scales))
+        name = ".".join(self._exchange.names[self.columns[worst]])
+        return InterfaceError(
+            f"the interface does not converge in the step from t = {time:.9g} s: {name} still changes by "
+            f"{abs(residual[worst]):.3g}, {abs(residual[worst]) / scales[worst]:.2g} of its scale, after "
+            f"{iterations} iterations; take a smaller step or another algorithm"
+        )

@@ -1,0 +1,107 @@
+"""Communication steps of all members with what they exchange: the part that fixed and controlled runs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.cosim.coupling.bond_energy import PowerBond
+from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.sweeps import Algorithm
+from mbsfmu.cosim.units.instance import Floats
+
+
+class Point(NamedTuple):
+    """What a communication point is recorded with.
+
+    Attributes
+    ----------
+    time, outputs
+        Time in s and all outputs.
+    energies
+        For each bond, what the taker got and the giver gave in the step to this point, in J.
+    """
+
+    time: float
+    outputs: Floats
+    energies: list[tuple[float, float]]
+
+
+class Stepping:
+    """An algorithm together with the bonds that it is watched by.
+
+    Parameters
+    ----------
+    algorithm
+        The algorithm, with its members.
+    bonds
+        The power bonds.
+
+    Attributes
+    ----------
+    shows_inputs
+        Of each output, whether it shows at the end of a step what the inputs that it depends on directly are off by
+        there. Where steps are iterated, that is nothing for units that interpolate.
+    """
+
+    def __init__(self, algorithm: Algorithm, bonds: Sequence[PowerBond]) -> None:
+        self.algorithm = algorithm
+        self.exchange = algorithm.exchange
+        self.bonds = bonds
+        members = [self.exchange.member(name) for name, _ in self.exchange.names]
+        self.shows_inputs = np.array(
+            [
+                variable in member.direct and not (algorithm.iterates and member.instance.interpolates)
+                for member, (_, variable) in zip(members, self.exchange.names, strict=True)
+            ],
+            dtype=bool,
+        )
+
+    @property
+    def order(self) -> int:
+        """Order of the coupling."""
+        return self.algorithm.order
+
+    @property
+    def degree(self) -> int:
+        """Degree of the polynomials that extrapolate."""
+        return self.algorithm.settings.extrapolation.degree
+
+    def advance(self, history: History, time: float, step: float) -> Point:
+        """Make a step in s; its end is added to the history.
+
+        Raises
+        ------
+        SimulationError
+            When a unit refuses, an iteration does not converge or an output is not finite.
+        """
+        before = history.now
+        self.algorithm.step(history, time, step)
+        after = history.now
+        self.check(after, time + step)
+        return Point(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
+
+    def check(self, outputs: Floats, time: float) -> None:
+        """Check outputs at a time in s.
+
+        Raises
+        ------
+        SimulationError
+            When one is not finite.
+        """
+        finite = np.isfinite(outputs)
+        if not np.logical_and.reduce(finite):
+            instance, variable = self.exchange.names[int(np.argmin(finite))]
+            raise SimulationError(f"{instance}.{variable} is not finite at t = {time:.9g} s: the run diverges")
+
+    def save(self, slot: str, time: float) -> None:
+        """Keep the states of all members at a time in s under a name."""
+        self.exchange.save(slot, time)
+
+    def restore(self, slot: str) -> None:
+        """Bring all members back."""
+        self.algorithm.rollbacks += 1
+        self.exchange.restore(slot)

@@ -1,0 +1,244 @@
+"""What all coupling algorithms share: sweeps over the members, and what a step leaves in the history."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, History, ends, mean
+from mbsfmu.cosim.units.instance import Floats
+
+START = "start of the step"
+"""Slot of the states that an iteration goes back to."""
+JACOBIANS = ("differences", "directional")
+AITKEN = "aitken"
+OF_ITERATIONS = ("iteration_tolerance", "maximum_iterations")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a communication step is made.
+
+    Attributes
+    ----------
+    algorithm
+        One of `ALGORITHMS`.
+    extrapolation
+        How inputs run over a step.
+    order
+        Names of all units in the order in which they step one after the other; theirs by default.
+    iteration_tolerance
+        Largest change of an interface value in the last iteration, as a share of its scale.
+    maximum_iterations
+        After so many sweeps of a step without convergence it fails.
+    relaxation
+        Share of the change that a fixed-point iteration takes over, or `aitken` to find it.
+    jacobian
+        `differences` or `directional`: where the Newton iteration takes its first Jacobian from.
+    energy_correction
+        Whether inputs make up for what their integral missed in the step before.
+    threads
+        Number of threads that units step in.
+    """
+
+    algorithm: str = "gauss-seidel"
+    extrapolation: Extrapolation = Extrapolation.ZERO
+    order: tuple[str, ...] = ()
+    iteration_tolerance: float = 1e-8
+    maximum_iterations: int = 50
+    relaxation: float | str = AITKEN
+    jacobian: str = JACOBIANS[0]
+    energy_correction: bool = False
+    threads: int = 1
+
+
+class Algorithm(ABC):
+    """Makes communication steps of all members.
+
+    Parameters
+    ----------
+    exchange
+        The members and their values, initialized.
+    settings
+        How steps are made.
+
+    Attributes
+    ----------
+    sweeps
+        Sweeps over all members that were made.
+    rollbacks
+        How often all members were brought back to the start of a step.
+    turns
+        The members in the order in which they step one by one, with whether later ones take what they give.
+    takes_rates
+        Whether derivatives of outputs by time are read.
+    corrected
+        Whether an entry that takes a column is corrected, shape (number of columns,).
+    """
+
+    CHANGES: ClassVar[tuple[str, ...]] = ("sweeps", "rollbacks")
+    iterates = False
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the options that have an effect with it, and not with all others."""
+
+    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+        self.exchange = exchange
+        self.settings = settings
+        self.sweeps = self.rollbacks = 0
+        order = [exchange.member(name) for name in settings.order]
+        self.turns = [
+            (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
+            for index, member in enumerate(order)
+        ]
+        self._resources = ExitStack()
+        self._pool: ThreadPoolExecutor | None = None
+        if settings.threads > 1:
+            self._pool = self._resources.enter_context(ThreadPoolExecutor(settings.threads))
+        self._is_driven = len(exchange.driven) > 0
+        self.takes_rates = settings.extrapolation is Extrapolation.DERIVATIVES
+        self.corrected = np.zeros(len(exchange.columns), dtype=bool)
+        self.corrected[: len(exchange.names)] = True
+        self.corrected[exchange.held] = False
+
+    def close(self) -> None:
+        """End the threads."""
+        self._resources.close()
+
+    @property
+    def order(self) -> int:
+        """Order of the coupling error over a run.
+
+        The degree of the polynomials and one more: an input that is right to h^(k+1) makes states right to h^(k+2)
+        in a step. Derivatives at the beginning and the value at the end make parabolas, where steps are iterated. A
+        unit that holds its inputs over its steps gets their mean, which is good for 2, and for 1 where an output
+        depends directly on it; the straight line that others get of a parabola, for 3.
+        """
+        holding = [each for each in self.exchange.members if len(each.sources) and not each.instance.interpolates]
+        most = 3 if not holding else 1 if any(member.direct for member in holding) else 2
+        hermite = self.iterates and self.settings.extrapolation is Extrapolation.DERIVATIVES
+        return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
+
+    def history(self) -> History:
+        """Return the history that begins with the outputs as they are now."""
+        now = self.exchange.read().copy()
+        rates = self.exchange.read_rates() if self.takes_rates else None
+        return History(self.settings.extrapolation, now, rates, self.exchange.held)
+
+    def step(self, history: History, time: float, step: float) -> None:
+        """Make a communication step in s, and add its end to the history.
+
+        Raises
+        ------
+        SimulationError
+            When a unit refuses, or an iteration does not converge.
+        """
+        end = self._advance(history, time, step)
+        missed = self._missed(history, end, step) if self.settings.energy_correction else None
+        history.push(end, step, self.exchange.read_rates() if self.takes_rates else None)
+        history.correction = missed
+
+    @abstractmethod
+    def _advance(self, history: History, time: float, step: float) -> Floats:
+        """Advance all members and return the outputs at the end, in an array of their own."""
+
+    # -- sweeps ---------------------------------------------------------------------------------------------
+
+    def _complete(self, polynomials: Floats, time: float, step: float) -> Floats:
+        """Add the columns of signals: their value at the beginning, or the line through both ends of the step."""
+        if not self._is_driven:
+            return polynomials
+        driven = self.exchange.driven
+        columns = np.zeros((len(polynomials), len(driven)))
+        columns[0] = driven.after(time)
+        if len(columns) > 1:
+            columns[1] = driven.before(time + step) - columns[0]
+        return np.concatenate([polynomials, columns], axis=1)
+
+    def _in_parallel(self, polynomials: Floats, time: float, step: float, integral: Floats | None = None) -> Floats:
+        """Let all members step with the same polynomials; return the outputs, which the next sweep overwrites."""
+        self.sweeps += 1
+        if self._pool is None:
+            for member in self.exchange.members:
+                correction = None if integral is None else integral[member.entry_place] / step
+                member.advance(polynomials, correction, time, step)
+        else:
+
+            def advance(member: Member) -> None:
+                correction = None if integral is None else integral[member.entry_place] / step
+                member.advance(polynomials, correction, time, step)
+
+            made = [self._pool.submit(advance, member) for member in self.exchange.members]
+            wait(made)  # all of them, before one that failed ends the step
+            for each in made:
+                each.result()
+        return self.exchange.read()
+
+    def _in_turn(
+        self, history: History, polynomials: Floats, time: float, step: float, integral: Floats | None = None
+    ) -> Floats:
+        """Let the members step one after the other; later ones interpolate to the new outputs of earlier ones.
+
+        Returns the outputs, which the next sweep overwrites; the polynomials are overwritten too.
+        """
+        self.sweeps += 1
+        for member, drives_later in self.turns:
+            correction = None if integral is None else integral[member.entry_place] / step
+            member.advance(polynomials, correction, time, step)
+            found = member.outputs.read()
+            if drives_later:
+                polynomials[:, member.place] = history.interpolate(step, found, member.place)
+        return self.exchange.outputs
+
+    def _return(self) -> None:
+        """Bring all members back to the start of the step."""
+        self.rollbacks += 1
+        self.exchange.restore(START)
+
+    def _missed(self, history: History, end: Floats, step: float) -> Floats:
+        """Return the integral up to the end of the step of outputs, less that of the inputs that were set; (entries,).
+
+        What was missed before and made up for in this step falls out.
+
+        After Benedikt et al. (2013), "NEPCE: a nearly energy-preserving coupling element for weak-coupled problems
+        and co-simulation". Followed signals miss nothing.
+        """
+        true = means(history, end, step)
+        missed = np.zeros(len(self.exchange.entry_sources)) if history.correction is None else history.correction.copy()
+        for member in self.exchange.members:
+            coupled = self.corrected[member.sources]
+            sources = member.sources[coupled]
+            wanted = true[sources] * member.factors[coupled] + member.offsets[coupled]
+            missed[member.entry_place][coupled] += step * (wanted - member.applied[coupled])
+        return missed
+
+
+def _columns(member: Member) -> list[int]:
+    """Return the columns of a member's outputs."""
+    return list(range(member.place.start, member.place.stop))
+
+
+def predicted(history: History, step: float) -> Floats:
+    """Return the outputs that extrapolation expects at the end of a step in s, shape (outputs,)."""
+    return ends(history.extrapolate(step))
+
+
+def means(history: History, end: Floats, step: float) -> Floats:
+    """Return the means of the outputs over a step in s to its end: of polynomials through it, straight lines at least.
+
+    The history ends where the step begins; shape (outputs,).
+    """
+    if history.extrapolation is Extrapolation.ZERO:
+        return 0.5 * (history.now + end)
+    return mean(history.interpolate(step, end))
+
+
+def names_of(members: Sequence[str]) -> str:
+    """Return names as they stand in a sentence."""
+    return " and ".join([", ".join(members[:-1]), members[-1]]) if len(members) > 1 else members[0]

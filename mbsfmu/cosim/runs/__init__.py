@@ -1,0 +1,1 @@
+"""Coupled runs: loaded, prepared, stepped, recorded, saved."""

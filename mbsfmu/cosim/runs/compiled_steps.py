@@ -1,0 +1,190 @@
+"""Communication steps of a run that compiled code makes, as many at a time as nothing else has to be looked at."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from ctypes import byref
+
+import numpy as np
+
+from mbsfmu.base.interruption import deferring_interruptions
+from mbsfmu.cosim.compiled.layout import MADE, NOT_FINITE, REFUSED, UNFINISHED, UNFIT
+from mbsfmu.cosim.compiled.library import exchange_function
+from mbsfmu.cosim.coupling.compiled_tables import Tables
+from mbsfmu.cosim.coupling.explicit_coupling import Explicit
+from mbsfmu.cosim.coupling.extrapolation import History, Weights
+from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.runs.recording import Record
+from mbsfmu.cosim.units.instance import Calls, Floats, UnitError
+
+_PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions
+_CHUNK = 4096  # steps for which signals are asked at once
+
+
+class CompiledSteps:
+    """Makes communication steps in compiled code.
+
+    It works on the memory of history, members and record: Python may make any of the steps between.
+
+    Parameters
+    ----------
+    function
+        The compiled code.
+    stepping
+        What makes the steps in Python.
+    tables
+        What both work on.
+    calls
+        The functions that the compiled code calls.
+    history, record
+        The run until now.
+    times
+        Communication points in s.
+    lengths
+        Of the steps between them in s.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., int],
+        stepping: Stepping,
+        tables: Tables,
+        calls: Calls,
+        history: History,
+        record: Record,
+        times: list[float],
+        lengths: Floats,
+    ) -> None:
+        self._function, self._stepping, self._tables, self._calls = function, stepping, tables, calls
+        self._history, self._record = history, record
+        self._times, self._lengths = times, lengths.tolist()
+        self._changes = [*(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
+        self._most = _CHUNK
+        self._weights: list[Weights] = []
+        tables.exchange.patience = _PATIENCE
+
+    def advance(self, index: int, end: int) -> int:
+        """Make steps from one of an index on, up to another one at most; return how many: 0 where Python has to.
+
+        Raises
+        ------
+        UnitEnded, SimulationError
+            What the same steps raise in Python; those before are recorded.
+        """
+        algorithm, exchange, step = self._stepping.algorithm, self._tables.exchange, self._lengths[index]
+        assert isinstance(algorithm, Explicit)
+        if algorithm.repeats(self._history):
+            return 0
+        even = self._changes[bisect_right(self._changes, index)] if self._history.is_even(step) else index + 1
+        count = self._signals(index, min(even - index, end - index, self._most), step)
+        if not count:
+            return 0
+        with deferring_interruptions():
+            self._begin(index, count, step)
+            try:
+                outcome = self._function(byref(exchange), count)
+                while outcome == UNFINISHED:  # a unit that ends the run at the end of its step does not end this one
+                    instance, _ = self._calls[exchange.refused]
+                    try:
+                        instance.stepped(exchange.unit_step, exchange.status)
+                    except UnitError as error:
+                        member = self._stepping.exchange.member(instance.name)
+                        member.finish(error, instance.time, exchange.unit_step)
+                    outcome = self._function(byref(exchange), exchange.made + 1)
+                self._look(outcome, index, step)
+            finally:
+                self._end(index, step)
+        self._most = min(2 * exchange.made, _CHUNK) if exchange.made == count else exchange.made
+        return exchange.made
+
+    def _signals(self, index: int, count: int, step: float) -> int:
+        """Ask the signals for so many steps in s; return for how many they have answered."""
+        driven, tables = self._stepping.exchange.driven, self._tables
+        if not len(driven):
+            return count
+        for place, time in enumerate(self._times[index : index + count]):
+            try:
+                tables.after[place] = driven.after(time)
+                if self._history.rows > 1:
+                    tables.before[place] = driven.before(time + step)
+            except Exception:  # Python meets it again, where it makes this step
+                return place
+        return count
+
+    def _begin(self, index: int, count: int, step: float) -> None:
+        """Tell the compiled code where it begins with steps in s, and make room for so many."""
+        exchange, history, record = self._tables.exchange, self._history, self._record
+        record.reserve(count)
+        exchange.recorded = record.rows.ctypes.data_as(type(exchange.recorded))
+        exchange.first_row, exchange.first, exchange.step = len(record.times), index, step
+        exchange.made = exchange.sweeps = exchange.under_way = 0
+        if history.rows > 1:
+            weights = [history.weights(kind, step) for kind in ("extrapolate", "interpolate")]
+            if weights != self._weights:
+                self._weights = weights
+                self._tables.weigh(*(each.values() for each in weights))
+        exchange.has_missed = history.correction is not None
+        if history.correction is not None and history.correction is not self._tables.missed:
+            self._tables.missed[:] = history.correction
+        for bond, residual, exchanged in zip(self._tables.bonds, record.residuals, record.exchanged, strict=True):
+            bond.residual, bond.exchanged = residual, exchanged
+
+    def _end(self, index: int, step: float) -> None:
+        """Take over what was done."""
+        exchange, made = self._tables.exchange, self._tables.exchange.made
+        for number in np.flatnonzero(self._tables.disturbing):
+            self._calls[int(number)][0].disturbs = True
+        self._stepping.algorithm.sweeps += exchange.sweeps
+        self._record.times.extend(self._times[index + 1 : index + made + 1])
+        self._record.residuals[:] = [bond.residual for bond in self._tables.bonds]
+        self._record.exchanged[:] = [bond.exchanged for bond in self._tables.bonds]
+        if made:
+            self._history.went_on(step, made)
+        if exchange.has_missed:
+            self._history.correction = self._tables.missed
+
+    def _look(self, outcome: int, index: int, step: float) -> None:
+        """Raise what has gone wrong."""
+        exchange = self._tables.exchange
+        if outcome == REFUSED:
+            instance, function = self._calls[exchange.refused]
+            instance.fail(function, exchange.status)
+        if outcome == UNFIT:
+            instance, _ = self._calls[exchange.refused]
+            self._stepping.exchange.member(instance.name).entries.write()
+        if outcome == NOT_FINITE:
+            self._stepping.check(self._stepping.exchange.outputs, self._times[index + exchange.made] + step)
+        assert outcome == MADE
+
+
+def compile_steps(
+    stepping: Stepping, history: History, record: Record, times: list[float], lengths: Floats
+) -> CompiledSteps | None:
+    """Return what makes the steps of a run in compiled code, or None where Python has to make them all.
+
+    Algorithms that iterate, threads and units that compiled code cannot call are for Python; so are runs where there is
+    no compiler.
+
+    Parameters
+    ----------
+    stepping
+        What makes the steps in Python.
+    history, record
+        The run until now.
+    times
+        Communication points in s.
+    lengths
+        Of the steps between them in s.
+    """
+    algorithm, exchange, calls = stepping.algorithm, stepping.exchange, Calls()
+    if not isinstance(algorithm, Explicit) or algorithm.settings.threads > 1:
+        return None
+    if not all(port.compiles for member in exchange.members for port in (member.entries, member.outputs)):
+        return None
+    functions = [member.instance.step_function(calls) for member in exchange.members]
+    known = [function for function in functions if function is not None]
+    if len(known) < len(functions) or (function := exchange_function()) is None:
+        return None
+    tables = Tables(algorithm, known, calls, stepping.bonds, history, np.array(times), min(_CHUNK, len(lengths)))
+    return CompiledSteps(function, stepping, tables, calls, history, record, times, lengths)

@@ -1,0 +1,400 @@
+"""A coupled run in one's own hands: stepped, read, changed."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.files import WriteError
+from mbsfmu.cosim.control.controllers import make_controller
+from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.coupling.algorithms import make_algorithm
+from mbsfmu.cosim.coupling.arrays import connect_elements
+from mbsfmu.cosim.coupling.bond_energy import find_bonds
+from mbsfmu.cosim.coupling.driven import DrivenInputs, Signal
+from mbsfmu.cosim.coupling.exposed import behind_connectors
+from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connections, undriven_inputs
+from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.coupling.string_outputs import Texts
+from mbsfmu.cosim.runs import preparation
+from mbsfmu.cosim.runs.controlled_steps import ControlledCourse
+from mbsfmu.cosim.runs.coupled_result import (
+    CosimulationError,
+    CosimulationInterrupted,
+    CosimulationResult,
+    residual_notes,
+)
+from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, CouplingOptions
+from mbsfmu.cosim.runs.drawable import Drawable
+from mbsfmu.cosim.runs.fixed_steps import FixedCourse
+from mbsfmu.cosim.runs.loading import by_instance, instantiate, load_graph
+from mbsfmu.cosim.runs.notes import tell_crossed, tell_notes, tell_undriven
+from mbsfmu.cosim.runs.pacing import Pacer
+from mbsfmu.cosim.runs.recording import Record, Thinning, all_columns, chosen_columns
+from mbsfmu.cosim.runs.running import Course, Parts, check_until
+from mbsfmu.cosim.runs.saved import read_saved, write_saved
+from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
+from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
+from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.io.trajectory import check_suffix
+
+_VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
+
+
+class Cosimulation:
+    """A run of coupled units, which are loaded and at their start inside `with`.
+
+    ::
+
+        with Cosimulation("four-bar.ssp", step=1e-3, stop=2.0) as run:
+            while not run.done:
+                run.step()
+                if run["mechanism.cylinder.length"] > 1.7:
+                    run["circuit.valve.command"] = 0.0
+            result = run.result()
+
+    Parameters
+    ----------
+    source, options, connections, parameters, inputs, scenario, bonds, output, progress, resume, given
+        As for `cosimulate`.
+
+    Raises
+    ------
+    InputError
+        At once or where `with` begins, when the call or a file is wrong, an option has no effect, or a unit cannot do
+        what is asked.
+    SimulationError
+        Where `with` begins, when a unit fails before the first step, or the start has no solution.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        options: CouplingOptions | None = None,
+        connections: Sequence[str | Connection] = (),
+        parameters: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Signal] | None = None,
+        scenario: str | os.PathLike[str] | Table | None = None,
+        bonds: Sequence[str] = (),
+        output: str | os.PathLike[str] | None = None,
+        progress: Callable[[float], None] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        **given: Unpack[CouplingKeywords],
+    ) -> None:
+        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "output", "progress", "resume")
+        self.options = CouplingOptions.of(options, given, beside)
+        if output is not None:
+            check_suffix(output)
+        self._source, self._progress, self._here = source, progress, Path.cwd()  # which a unit may leave
+        self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
+        self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
+        self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
+        self._scenario = read_scenario(scenario or {})
+        self._bonds = tuple(bonds)
+        self._stack = ExitStack()
+        self._course: Course | None = None
+        self._ended = self._failed = False
+
+    # -- begin and end --------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(os.chdir, self._here)
+            self._prepare(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            with self._stack:
+                self._finish()
+        except KeyboardInterrupt:
+            raise CosimulationInterrupted(self.result()) from None
+
+    def _load(self, stack: ExitStack) -> tuple[SystemGraph, dict[str, Instance]]:
+        """Return what is coupled, and its units."""
+        chosen = self.options
+        graph = load_graph(self._source, stack, strict=chosen.strict)
+        graph = replace(graph, connections=(*graph.connections, *self._connections))
+        if chosen.start_time is not None:
+            graph = replace(graph, start=chosen.start_time)
+        instances = stack.enter_context(
+            instantiate(
+                graph,
+                isolated=chosen.isolate or (),
+                limit=chosen.time_limit or TIME_LIMIT,
+                exchanged=chosen.model_exchange or (),
+                solver=chosen.unit_solver,
+            )
+        )
+        graph = connect_elements(graph, instances)
+        check_connections(graph, instances)
+        return graph, instances
+
+    def _prepare(self, stack: ExitStack) -> None:
+        """Load the units, and bring them to their start, or to where a saved run is."""
+        chosen = self.options
+        graph, instances = self._graph, self._instances = self._load(stack)
+        settings = chosen.settings(instances)
+        rates = preparation.whole_rates(chosen.rates, instances)
+        stop, step = preparation.experiment(graph, instances, chosen.stop, chosen.step)
+        tolerances = preparation.tolerances(chosen, step)
+        preparation.check_control(chosen.control, instances)
+        followed = by_instance(behind_connectors(self._inputs, graph), instances)
+        driven = DrivenInputs(followed, instances, graph.connections, step)
+        self._taken = {*followed, *(connection.target for connection in graph.connections)}
+        scenario = Scenario(self._scenario, graph, instances, self._taken, graph.start, step)
+        given = {**by_instance(behind_connectors(self._parameters, graph), instances), **scenario.start}
+        values = {**graph.parameters, **given}
+        texts = Texts(instances, graph.connections)
+        exchange = preparation.initialize(
+            instances, graph.connections, values, driven, texts, rates, settings.extrapolation.rows, graph.start, stop,
+            chosen.unit_tolerance,
+        )  # fmt: skip
+        self.facts = Facts(chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes)
+        self._algorithm = make_algorithm(exchange, settings)
+        stack.callback(self._algorithm.close)
+        self._tell({*values, *followed, *scenario.variables})
+        self._drawable = Drawable.of(graph, instances, values, {*followed, *scenario.variables})
+        parts = self._parts(driven, scenario, texts, stop, step)
+        stack.callback(self._record.close)
+        controller = make_controller(
+            chosen.control, parts.stepping, tolerances, parts.history, self.facts, graph.start, stop
+        )
+        course = FixedCourse(parts, step) if controller is None else ControlledCourse(parts, step, controller)
+        self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.facts)
+        # In words only where they are asked for: every FMU file is read for them.
+        self._call = partial(call_in_words, chosen, graph, step, stop, given, followed, self._scenario)
+        with self._guarded(course):
+            if self._resume is None:
+                course.begin()
+            else:
+                put_all_back(self._instances, self._changing(course), read_saved(self._resume, self._call()))
+                self._record.go_on()
+        self._course = course
+
+    def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> Parts:
+        """Return what the run is made of, its record with it; times in s."""
+        chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
+        tell_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
+        history = self._algorithm.history()
+        bonds = find_bonds(exchange, exchange.connections, self._bonds)
+        columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
+        preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
+        thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
+        self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)
+        return Parts(
+            stepping=Stepping(self._algorithm, bonds),
+            history=history,
+            record=self._record,
+            facts=self.facts,
+            driven=driven,
+            scenario=scenario,
+            texts=texts,
+            start=graph.start,
+            stop=stop,
+            progress=self._progress,
+        )
+
+    def _tell(self, known: set[tuple[str, str]]) -> None:
+        """Tell what may be wrong with the connections, where values are known of some variables."""
+        graph, instances = self._graph, self._instances
+        self.facts.undriven = undriven_inputs(graph, instances, known)
+        tell_undriven(self.facts, graph.connections, known)
+        tell_crossed(self.facts, graph.connections, instances)
+
+    # -- going on -------------------------------------------------------------------------------------------------
+
+    def _running(self) -> Course:
+        if self._course is None:
+            raise InputError("the units are not loaded: a run goes on inside `with Cosimulation(…) as run`")
+        if self._ended:
+            raise InputError(f"the run has ended at t = {self.time:.9g} s; it does not go on")
+        return self._course
+
+    @contextmanager
+    def _guarded(self, course: Course) -> Iterator[None]:
+        """Let what goes wrong in steps hand on what was recorded; the record is complete where the run is."""
+        begin = clock.perf_counter()
+        try:
+            yield
+            self.facts.wall_seconds += clock.perf_counter() - begin
+            if course.done:
+                self._finish()
+        except (SimulationError, WriteError) as error:
+            self._failed = True
+            self.facts.wall_seconds += clock.perf_counter() - begin
+            raise CosimulationError(str(error), self._kept()) from error
+        except KeyboardInterrupt:
+            self._failed = True
+            self.facts.wall_seconds += clock.perf_counter() - begin
+            raise CosimulationInterrupted(self._kept()) from None
+
+    def _kept(self) -> CosimulationResult:
+        """Return what was recorded of a run that ended before its time."""
+        try:
+            self._finish()
+        except WriteError as error:
+            self.facts.notes.append(str(error))
+        return self.result()
+
+    def _finish(self) -> None:
+        if not self._ended and hasattr(self, "_record"):
+            self._ended = True
+            self._record.finish()
+
+    def end(self) -> None:
+        """End the run where it is: what was recorded is complete, and nothing goes on."""
+        self._running()
+        self._finish()
+
+    def step(self) -> float:
+        """Make one communication step and return the time in s that it led to; a controlled one may take tries.
+
+        Raises
+        ------
+        InputError
+            When the run has ended.
+        CosimulationError
+            When a unit fails, an iteration does not converge, an output is not finite or a row cannot be written.
+        """
+        course = self._running()
+        with self._guarded(course):
+            course.make_step(self._pacer)
+        return course.time
+
+    def run(self, until: float | None = None) -> CosimulationResult:
+        """Go on to the first communication point that is not before a time in s, to the end by default.
+
+        Raises
+        ------
+        InputError
+            When the time is before where the run is, or after its end; when the run has ended.
+        CosimulationError
+            As for `step`.
+        """
+        course = self._running()
+        if until is not None:
+            check_until(until, course)
+        with self._guarded(course):
+            course.run(until, self._pacer)
+        return self.result()
+
+    # -- in another process -----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the run where it is to a file, from which the same call goes on with `resume`, in another process too.
+
+        Signals must be given again, as they were; units in processes of their own, threads and pace may be others.
+        Where rows go to a file, that one is gone on with.
+
+        Raises
+        ------
+        InputError
+            When it is not loaded or has failed, or a unit cannot save its state for another process.
+        SimulationError
+            When a unit refuses.
+        WriteError
+            When the file cannot be written.
+        """
+        if self._course is None:
+            self._running()
+        if self._failed or self._course is None or self._course.over:
+            raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
+        self._record.settle()
+        write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._course)))
+
+    def _changing(self, course: Course) -> dict[str, Any]:
+        """Return all that changes from step to step, beside the units."""
+        parts = course.parts
+        return {
+            "course": course,
+            "algorithm": self._algorithm,
+            "history": parts.history,
+            "record": self._record,
+            "facts": self.facts,
+            "scenario": parts.scenario,
+            "texts": parts.texts,
+        }
+
+    # -- where it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> float:
+        """Where the run is, in s."""
+        if self._course is None:
+            return self._graph.start
+        return self._record.time if self._ended else self._course.time
+
+    @property
+    def done(self) -> bool:
+        """Whether the run is at its end."""
+        return self._ended or (self._course is not None and self._course.done)
+
+    def result(self) -> CosimulationResult:
+        """Return what was recorded until now, and what it has cost."""
+        self._record.settle()
+        self.facts.iterations, self.facts.rollbacks = self._algorithm.sweeps, self._algorithm.rollbacks
+        self.facts.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
+        counts = {name: instance.events for name, instance in self._instances.items()}
+        self.facts.unit_events = {name: count for name, count in counts.items() if count is not None}
+        made = self._record.result(self.facts, self._drawable)
+        if self._ended and not self._told:
+            self._told = True
+            for sentence in [*residual_notes(made), *(self._course.notes() if self._course else [])]:
+                self.facts.tell(sentence)
+        return made
+
+    _told = False
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> float | int | bool | str:
+        """Return the value of `unit.variable`, or of a connector of the system, where the run is.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable.
+        """
+        if self._course is None:
+            self._running()
+        way = {each.name: each for each in self._graph.outputs}.get(name)
+        reference = name if way is None else ".".join(way.end)
+        ((unit, variable),) = by_instance({reference: None}, self._instances)
+        instance = self._instances[unit]
+        kind = instance.kinds[variable]
+        if kind == "String":
+            return instance.read_text(variable)
+        value = instance.port([variable]).read().item(0)
+        return _VALUE[kind](value if way is None else way.map(value))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Set an input or tunable parameter where the run is; see `set`."""
+        self.set({name: value})
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set inputs that nothing drives and tunable parameters, by `unit.variable` or connectors, from now on.
+
+        Raises
+        ------
+        InputError
+            When a variable is not there, cannot be set now, or the value is none of its type.
+        SimulationError
+            When a unit refuses.
+        """
+        course = self._running()
+        found = by_instance(behind_connectors(values, self._graph), self._instances)
+        check_settable(found, self._instances, self._taken, course.time)
+        course.set(found)

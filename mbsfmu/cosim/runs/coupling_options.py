@@ -1,0 +1,300 @@
+"""Options of a co-simulation: how communication steps are made, and what goes with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Several, Switch
+from mbsfmu.cosim.control.step_control import CONTROLS
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, algorithms_with
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
+from mbsfmu.cosim.coupling.sweeps import AITKEN, JACOBIANS, Settings, names_of
+from mbsfmu.cosim.units.exchanged import SOLVERS
+from mbsfmu.cosim.units.instance import Instance
+
+TOLERANCE = 1e-4
+"""Of step control, where nothing is said."""
+OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "record_interval", "pace")
+"""Options that change nothing of how units are coupled."""
+TIME_LIMIT = 60.0
+"""Of a call of an isolated unit in s of the clock, where nothing is said."""
+ALL = "all"
+"""In the place of the names of units: every one of them."""
+_OF_ERROR_CONTROL = 1e-5  # of the tolerance of error control, for iterations
+_SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
+_COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
+
+
+class _Relaxation(Number):
+    """A number, or the word for finding it."""
+
+    def taken(self, name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if value != AITKEN:
+                raise InputError(f"the relaxation is '{value}'; it must be '{AITKEN}' or a number")
+            return value
+        return super().taken(name, value)
+
+
+class _Units(Several):
+    """Names of units, or the word for all."""
+
+    def taken(self, name: str, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str) and value != ALL:
+            raise InputError(f"the {self.words(name)} are {value!r}; they must be a list, or '{ALL}'")
+        return super().taken(name, [value] if isinstance(value, str) else value)
+
+
+class CouplingKeywords(TypedDict, total=False):
+    """The options of a co-simulation as keywords, for editors and type checkers; `CouplingOptions` explains them."""
+
+    algorithm: Literal["jacobi", "gauss-seidel", "fixed-point", "newton"] | str | None
+    extrapolation: Literal["zero", "linear", "quadratic", "derivatives"] | str | None
+    order: Sequence[str] | None
+    rates: Mapping[str, int] | None
+    step: float | None
+    stop: float | None
+    control: Literal["fixed", "error", "energy"] | None
+    tolerance: float | None
+    absolute_tolerance: float | None
+    unit_tolerance: float | None
+    smallest_step: float | None
+    largest_step: float | None
+    iteration_tolerance: float | None
+    maximum_iterations: int | None
+    relaxation: float | Literal["aitken"] | None
+    jacobian: Literal["differences", "directional"] | None
+    energy_correction: bool | None
+    threads: int | None
+    model_exchange: Sequence[str] | Literal["all"] | None
+    unit_solver: Literal["radau", "dop853"] | None
+    isolate: Sequence[str] | Literal["all"] | None
+    time_limit: float | None
+    strict: bool | None
+    start_time: float | None
+    record: Sequence[str] | None
+    record_every: int | None
+    record_interval: float | None
+    pace: float | None
+
+
+class CouplingOptions(Options):
+    """Options of a co-simulation.
+
+    `jacobi`: all units step with what is known at the beginning of a step; `gauss-seidel`: one after the other, later
+    ones with the new outputs of earlier ones; `fixed-point` and `newton` repeat each step until inputs are what the
+    outputs have become, and need units that save their states. `gauss-seidel` by default: it costs what `jacobi` does
+    and leaves less residual energy, wherever units need not step at the same time.
+
+    Inputs run over a step as `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the slopes that
+    the units give). Iterated algorithms interpolate with the same degree. A unit that cannot interpolate holds the
+    mean.
+
+    Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
+    a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
+    bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
+    Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
+    where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another unit
+    at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
+
+    Raises
+    ------
+    InputError
+        When a name is unknown, a value is out of range, or an option has no effect.
+    """
+
+    subject: ClassVar[str] = "a co-simulation"
+
+    algorithm: Annotated[str, Choice("How units step together", among=lambda: ALGORITHMS)] = "gauss-seidel"
+    extrapolation: Annotated[
+        Extrapolation, Choice("How inputs run over a step", among=lambda: tuple(Extrapolation))
+    ] = Extrapolation.ZERO
+    order: Annotated[
+        tuple[str, ...] | None,
+        Option("Units in the order in which they step one by one: a,b; theirs by default"),
+    ] = None
+    rates: Annotated[
+        Mapping[str, float] | None, Option("Steps of units in a communication step, inputs going on inside it: a=4,b=1")
+    ] = None
+    step: Annotated[
+        float | None, Number("Communication step in s, or the first one; the units suggest one", unit="s")
+    ] = None
+    stop: Annotated[
+        float | None, Number("End in s; what package or units suggest by default", unit="s", called="stop time")
+    ] = None
+    control: Annotated[str, Choice("Control of the lengths of steps", among=lambda: CONTROLS)] = "fixed"
+    tolerance: Annotated[
+        float | None,
+        Number(
+            "Of error control, what all steps together may do wrong to a variable, of energy control the residual "
+            f"power, as a share of its magnitude so far; {TOLERANCE:g} by default. Where a system lets errors grow "
+            "beyond their sum, the run says how far they have come",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    absolute_tolerance: Annotated[
+        float | None,
+        Number(
+            "The same in nominal values, in W of powers; as the relative one by default. A variable without a nominal "
+            "value has 1 where this is given, else its magnitude decides, down to 1e-7",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    unit_tolerance: Annotated[
+        float | None,
+        Number(
+            "Relative tolerance of the units' own solvers and of the one for model exchange; what each one suggests by "
+            "default; equal steps have none",
+            bounds=POSITIVE,
+            called="tolerance of the units",
+        ),
+    ] = None
+    smallest_step: Annotated[
+        float | None, Number("Least of controlled steps in s; a thousandth of the first one by default", unit="s")
+    ] = None
+    largest_step: Annotated[
+        float | None, Number("Most of controlled steps in s; ten times the first one by default", unit="s")
+    ] = None
+    iteration_tolerance: Annotated[
+        float | None,
+        Number(
+            "Largest last change of an iteration, as a share of a variable's magnitude or nominal value; "
+            f"{Settings.iteration_tolerance:g} by default, with error control {_OF_ERROR_CONTROL:g} of its tolerance "
+            "if that is less",
+            bounds=_SHARE,
+        ),
+    ] = None
+    maximum_iterations: Annotated[
+        int | None,
+        Number(
+            f"Sweeps after which an iterated step fails; {Settings.maximum_iterations} by default",
+            bounds=_COUNT,
+            whole=True,
+            called="maximum number of iterations",
+        ),
+    ] = None
+    relaxation: Annotated[
+        float | str | None,
+        _Relaxation(
+            f"Share of each change that fixed-point takes over, or {AITKEN}, the default, to find it",
+            bounds=Bounds(f"must be '{AITKEN}' or a number in (0, 2]", lambda value: 0.0 < value <= 2.0),
+        ),
+    ] = None
+    jacobian: Annotated[
+        str | None,
+        Choice(
+            f"First Jacobian of newton; {JACOBIANS[0]} by default, or derivatives of the units where they give them",
+            among=lambda: JACOBIANS,
+        ),
+    ] = None
+    energy_correction: Annotated[
+        bool, Switch("Whether jacobi and gauss-seidel add to inputs what their integral missed in the step before")
+    ] = False
+    threads: Annotated[
+        int,
+        Number(
+            "Threads in which units step at the same time, with jacobi and newton",
+            bounds=_COUNT,
+            whole=True,
+            called="number of threads",
+        ),
+    ] = 1
+    model_exchange: Annotated[
+        tuple[str, ...] | None,
+        _Units(
+            "Units that the master integrates though they could step by themselves: a,b, or all; none by default",
+            called="units by model exchange",
+            each=Option("", called="unit by model exchange"),
+        ),
+    ] = None
+    unit_solver: Annotated[
+        str,
+        Choice(
+            "Solver of units for model exchange; radau is for stiff ones too",
+            among=lambda: SOLVERS,
+            called="unit solver",
+        ),
+    ] = SOLVERS[0]
+    isolate: Annotated[
+        tuple[str, ...] | None,
+        _Units(
+            "Units in processes of their own: a,b, or all; none by default",
+            called="isolated units",
+            each=Option("", called="isolated unit"),
+        ),
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        Number(
+            "Time in s of the clock after which a call of an isolated unit counts as one that never comes back; "
+            f"{TIME_LIMIT:g} by default",
+            unit="s",
+            bounds=POSITIVE,
+        ),
+    ] = None
+    strict: Annotated[
+        bool, Switch("Whether units that a package uses and nothing defines are refused; else values stay as they are")
+    ] = False
+    start_time: Annotated[
+        float | None, Number("Start of the run in s; what the package says by default, or 0", unit="s")
+    ] = None
+    record: Annotated[
+        tuple[str, ...] | None,
+        Several("What is recorded, by patterns: a.*,b.force; all by default", each=Option("", called="pattern")),
+    ] = None
+    record_every: Annotated[
+        int, Number("Communication points to a recorded row; the last one is recorded too", bounds=_COUNT, whole=True)
+    ] = 1
+    record_interval: Annotated[
+        float | None,
+        Number("Time in s from one recorded row to the next, at least", unit="s", bounds=POSITIVE),
+    ] = None
+    pace: Annotated[
+        float | None,
+        Number("Simulated seconds to a second of the clock: the run waits for it; none by default", bounds=POSITIVE),
+    ] = None
+
+    def check(self) -> None:
+        """Check that every option has an effect with the algorithm and the control."""
+        for name, option in self.known().items():
+            value = getattr(self, name)
+            algorithms = algorithms_with(name)
+            if value == self.default(name):
+                continue
+            if algorithms and self.algorithm not in algorithms:
+                raise option.without_effect(name, value, f"the algorithm '{self.algorithm}'", algorithms)
+            if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":
+                raise option.without_effect(name, value, "the control 'fixed'", CONTROLS[1:])
+            if name == "time_limit" and self.isolate is None:
+                raise option.without_effect(name, value, "units in the process of the master", ["isolate"])
+
+    def settings(self, instances: Mapping[str, Instance]) -> Settings:
+        """Return how steps of units are made.
+
+        Raises
+        ------
+        InputError
+            When the order is none of all units, or a unit cannot do what the algorithm needs.
+        """
+        order = tuple(instances) if self.order is None else self.order
+        if sorted(order) != sorted(instances):
+            raise InputError(f"the order is {', '.join(order)}; it must name each unit once: {', '.join(instances)}")
+        iterates = self.algorithm in algorithms_with("iteration_tolerance")
+        without = [name for name, instance in instances.items() if not instance.saves_state]
+        if iterates and without:
+            raise InputError(
+                f"{names_of(without)} cannot save the state, which {self.algorithm} needs to repeat steps; "
+                "choose jacobi or gauss-seidel"
+            )
+        if iterates and self.energy_correction:
+            raise InputError(
+                f"an energy correction is for jacobi and gauss-seidel; {self.algorithm} leaves nothing to correct"
+            )
+        given = {name: getattr(self, name) for name in Settings.__dataclass_fields__ if name != "order"}
+        if self.control == "error" and self.iteration_tolerance is None:
+            # What iterations leave open must be little beside what a short step may do wrong.
+            wanted = TOLERANCE if self.tolerance is None else self.tolerance
+            given["iteration_tolerance"] = min(Settings.iteration_tolerance, _OF_ERROR_CONTROL * wanted)
+        return Settings(order=order, **{name: value for name, value in given.items() if value is not None})

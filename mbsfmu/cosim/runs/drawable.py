@@ -1,0 +1,58 @@
+"""What is known of coupled units for a picture of them: what they carry along, and how they were joined and set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.units.instance import Instance
+
+if TYPE_CHECKING:
+    from mbsfmu.model.carried import Ends
+    from mbsfmu.model.machine import Machine
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """What a picture of a coupled run is made from, where units say what they are.
+
+    Attributes
+    ----------
+    texts
+        What units carry along, by name; nothing of those of others.
+    connections
+        Source and target of each connection.
+    given, driven
+        Values that were set at the start, and what somebody drives, as (unit, variable).
+    """
+
+    texts: Mapping[str, str]
+    connections: tuple[tuple[Ends, Ends], ...]
+    given: Mapping[Ends, Any]
+    driven: frozenset[Ends]
+
+    @classmethod
+    def of(
+        cls, graph: SystemGraph, units: Mapping[str, Instance], given: Mapping[Ends, Any], driven: Collection[Ends]
+    ) -> Drawable:
+        """Return what is known of units that are loaded."""
+        texts = {name: unit.carried for name, unit in units.items() if unit.carried is not None}
+        return cls(texts, tuple((each.source, each.target) for each in graph.connections), given, frozenset(driven))
+
+    def machine(self) -> Machine:
+        """Return the machine that the units are.
+
+        Raises
+        ------
+        InputError
+            When no unit says what it is, or one has parts that are not loaded.
+        """
+        from mbsfmu.model.carried import machine_of_units  # noqa: PLC0415 - few runs are looked at
+
+        found = machine_of_units(self.texts, self.connections, self.given, self.driven)
+        if found is None:
+            raise InputError("no unit carries along what its bodies look like, as those of this toolkit do")
+        return found

@@ -1,0 +1,96 @@
+"""Runs coupled units, from start to stop at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.runs.cosimulation import Cosimulation
+from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.coupling_options import CouplingKeywords, CouplingOptions
+from mbsfmu.cosim.runs.scenario import Table
+
+
+def cosimulate(
+    source: str | Path | Sequence[str | Path],
+    *,
+    options: CouplingOptions | None = None,
+    connections: Sequence[str | Connection] = (),
+    parameters: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Signal] | None = None,
+    scenario: str | os.PathLike[str] | Table | None = None,
+    bonds: Sequence[str] = (),
+    output: str | os.PathLike[str] | None = None,
+    progress: Callable[[float], None] | None = None,
+    until: float | None = None,
+    save: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    **given: Unpack[CouplingKeywords],
+) -> CosimulationResult:
+    """Run coupled co-simulation units of FMI 2.0 and 3.0.
+
+    Parameters
+    ----------
+    source
+        An SSP file, a folder that holds one, or FMU files; the units of FMU files have the files' names, or the name in
+        `name=file.fmu`, so that one file may be several units.
+    options, given
+        Options, and those of them that are given by name; `CouplingOptions` says what they are.
+    connections
+        `a.y=b.u`, beside those of the package.
+    parameters
+        Start values by `unit.variable` or connector of the system, set before initialization.
+    inputs
+        Functions of time, or signals that know their events (`StepSignal`, `LinearSignal`), by `unit.variable` or
+        connector of the system, for inputs that no connection drives. Steps end at events; anything with `events`,
+        `before(time)` and `after(time)` has such. Where a plain function jumps is found by `error` control alone, and
+        not if it jumps back within a quarter of a step. Held inputs take the value at the beginning of a step.
+    scenario
+        Values that are set while the run goes on, by time in s and `unit.variable`, or a CSV file of them: see
+        `read_scenario`. Steps end at these times.
+    bonds
+        `a.effort,b.flow`: outputs whose product is a power, beside those that are found by their units.
+    output
+        CSV or Parquet file that the rows go to while the run goes on; the result reads them from there.
+    progress
+        Called with the share that is done.
+    until
+        Time in s at which, or at the first communication point after which, the run is left before its stop time.
+    save
+        File that the run is saved to where it is left, so that another call goes on with it.
+    resume
+        File of a run that was saved by the same call, to go on from there.
+
+    Raises
+    ------
+    InputError
+        When the call or a file is wrong, an option has no effect, or a unit cannot do what is asked.
+    SimulationError
+        When a unit fails before the first step, or the start has no solution.
+    CosimulationError
+        When a unit fails, an iteration does not converge, an output is not finite or a row cannot be written; the
+        message has unit, time and reason, `result` what was recorded.
+    """
+    with Cosimulation(
+        source,
+        options=options,
+        connections=connections,
+        parameters=parameters,
+        inputs=inputs,
+        scenario=scenario,
+        bonds=bonds,
+        output=output,
+        progress=progress,
+        resume=resume,
+        **given,
+    ) as run:
+        run.run(until)
+        if save is not None:
+            run.save(save)
+        if not run.done:
+            run.end()
+        return run.result()

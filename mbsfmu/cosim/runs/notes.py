@@ -1,0 +1,185 @@
+"""Sentences for the user: what units lack for the chosen algorithm, and what that does."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, ends
+from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.modelling.variables import forgotten_inputs
+
+logger = logging.getLogger(__name__)
+
+_UNDRIVEN = ": each keeps its start value, or follows a signal inside its unit"
+_EFFORTS = ("N", "N.m")
+_MOTIONS = ("m", "m/s", "rad", "rad/s")
+_APART = 0.5  # of the larger of what an input was given and what its source has become
+_GROWING = ", and may grow where inputs are extrapolated"
+
+
+def tell_undriven(facts: Facts, connections: Sequence[Connection], given: Collection[tuple[str, str]]) -> None:
+    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake.
+
+    Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
+
+    Parameters
+    ----------
+    facts
+        Know what nobody drives, and take what is told.
+    connections
+        The connections.
+    given
+        Inputs and parameters that have a value or a signal, as unit and variable.
+    """
+    driven = {".".join(end) for end in (*given, *(each.target for each in connections))}
+    undriven = forgotten_inputs(facts.undriven, driven)
+    components = {_component(".".join(end)) for each in connections for end in (each.source, each.target)}
+    forgotten = [name for name in undriven if _component(name) in components]
+    usual = [name for name in undriven if name not in forgotten]
+    if forgotten:
+        parts = names_of(sorted({_component(name) for name in forgotten}))
+        facts.tell(f"nothing drives {names_of(forgotten)}, though other variables of {parts} are connected{_UNDRIVEN}")
+    if usual:
+        logger.info("nothing drives %s%s", names_of(usual), _UNDRIVEN)
+
+
+def tell_crossed(facts: Facts, connections: Sequence[Connection], instances: Mapping[str, Instance]) -> None:
+    """Tell of components whose efforts and motions are connected crosswise, such as those of two cylinders.
+
+    Component g pushes component t, but is moved by another one that is pushed by someone else. With units of a stranger
+    it may be meant, as in controllers that are coupled.
+
+    Parameters
+    ----------
+    facts
+        Take what is told.
+    connections
+        The connections.
+    instances
+        The units by name.
+    """
+    pushes: set[tuple[str, str]] = set()
+    moved: dict[tuple[str, str], list[str]] = {}
+    for each in connections:
+        unit = instances[each.source[0]].variables[each.source[1]].unit
+        source, target = (_component(".".join(end)) for end in (each.source, each.target))
+        if unit in _EFFORTS:
+            pushes.add((source, target))
+        elif unit in _MOTIONS:
+            moved.setdefault((target, source), []).append(str(each))
+    pushed = {target for _, target in pushes}
+    for (pusher, mover), lines in moved.items():
+        own = [target for source, target in sorted(pushes) if source == pusher]
+        if own and mover in pushed and mover not in own:
+            facts.tell(
+                f"{pusher} pushes {names_of(own)}, but is moved by {mover}, which something else pushes: "
+                f"{names_of(lines)}; are connections crossed?"
+            )
+
+
+def _component(name: str) -> str:
+    """Return the unit with the component that a variable belongs to: `circuit.cylinder` of `circuit.cylinder.force`."""
+    return name.rpartition(".")[0]
+
+
+def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:
+    """Tell the user what units lack for the chosen algorithm."""
+    if not iterates:
+        for group in _loops(exchange):
+            facts.tell(
+                f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
+                f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
+                "solve it in every step"
+            )
+    if extrapolation is Extrapolation.DERIVATIVES:
+        missing = exchange.find_rates()
+        if missing:
+            facts.tell(f"{names_of(missing)} give no derivatives by time: slopes are taken from the last steps")
+    if extrapolation is not Extrapolation.ZERO:
+        holding = [member for member in exchange.members if len(member.sources) and not member.instance.interpolates]
+        if holding:
+            names = names_of([member.instance.name for member in holding])
+            facts.notes.append(
+                f"{names} cannot interpolate inputs, and holds their mean over each step{_order(holding)}"
+            )
+            logger.info("%s", facts.notes[-1])
+
+
+def _loops(exchange: Exchange) -> Iterator[list[int]]:
+    """Yield the algebraic loops, by the columns of their outputs."""
+    dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
+    known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
+    for group in sort_outputs(exchange, known):
+        if is_loop(exchange, group, known):
+            yield group
+
+
+def loop_notes(exchange: Exchange) -> list[str]:
+    """Return sentences on algebraic loops that have come apart: inputs are not what the outputs have become.
+
+    What goes round with a delay and a gain beyond one changes its sign or its size from step to step; what is solved,
+    or settles, changes by what the step does.
+
+    Parameters
+    ----------
+    exchange
+        The members, after a step.
+    """
+    notes = []
+    for group in _loops(exchange):
+        apart = max(_distances(exchange, group), key=lambda each: each.share)
+        if apart.share > _APART:
+            notes.append(
+                f"the algebraic loop of {loop_names(exchange, group)} has come apart: in the last step {apart.target} "
+                f"ran to {apart.given:.3g}, and {apart.source} has become {apart.wanted:.3g}; what is exchanged once a "
+                "step grows there, and the results are wrong: fixed-point or newton solve the loop in every step"
+            )
+    return notes
+
+
+class _Distance(NamedTuple):
+    """How far an input of a loop was from what its source has become, at the end of the last step."""
+
+    share: float
+    target: str
+    source: str
+    given: float
+    wanted: float
+
+
+def _distances(exchange: Exchange, group: Collection[int]) -> Iterator[_Distance]:
+    """Yield the distances of the inputs that outputs of a loop drive."""
+    for member in exchange.members:
+        name, reached = member.instance.name, ends(member.taken)
+        for entry, source in enumerate(member.sources):
+            if source in group:
+                given = float(reached[entry])
+                wanted = float(exchange.outputs[source] * member.factors[entry] + member.offsets[entry])
+                share = abs(wanted - given) / max(abs(wanted), abs(given), sys.float_info.min)
+                target = f"{name}.{member.entries.names[entry]}"
+                yield _Distance(share, target, ".".join(exchange.names[source]), given, wanted)
+
+
+def environment_notes(exchange: Exchange) -> list[str]:
+    """Return a sentence on the units that leave another floating-point environment, if there are such."""
+    names = [member.instance.name for member in exchange.members if member.instance.disturbs]
+    if not names:
+        return []
+    return [
+        f"{names_of(names)} changed how numbers are rounded, or what becomes of exceptions and denormal numbers "
+        "(the floating-point environment); it was put back after the calls, so that other units compute as ever"
+    ]
+
+
+def _order(holding: Sequence[Member]) -> str:
+    """Return what it means that outputs of units which hold their inputs depend on them without delay."""
+    direct = [f"{member.instance.name}.{name}" for member in holding for name in sorted(member.direct)]
+    return f"; {names_of(direct)} shows the mean too, so the coupling is of first order" if direct else ""

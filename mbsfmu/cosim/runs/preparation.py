@@ -1,0 +1,134 @@
+"""What a coupled run is checked for and prepared with before its first step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.times import check_grid, check_span
+from mbsfmu.cosim.control.tolerances import Tolerances
+from mbsfmu.cosim.coupling.consistent_start import initialize_values
+from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.driven import DrivenInputs
+from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
+from mbsfmu.cosim.coupling.string_outputs import Texts
+from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.runs.coupling_options import TOLERANCE, CouplingOptions
+from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.modelling import meant
+from mbsfmu.modelling.variables import Causality
+
+_SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
+
+
+def experiment(
+    graph: SystemGraph, instances: Mapping[str, Instance], stop: float | None, step: float | None
+) -> tuple[float, float]:
+    """Return stop time and communication step in s: as called, else as package or units suggest."""
+    defaults = [instance.default_experiment for instance in instances.values()]
+    stops = [each for each, _ in defaults if each is not None]
+    steps = [each for _, each in defaults if each is not None]
+    stop = stop if stop is not None else graph.stop if graph.stop is not None else max(stops, default=None)
+    suggested = min(steps, default=None) if step is None else None
+    step = suggested if step is None else step
+    for what, value, least in (("stop time", stop, graph.start), ("step", step, 0.0)):
+        if value is None:
+            raise InputError(f"no {what} is given, and no unit suggests one")
+        if not (value > least and math.isfinite(value)):
+            raise InputError(f"the {what} is {value:g} s; it must be greater than {least:g} s")
+    assert stop is not None
+    assert step is not None
+    if suggested is not None:
+        step = min(step, stop - graph.start)
+    check_span(graph.start, stop, step)
+    return stop, step
+
+
+def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Instance]) -> dict[str, int]:
+    """Return numbers of steps in a communication step as whole ones.
+
+    Raises
+    ------
+    InputError
+        When one is none, or a unit is not there.
+    """
+    for name, rate in (rates or {}).items():
+        if name not in instances:
+            raise InputError(f"there is no unit '{name}' with a rate; {meant(name, instances)}")
+        if rate < 1 or rate != int(rate):
+            raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
+    return {name: int(rate) for name, rate in (rates or {}).items()}
+
+
+def tolerances(options: CouplingOptions, step: float) -> Tolerances:
+    """Return what step control may let pass, with a first step in s."""
+    relative = TOLERANCE if options.tolerance is None else options.tolerance
+    absolute = relative if options.absolute_tolerance is None else options.absolute_tolerance
+    smallest, largest = options.smallest_step, options.largest_step
+    smallest = _SMALLEST * step if smallest is None else smallest
+    largest = _LARGEST * step if largest is None else largest
+    if not 0.0 < smallest <= largest:
+        raise InputError(f"the smallest step is {smallest:g} s and the largest {largest:g} s; 0 < smallest <= largest")
+    return Tolerances(relative, absolute, smallest, largest, options.absolute_tolerance is not None)
+
+
+def check_control(control: str, instances: Mapping[str, Instance]) -> None:
+    """Check that all units take steps of different lengths where these are controlled."""
+    fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
+    if control != "fixed" and fixed:
+        raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
+
+
+def check_size(options: CouplingOptions, grid: tuple[float, float, float], columns: int | None) -> None:
+    """Check that a run with steps of one length has a possible number of them, and that its rows can be held.
+
+    Parameters
+    ----------
+    options
+        Of the run.
+    grid
+        Start, stop time and communication step in s.
+    columns
+        How many there are in memory beside the times; None where rows go to a file.
+    """
+    start, stop, step = grid
+    check_span(start, stop, step)
+    if options.control != "fixed":
+        return
+    check_grid(start, stop, step, 0)
+    if columns is not None:
+        row = max(step * options.record_every, options.record_interval or 0.0)
+        check_grid(start, stop, min(row, stop - start), 1 + columns)
+
+
+def initialize(
+    instances: Mapping[str, Instance],
+    connections: Sequence[Connection],
+    parameters: Mapping[tuple[str, str], Any],
+    driven: DrivenInputs,
+    texts: Texts,
+    rates: Mapping[str, int],
+    rows: int,
+    start: float,
+    stop: float,
+    unit_tolerance: float | None,
+) -> Exchange:
+    """Bring all instances into step mode; connections to parameters count for the start only."""
+    for instance in instances.values():
+        instance.setup(start, stop, unit_tolerance)
+    for (name, variable), value in parameters.items():
+        instances[name].set_start(variable, value)
+    for instance in instances.values():
+        instance.enter_initialization()
+    initialize_values(Exchange(instances, connections, driven), start)
+    texts.settle()
+    for instance in instances.values():
+        instance.exit_initialization()
+
+    def lasts(connection: Connection) -> bool:
+        instance, variable = connection.target
+        return instances[instance].variables[variable].causality is Causality.INPUT
+
+    return Exchange(instances, [each for each in connections if lasts(each)], driven, rates, rows)

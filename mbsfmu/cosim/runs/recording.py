@@ -1,0 +1,333 @@
+"""What is recorded on the way of a run: which columns, which rows, and where they go."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.interruption import deferring_interruptions
+from mbsfmu.base.patterns import means, nearest
+from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.coupling.bond_energy import PowerBond
+from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.graph import Exposed
+from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.drawable import Drawable
+from mbsfmu.cosim.units.described import with_article
+from mbsfmu.cosim.units.instance import Floats, Instance
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
+from mbsfmu.io.streams import Stream, open_stream
+
+_FIRST_ROWS = 1024
+_PATIENCE = 0.5  # s that rows stay here
+_ON_TIME = 1e-9  # of an interval
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of what is recorded: where it stands in a row of all values, and what becomes of these."""
+
+    name: str
+    unit: str
+    place: int
+    way: LinearMap = IDENTITY
+
+
+def all_columns(exchange: Exchange, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
+    """Return what can be recorded: outputs of units, residual energies of bonds, and outputs of the whole system."""
+    variables = {member.instance.name: member.instance.variables for member in exchange.members}
+    units = [variables[instance][variable].unit for instance, variable in exchange.names]
+    names = [f"{instance}.{variable}" for instance, variable in exchange.names]
+    names += [f"energy_residual.{bond.name}" for bond in bonds]
+    units += ["J"] * len(bonds)
+    columns = [Column(name, unit, place) for place, (name, unit) in enumerate(zip(names, units, strict=True))]
+    places = {column.name: column.place for column in columns}
+    for each in outputs:
+        inside = ".".join(each.end)
+        if inside in places and each.name not in places:
+            columns.append(Column(each.name, each.unit, places[inside], each.map))
+    return columns
+
+
+def chosen_columns(
+    columns: Sequence[Column], patterns: Sequence[str] | None, instances: Mapping[str, Instance]
+) -> list[Column]:
+    """Return the columns that one of some patterns means, such as `unit.*`; all where there are none.
+
+    Parameters
+    ----------
+    columns
+        What can be recorded.
+    patterns
+        The patterns.
+    instances
+        The units, whose other variables are told from names that there are not.
+
+    Raises
+    ------
+    InputError
+        When a pattern means none.
+    """
+    if patterns is None:
+        return list(columns)
+    names = [column.name for column in columns]
+    for pattern in patterns:
+        if not means(pattern, names):
+            near = nearest(pattern, names, lambda name: [name])
+            raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
+    return [column for column in columns if any(means(pattern, [column.name]) for pattern in patterns)]
+
+
+def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:
+    """Return what a pattern means that is not recorded; nothing where it means nothing at all."""
+    for unit, instance in instances.items():
+        for each in instance.variables.values():
+            if means(pattern, [f"{unit}.{each.name}"]):
+                what = f"is {with_article(each.causality)}"
+                if instance.kinds[each.name] == "String":
+                    what = "is a text, whose changes are among the facts of the run"
+                return f": {unit}.{each.name} {what}, and numbers that are outputs are recorded"
+    return ""
+
+
+class Thinning:
+    """Chooses rows: each one of so many, and those of them that begin another interval; the last one always.
+
+    Parameters
+    ----------
+    start
+        Time of the first row in s.
+    every
+        Number of communication points to a row.
+    interval
+        In s; None for none.
+    """
+
+    def __init__(self, start: float, every: int, interval: float | None) -> None:
+        self._start, self._every, self._interval = start, every, interval
+        self.seen, self.interval_of_last = 0, -1.0
+
+    CHANGES: ClassVar = ("seen", "interval_of_last")
+
+    def choose(self, times: Floats) -> Any:
+        """Return which of the next rows are chosen, by their times in s."""
+        chosen = (self.seen + np.arange(len(times))) % self._every == 0
+        self.seen += len(times)
+        if self._interval is not None:
+            counts = np.floor((times - self._start) / self._interval + _ON_TIME)
+            last = np.concatenate([[self.interval_of_last], np.maximum.accumulate(counts)[:-1]])
+            chosen &= counts > last
+            self.interval_of_last = max(float(counts[-1]), self.interval_of_last)
+        return chosen
+
+
+class Record:
+    """Rows of outputs and residual energies at the communication points, on their way to memory or to a file.
+
+    Parameters
+    ----------
+    columns
+        What is recorded of a row.
+    bonds
+        The power bonds.
+    width
+        Number of outputs.
+    thinning
+        Which rows are recorded.
+    file
+        CSV or Parquet file; None for memory.
+
+    Attributes
+    ----------
+    width
+        Numbers in a row of all values: outputs, then residual energies.
+    rows
+        Rows that wait, with room for more, which `reserve` may put elsewhere; as many count as there are `times`.
+    times
+        Times of the rows that wait, in s.
+    residuals, exchanged
+        Energy of each bond in J until now: what was residual, and what went through it.
+    largest
+        Largest magnitude of the residual energy of each bond, shape (bonds,).
+    points
+        Communication points until now.
+    shortest, longest
+        Length of a step in s.
+    position
+        Number of rows that went to a file, without the last one that is there in any case.
+    """
+
+    CHANGES: ClassVar = (
+        "residuals",
+        "exchanged",
+        "largest",
+        "points",
+        "shortest",
+        "longest",
+        "position",
+        "_thinning",
+        "_last",
+        "_last_is_in",
+    )
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        bonds: Sequence[PowerBond],
+        width: int,
+        thinning: Thinning,
+        file: str | os.PathLike[str] | None,
+    ) -> None:
+        self._columns, self._bonds, self._outputs = columns, bonds, width
+        self._places = np.array([column.place for column in columns], dtype=np.intp)
+        self._thinning = thinning
+        self.residuals, self.exchanged = [0.0] * len(bonds), [0.0] * len(bonds)
+        self.largest = np.zeros(len(bonds))
+        self.width = width + len(bonds)
+        self.rows = np.zeros((_FIRST_ROWS, self.width))
+        self.times: list[float] = []
+        self.points, self.shortest, self.longest = 0, np.inf, 0.0
+        self.position = 0
+        self._last: tuple[Floats, Floats] | None = None
+        self._last_is_in, self._finished = True, False
+        self._settled = clock.monotonic()
+        self._kept: list[tuple[Floats, Floats]] = []
+        names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
+        self._names, self._units = names, units
+        self.stream: Stream | None = None if file is None else open_stream(file, names, units)
+
+    @property
+    def time(self) -> float:
+        """Time in s of the last row that was taken."""
+        return self.times[-1] if self.times or self._last is None else float(self._last[0][0])
+
+    # -- taking rows ------------------------------------------------------------------------------------------
+
+    def begin(self, time: float, outputs: Floats) -> None:
+        """Take the outputs at the start, in s."""
+        if self.stream is not None:
+            self.stream.begin()
+        self.add(time, outputs, [(0.0, 0.0)] * len(self._bonds))
+        self.settle()
+
+    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
+        """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
+        self.reserve(1)
+        row = self.rows[len(self.times)]
+        row[: self._outputs] = outputs
+        for index, (got, given) in enumerate(energies):
+            self.residuals[index] += got - given
+            self.exchanged[index] += 0.5 * (abs(got) + abs(given))
+            row[self._outputs + index] = self.residuals[index]
+        self.times.append(time)
+        if len(self.times) >= _FIRST_ROWS or clock.monotonic() - self._settled > _PATIENCE:
+            self.settle()
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many rows more."""
+        while len(self.times) + count > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+
+    def settle(self) -> None:
+        """Hand on the rows that wait.
+
+        Raises
+        ------
+        WriteError
+            When the file does not take them.
+        """
+        self._settled = clock.monotonic()
+        if self.times:
+            with deferring_interruptions():  # rows are here or handed on: neither both nor none of it
+                self._settle()
+
+    def _settle(self) -> None:
+        times = np.array(self.times)
+        rows = self.rows[: len(times)]
+        self.times.clear()
+        lengths = np.diff(times, prepend=times[:1] if self._last is None else self._last[0])
+        lengths = lengths[1:] if self._last is None else lengths
+        self.shortest = min(self.shortest, float(np.min(lengths, initial=np.inf)))
+        self.longest = max(self.longest, float(np.max(lengths, initial=0.0)))
+        self.points += len(times)
+        np.maximum(self.largest, np.max(np.abs(rows[:, self._outputs :]), axis=0, initial=0.0), out=self.largest)
+        chosen = self._thinning.choose(times)
+        self._last, self._last_is_in = (times[-1:], self._recorded(rows[-1:])), bool(chosen[-1])
+        if chosen.any():
+            self.position += int(chosen.sum())
+            self._hand_on(times[chosen], self._recorded(rows[chosen]))
+
+    def _recorded(self, rows: Floats) -> Floats:
+        """Return the columns that are recorded of rows of all values."""
+        values = rows[:, self._places]
+        for index, column in enumerate(self._columns):
+            if column.way != IDENTITY:
+                values[:, index] = column.way.factor * values[:, index] + column.way.offset
+        return values
+
+    def _hand_on(self, times: Floats, values: Floats) -> None:
+        if self.stream is None:
+            self._kept.append((times, values))
+        else:
+            self.stream.add(times, values)
+
+    def go_on(self) -> None:
+        """Go on where another record was that has been put back: with its rows, or the last one where none are kept.
+
+        Raises
+        ------
+        InputError
+            When the file has them not.
+        """
+        if self.stream is not None:
+            self.stream.take_over(self.position)
+            self.stream.begin()
+        elif self._last is not None and self._last_is_in:
+            self._kept.append((self._last[0], self._last[1]))
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Take the last row in any case, and let the file be whole.
+
+        Raises
+        ------
+        WriteError
+            When it cannot be: what was written stays.
+        """
+        self.settle()
+        if self._last is not None and not self._last_is_in:
+            self._hand_on(*self._last)
+        self._finished = True
+        if self.stream is not None:
+            self.stream.finish()
+
+    def close(self) -> None:
+        """Leave the file as it is."""
+        if self.stream is not None:
+            self.stream.close()
+
+    def result(self, facts: Facts, drawable: Drawable | None = None) -> CosimulationResult:
+        """Return what was recorded; what is in a file is read from there when it is asked for."""
+        waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
+        kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]
+        empty = (np.zeros(0), np.zeros((0, len(self._columns))))
+        times, values = (np.concatenate(each) for each in zip(empty, *kept, strict=True))
+        result = CosimulationResult(times, values, self._names, self._units)
+        facts.steps = max(self.points - 1, 0)
+        if facts.steps:
+            facts.smallest_step, facts.largest_step = float(self.shortest), float(self.longest)
+        names = [bond.name for bond in self._bonds]
+        facts.energy_residual = dict(zip(names, self.residuals, strict=True))
+        facts.energy_residual_largest = dict(zip(names, self.largest.tolist(), strict=True))
+        facts.energy_exchanged = dict(zip(names, self.exchanged, strict=True))
+        result.facts, result.drawable = facts, drawable
+        if self.stream is not None and self._last is not None:
+            result.is_in(self.stream, float(self._last[0][0]), self._last[1][0])
+        return result

@@ -1,0 +1,88 @@
+"""What of a run is saved, and what it was called with, by which it is known again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.cosim.runs.saved import changes_of, identity_of, put_back
+from mbsfmu.cosim.runs.scenario import Table
+from mbsfmu.cosim.units.instance import Instance
+
+_MAY_DIFFER = ("stop", "step", "isolate", "time_limit", "threads", "pace", "start_time")
+
+
+def call_in_words(
+    options: CouplingOptions,
+    graph: SystemGraph,
+    step: float,
+    stop: float,
+    values: Mapping[tuple[str, str], Any],
+    followed: Collection[tuple[str, str]],
+    scenario: Table,
+) -> dict[str, str]:
+    """Return what must be the same for a saved run to go on: what the units are, how they are coupled, and with what.
+
+    Parameters
+    ----------
+    options, graph, step
+        How and what is coupled, and the communication step in s.
+    stop
+        Stop time in s, which units keep in their states.
+    values
+        Start values that were given.
+    followed
+        Inputs that follow signals; what these are is not looked at.
+    scenario
+        Values by times in s.
+    """
+    files = {file: identity_of(file) for file in {*graph.units.values()}}
+    table = {repr(time): {name: str(value) for name, value in values.items()} for time, values in scenario.items()}
+    return {
+        **{f"the {options.known()[name].words(name)}": str(value) for name, value in options.content(*_MAY_DIFFER)},
+        "the step": f"{step!r} s",
+        "the start time": f"{graph.start!r} s",
+        "the stop time": f"{stop!r} s",
+        "the connections": ", ".join(sorted(str(each) for each in graph.connections)) or "none",
+        "the values": ", ".join(sorted(f"{unit}.{name}={value}" for (unit, name), value in values.items())) or "none",
+        "signals for": ", ".join(sorted(".".join(each) for each in followed)) or "none",
+        "the scenario": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:12],
+        **{f"the file of {name}": files[file][:12] for name, file in graph.units.items()},
+    }
+
+
+def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the states of units with where they are, and what has changed of other things, by their names.
+
+    Raises
+    ------
+    InputError
+        When a unit cannot save its state for another process.
+    UnitError
+        When one refuses.
+    """
+    _check_units(instances)
+    units = {name: [instance.serialize(), instance.time, instance.steps] for name, instance in instances.items()}
+    return {"units": units, **{name: changes_of(each) for name, each in changing.items()}}
+
+
+def put_all_back(instances: Mapping[str, Instance], changing: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+    """Let units and other things be as they were; errors as for `all_changes`."""
+    _check_units(instances)
+    for name, (state, time, steps) in content["units"].items():
+        instances[name].deserialize(state)
+        instances[name].time, instances[name].steps = time, steps
+    for name, each in changing.items():
+        put_back(each, content[name])
+
+
+def _check_units(instances: Mapping[str, Instance]) -> None:
+    without = [name for name, instance in instances.items() if not instance.serializes_state]
+    if without:
+        raise InputError(f"{names_of(without)} cannot save the state for another process; the run cannot be saved")

@@ -1,0 +1,165 @@
+"""Values that are set while a run goes on: at times that are known before, or by hand."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.times import tolerance
+from mbsfmu.cosim.coupling.exposed import behind_connectors
+from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.runs.loading import by_instance
+from mbsfmu.cosim.units.described import is_no_number, with_article
+from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.modelling.variables import Causality, Variability
+
+Values = Mapping[tuple[str, str], Any]
+Table = Mapping[float, Mapping[str, Any]]
+
+
+class Scenario:
+    """Values by the times in s from which they count.
+
+    Parameters
+    ----------
+    table
+        By time, values by `unit.variable`, or by a connector of the system.
+    graph, instances
+        What they are set in.
+    taken
+        Variables that a connection or a signal drives, as (unit, variable).
+    start
+        Start time in s: values of that time and of earlier ones are start values.
+    step
+        Communication step in s, the first one where steps are controlled.
+
+    Attributes
+    ----------
+    start
+        Start values.
+    events
+        The times after the start, ascending.
+    passed
+        Number of events whose values are set.
+
+    Raises
+    ------
+    InputError
+        When a variable is not there, or cannot be set while a run goes on.
+    """
+
+    CHANGES: ClassVar = ("passed",)
+
+    def __init__(
+        self,
+        table: Table,
+        graph: SystemGraph,
+        instances: Mapping[str, Instance],
+        taken: Iterable[tuple[str, str]],
+        start: float,
+        step: float,
+    ) -> None:
+        rows = {time: by_instance(behind_connectors(table[time], graph), instances) for time in sorted(table)}
+        taken = set(taken)
+        self._step = step
+        self.start: dict[tuple[str, str], Any] = {}
+        self._rows: list[Values] = []
+        self.events: list[float] = []
+        self.passed = 0
+        for time, values in rows.items():
+            if time <= start + tolerance(step, start):
+                self.start |= values
+                continue
+            check_settable(values, instances, taken, time)
+            self._rows.append(values)
+            self.events.append(time)
+
+    @property
+    def variables(self) -> set[tuple[str, str]]:
+        """All variables that are set, as (unit, variable)."""
+        return {each for values in (self.start, *self._rows) for each in values}
+
+    def due(self, time: float) -> Values:
+        """Return the values that are to be set at a time in s and have not been."""
+        result: dict[tuple[str, str], Any] = {}
+        while self.passed < len(self.events) and self.events[self.passed] <= time + tolerance(self._step, time):
+            result |= self._rows[self.passed]
+            self.passed += 1
+        return result
+
+
+def check_settable(
+    values: Values, instances: Mapping[str, Instance], taken: Iterable[tuple[str, str]], time: float
+) -> None:
+    """Check that variables can be set while a run goes on, at a time in s.
+
+    Raises
+    ------
+    InputError
+        When one is neither input nor tunable parameter, is driven, or is set to not-a-number.
+    """
+    taken = set(taken)
+    for (name, variable), value in values.items():
+        described, where = instances[name].variables[variable], f"{name}.{variable} cannot be set at t = {time:.9g} s"
+        if instances[name].kinds[variable] == "Real" and is_no_number(value):
+            raise InputError(f"{where} to {value}: it must be a number")
+        if (name, variable) in taken:
+            raise InputError(f"{where}: a connection or a signal drives it")
+        if described.causality is Causality.PARAMETER:
+            if described.variability is not Variability.TUNABLE:
+                raise InputError(f"{where}: it is a {described.variability} parameter, which is set before the start")
+        elif described.causality is not Causality.INPUT:
+            raise InputError(f"{where}: it is {with_article(described.causality)}, not an input or tunable parameter")
+
+
+def read_scenario(source: str | os.PathLike[str] | Table) -> Table:
+    """Read a scenario: a CSV file of times in s in the first column, and values of `unit.variable` in the others.
+
+    A cell that is empty leaves the variable as it is; values may be numbers, truth values, words.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, or it does not read so; the sentence names the line.
+    """
+    if isinstance(source, Mapping):
+        return {_time(time, "the scenario"): values for time, values in source.items()}
+    file = Path(source)
+    if not file.is_file():
+        raise InputError(f"there is no file {file}")
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            lines = [line for line in csv.reader(stream) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file} is no CSV file: {error}") from None
+    if len(lines) < 2 or len(lines[0]) < 2:
+        raise InputError(f"{file} is no scenario: it needs a header with a column of times and others, and lines")
+    names = [cell.partition("[")[0].strip() for cell in lines[0]]
+    if len(set(names)) < len(names):
+        raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
+    result: dict[float, dict[str, Any]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        where = f"{file}, line {number}"
+        if len(line) != len(names):
+            raise InputError(f"{where}: there are {len(line)} values for {len(names)} columns")
+        time = _time(line[0], where)
+        if result and time <= max(result):
+            raise InputError(f"{where}: the time {time:g} s is not after the one before; the times must ascend")
+        cells = zip(names[1:], line[1:], strict=True)
+        result[time] = {name: cell.strip() for name, cell in cells if cell.strip()}
+    return result
+
+
+def _time(given: Any, where: str) -> float:
+    try:
+        time = float(given)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: '{given}' is no time in s") from None
+    if not math.isfinite(time):
+        raise InputError(f"{where}: the time is {time:g} s; it must be finite")
+    return time

@@ -1,0 +1,1 @@
+"""Loaded FMUs, whatever version of FMI and interface they are of."""

@@ -1,0 +1,1 @@
+"""The root object that users make, with its simulations and its overview."""

@@ -1,0 +1,143 @@
+"""The root object that users make: a model's data, and the doors from there to what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Self, Unpack
+
+from pydantic import model_validator
+
+from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
+from mbsfmu.equilibrium.equilibrium import Equilibrium
+from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
+from mbsfmu.model.actuator_lines import check_actuators
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.model_systems import check_variables, coupled_system
+
+
+class CoupledModel(ModelData):
+    """Systems and the connections between their variables: written once, simulated, exported, co-simulated.
+
+    The fields are those of `ModelData`: `name`, `description`, `systems`, `connections`, `signals`, `outputs`,
+    `stop_time` and `step` in s, `version`, `author`, `copyright`, `license`.
+
+    Raises
+    ------
+    DataError
+        When the parts do not fit together; the message is one sentence.
+    """
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        check_variables(self)
+        check_actuators(self.systems, self.connections, self.signals, self.stop_time)
+        return self
+
+    def system(self, *, absolute: bool = False) -> CoupledSystem:
+        """Make the equations of the whole.
+
+        Parameters
+        ----------
+        absolute
+            Whether mechanisms are in absolute coordinates, as `dca-alm` takes them.
+
+        Raises
+        ------
+        DataError
+            When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
+        """
+        return coupled_system(self, absolute=absolute)
+
+    @heeding_interruptions()
+    def simulation(
+        self, *, options: RunOptions | None = None, compiled: bool = True, **given: Unpack[RunKeywords]
+    ) -> Simulation:
+        """Make a monolithic simulation in process.
+
+        Parameters
+        ----------
+        options, given
+            Options, and those of them that are given by name; `RunOptions` says what they are.
+        compiled
+            Whether solvers that native units have run in compiled code where this machine has a C compiler; results are
+            the same to round-off. What was compiled is kept for the next time.
+
+        Raises
+        ------
+        InputError
+            When an option is wrong or the mechanism cannot be assembled.
+        """
+        chosen = run_options(self, options, given, ("compiled",))
+        return simulation_of_whole(self, chosen, compiled=compiled)
+
+    def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
+        """Return the values that each system's connected inputs and parameters have at the start, by system.
+
+        Options and errors as for `simulation`.
+        """
+        return starts_of(self, run_options(self, options, given))
+
+    @heeding_interruptions()
+    def equilibrium(
+        self,
+        hold: str | Iterable[str] | Mapping[str, float | None] = (),
+        find: Iterable[str] | Mapping[str, float] = (),
+        *,
+        horizon: float | None = None,
+    ) -> Equilibrium[Self]:
+        """Find where the model is at rest, or what holds it where it is.
+
+        All loads balance and no state changes, with inputs as they are at the start. The search begins where the model
+        starts; of what the conditions leave open, that is taken where a run from there would settle.
+
+        Parameters
+        ----------
+        hold
+            What has to have a value: coordinates, states and outputs as `system.variable`, with `*`, `?` and `[]` as in
+            shells. Where none is given it is that of the start. `"position"` holds all coordinates of mechanisms.
+        find
+            Inputs and parameters that nothing drives, as `system.variable`, whose values are asked for; with values to
+            begin with, where those of the start are not near.
+        horizon
+            A time in s: what changes more slowly, as pressures by leakage, counts as standing. Without one nothing may
+            change at all.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, or the model cannot be assembled.
+        SimulationError
+            When nothing is found at rest; the sentence names what does not balance, and by how much.
+        """
+        return find_equilibrium(self, hold, find, horizon)
+
+    @heeding_interruptions()
+    def simulation_of(
+        self,
+        name: str,
+        *,
+        options: RunOptions | None = None,
+        starts: Mapping[str, float] | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> Simulation:
+        """Make a simulation of one system alone, to be coupled from outside.
+
+        Parameters
+        ----------
+        name
+            Name of the system.
+        options, given
+            As for `simulation`.
+        starts
+            Start values of connected inputs and parameters; what the other systems give at the start by default.
+
+        Raises
+        ------
+        InputError
+            When there is no such system, an option is wrong, or the mechanism cannot be assembled.
+        """
+        return simulation_of_system(self, name, run_options(self, options, given, ("starts",)), starts)

@@ -1,0 +1,176 @@
+"""What a model is made of, as plain data: parts, how they hang together, degrees of freedom, variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hydraulics import Circuit
+from mbsfmu.base.errors import InputError
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.equations.linear import pivot_columns
+from mbsfmu.initialization.initialization import Initialization
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.topology import Topology
+from mbsfmu.modelling import Data
+from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import System
+
+
+def overview(model: CoupledModel) -> dict[str, Any]:
+    """Return what `mbsfmu show --json` writes.
+
+    Its entries: `model`, `description`, `stop_time` and `step` in s; `systems`, the names of what each is made of;
+    `parts` with their data; `topology` of mechanisms and circuits; `freedom` of mechanisms; `connections`; `signals`;
+    `variables` with kind, unit, default, bounds, and what drives them.
+    """
+    systems = model.system().parts
+    return {
+        "model": model.name,
+        "description": model.description,
+        "stop_time": model.stop_time,
+        "step": model.step,
+        "systems": {name: _names(name, system) for name, system in model.systems.items()},
+        "parts": [each for name, system in model.systems.items() for each in _parts(name, system)],
+        "topology": {
+            name: told
+            for (name, data), system in zip(model.systems.items(), systems, strict=True)
+            if (told := _topology(data, system))
+        },
+        "freedom": {
+            name: _freedom(system, model, name)
+            for name, system in zip(model.systems, systems, strict=True)
+            if isinstance(system, MechanismSystem)
+        },
+        "connections": [list(each) for each in model.connections],
+        "signals": {name: signal.to_dict() for name, signal in model.signals.items()},
+        "variables": list(_variables(model, systems)),
+    }
+
+
+def _names(name: str, system: Data) -> dict[str, list[str]]:
+    """Return the names of what a system is made of, by the field that holds it; a block is its own part."""
+    named: dict[str, list[str]] = {}
+    for each in _parts(name, system):
+        named.setdefault(each["among"], []).append(each["name"])
+    return named
+
+
+def _fields(system: Data) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the fields of a system that hold parts, with these."""
+    for name in type(system).model_fields:
+        value = getattr(system, name)
+        if (
+            isinstance(value, tuple)
+            and value
+            and all(isinstance(each, Data) and hasattr(each, "name") for each in value)
+        ):
+            yield name, value
+
+
+def _parts(system: str, data: Data) -> Iterator[dict[str, Any]]:
+    """List the parts of a system with what they are; a block is its own part."""
+    parts = [(field, part) for field, found in _fields(data) for part in found] or [("blocks", data)]
+    for field, part in parts:
+        given = part.to_dict()
+        name, kind = given.pop("name", system), given.pop("type", type(part).__name__)
+        yield {"system": system, "among": field, "name": name, "type": kind, "data": given}
+
+
+# -- how it hangs together ----------------------------------------------------------------------------------
+
+
+def _topology(data: Data, system: System) -> dict[str, Any]:
+    """Return what hangs on what: of a mechanism the spanning tree and the cut joints, of a circuit its nodes."""
+    if isinstance(data, Mechanism):
+        return {"tree": list(_tree(data.topology, system)), "cuts": [_joint(joint) for joint in data.topology.cuts]}
+    return {"nodes": _nodes(data)} if isinstance(data, Circuit) else {}
+
+
+def _tree(topology: Topology, system: System) -> Iterator[dict[str, Any]]:
+    """Yield each body with the joint that it hangs on, outwards."""
+    for body, hung in zip(topology.bodies, topology.tree, strict=True):
+        inner = "ground" if hung.parent < 0 else topology.bodies[hung.parent].name
+        coordinates = [system.coordinates[index].name for index in hung.coordinates]
+        yield {"body": body.name, "hangs_on": inner, **_joint(hung.joint), "coordinates": coordinates}
+
+
+def _joint(joint: Any) -> dict[str, Any]:
+    return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
+
+
+def _nodes(circuit: Circuit) -> dict[str, dict[str, Any]]:
+    """Return each node with the ports there, and what decides its pressure."""
+    held = circuit.source_nodes
+    nodes: dict[str, dict[str, Any]] = {}
+    for component in circuit.components:
+        for port, node in component.ports().items():
+            at = "held" if node in held else "state"
+            nodes.setdefault(node, {"pressure": at, "ports": []})["ports"].append(f"{component.name}.{port}")
+    return nodes
+
+
+def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[str, Any]:
+    """Return how a mechanism may move where it starts.
+
+    Which equations count as redundant is a choice: they follow from the others.
+    """
+    coordinates, equations = len(system.coordinates), len(system.constraints)
+    told: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
+    if not equations:
+        return {**told, "degrees_of_freedom": coordinates, "redundant_equations": []}
+    signals = {each.name: model.signals.get(f"{name}.{each.name}") for each in system.inputs}
+    inputs = [
+        each.start or 0.0 if (signal := signals[each.name]) is None else signal.after(0.0) for each in system.inputs
+    ]
+    try:
+        initialization = Initialization(system, inputs=np.array(inputs))
+        rank = initialization.loops.rank
+    except InputError as error:
+        return {**told, "problem": str(error)}
+    start = initialization.run(np.array([each.start or 0.0 for each in initialization.system.parameters]))
+    initialization.functions.coordinates[:] = start.coordinates
+    _, order = pivot_columns(initialization.functions.all_closure()[1].T)
+    chosen = set(order[:rank].tolist())
+    redundant = [name for row, name in enumerate(system.constraints) if row not in chosen]
+    return {**told, "degrees_of_freedom": coordinates - rank, "redundant_equations": redundant}
+
+
+# -- variables ----------------------------------------------------------------------------------------------
+
+
+def _variables(model: CoupledModel, systems: tuple[System, ...]) -> Iterator[dict[str, Any]]:
+    """List the variables of each system as `system.variable`."""
+    sources = {target: source for source, target in model.connections}
+    sources |= dict.fromkeys(model.signals, "a signal")
+    for name, part in zip(model.systems, systems, strict=True):
+        readable = [*part.coordinates, *part.velocities, *part.outputs]
+        for kind, variables in (
+            ("input", part.inputs),
+            ("output", [each for each in readable if each.causality is Causality.OUTPUT]),
+            ("parameter", part.parameters),
+            ("local", [each for each in readable if each.causality is not Causality.OUTPUT]),
+            ("state", [*part.states, *part.discrete]),
+            ("reaction", part.reactions),
+        ):
+            for variable in variables:
+                yield _described(kind, f"{name}.{variable.name}", variable, sources)
+
+
+def _described(kind: str, name: str, variable: Variable, sources: dict[str, str]) -> dict[str, Any]:
+    nobody = "nothing" if kind == "input" else None
+    tunable = {"tunable": variable.variability is Variability.TUNABLE} if kind == "parameter" else {}
+    return {
+        "name": name,
+        "kind": kind,
+        "unit": variable.unit,
+        "default": variable.start,
+        "minimum": variable.minimum,
+        "maximum": variable.maximum,
+        **tunable,
+        "driven_by": sources.get(name, nobody),
+        "description": variable.description,
+    }

@@ -1,0 +1,177 @@
+"""Simulations of models: of the whole, and of one system alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hydraulics import Circuit
+from hydraulics.plausibility import doubts
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import Origin
+from mbsfmu.base.registry import is_built_in
+from mbsfmu.io.part_files import Parts, read_part_file
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.model.machine import Machine
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.shape import without_shapes
+from mbsfmu.modelling import meant
+from mbsfmu.native.compiled import compile_in_process
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.factory import make_simulation
+from mbsfmu.simulation.options import RunKeywords, RunOptions, usual_formulation
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.systems.model_systems import coupled_system, system_of
+from mbsfmu.tracing.kept_traces import Traces
+
+_LOGGER = logging.getLogger(__name__)
+_UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
+
+
+def run_options(
+    model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
+) -> RunOptions:
+    """Return options with the formulation that is usual for a model, where none is named; else as `RunOptions.of`."""
+    if given.get("formulation") is None and not (isinstance(options, RunOptions) and options.formulation):
+        given = {**given, "formulation": (usual := formulation_of(model))}
+        if usual != usual_formulation(0):
+            _LOGGER.info("%s: the formulation is %s, as none is named and the model is large", model.name, usual)
+    return RunOptions.of(options, given, beside)
+
+
+def formulation_of(model: ModelData) -> str:
+    """Return the name of the formulation of a model where none is named."""
+    mechanisms = [system for system in model.systems.values() if isinstance(system, Mechanism)]
+    return usual_formulation(sum(mechanism.topology.coordinates for mechanism in mechanisms))
+
+
+def simulation_of_whole(
+    model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
+) -> Simulation:
+    """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
+    _tell_doubts(model)
+    known = _known(model, options)
+    traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
+    system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
+    signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
+    shown = Shown(model.outputs, local_variables=local_variables)
+    options = _completed(model, options)
+    described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
+    simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
+    if compiled:
+        # The step is given to compiled code: it does not enter it.
+        own = simulation.formulation.options.content()
+        compile_in_process(simulation, (_equations(model), options.content("step"), own) if known else None)
+    return simulation
+
+
+def in_equal_steps(options: RunOptions) -> RunOptions:
+    """Return options with equal steps where they leave open which solver makes them, and no tolerance is named."""
+    named = options.solver or options.relative_tolerance or options.absolute_tolerance
+    return options if named else options.model_copy(update={"solver": Trapezoidal.name})
+
+
+def _completed(model: ModelData, options: RunOptions) -> RunOptions:
+    """Return what options come to with the model's step."""
+    chosen = options.completed()
+    return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
+
+
+def _known(model: ModelData, options: RunOptions) -> bool:
+    """Tell whether data and options say what the equations are: code of a user may follow from anything."""
+    return is_built_in(options.kind) and not Parts.of(model)
+
+
+def _equations(model: ModelData) -> dict[str, Any]:
+    """Return what the equations of a model follow from; signals are given to them."""
+    return {
+        "name": model.name,
+        **without_shapes(model.model_dump(mode="json", include={"systems", "connections", "start"})),
+    }
+
+
+def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
+    """Return what connected inputs and parameters are at the start, by system; see `CoupledModel.starts`."""
+    whole = simulation_of_whole(model, options, compiled=False)
+    names = whole.shown.by_system
+    result: dict[str, dict[str, float]] = {name: {} for name in model.systems}
+    for source, target in model.connections:
+        system, _, variable = target.partition(".")
+        result[system][variable] = whole.get(names[source])
+    return result
+
+
+def simulation_of_system(
+    model: ModelData,
+    name: str,
+    options: RunOptions,
+    starts: Mapping[str, float] | None,
+    *,
+    local_variables: bool = True,
+) -> Simulation:
+    """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`.
+
+    Its inputs are set at each communication point: it makes equal steps unless its options say more.
+    """
+    options = in_equal_steps(options)
+    if name not in model.systems:
+        raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
+    values = starts_of(model, options)[name] if starts is None else starts
+    values = {**model.start_of(name), **values}
+    system = system_of(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
+    signals = {
+        reference.removeprefix(f"{name}."): signal
+        for reference, signal in model.signals.items()
+        if reference.startswith(f"{name}.")
+    }
+    sources = [source.partition(".") for source, _ in model.connections]
+    needed = tuple(variable for system, _, variable in sources if system == name)
+    shown = Shown(model.outputs, needed, whole=False, local_variables=local_variables)
+    described = {**_described(model, f"{model.name}.{name}"), "shown": shown, "machine": Machine.of(model, name)}
+    return make_simulation(system, **described, signals=signals, options=_completed(model, options))
+
+
+def _tell_doubts(model: ModelData) -> None:
+    """Warn of numbers that are hardly meant."""
+    for name, data in model.systems.items():
+        for sentence in doubts(data) if isinstance(data, Circuit) else ():
+            _LOGGER.warning("%s: %s", name, sentence)
+
+
+def _described(model: ModelData, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "content": (
+            without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals", "start"})),
+            name,
+            Parts.of(model).texts,
+        ),
+        "origin": Origin(model.version, model.author, model.copyright, model.license or _UNLICENSED),
+        "description": model.description,
+        "stop_time": model.stop_time,
+    }
+
+
+def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Simulation:
+    """Make the simulation that an exported unit is.
+
+    Parameters
+    ----------
+    arguments
+        `model`: the model as a dictionary; `system`: name of the system that it is alone, or None for the
+        whole; `starts`: start values of a system alone; `options`: those of `RunOptions`; `parts`: names of
+        the files that define parts of it; `locals`: whether variables that are no outputs are shown.
+    folder
+        Where the files of parts are; None where what they define is given already.
+    """
+    files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
+    with Parts.from_files(files).given():
+        model = ModelData.from_dict(arguments["model"])
+    options = run_options(model, RunOptions.from_dict(arguments["options"]), {})
+    shown = {"local_variables": arguments["locals"]}
+    if arguments["system"] is None:
+        return simulation_of_whole(model, options, compiled=False, **shown)
+    return simulation_of_system(model, arguments["system"], options, arguments["starts"], **shown)

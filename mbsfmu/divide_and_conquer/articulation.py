@@ -1,0 +1,351 @@
+"""What divide and conquer needs of a mechanism: inverse inertias, the joints' subspaces, motion across the joints.
+
+Each joint has a motion subspace H, spanned by its slides and hinges, and a constrained subspace D with Dᵀ H = 0
+[Chadaj2017, eqs. 10 and 11]. Wrenches and velocities of a body refer to its centre of mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
+from mbsfmu.divide_and_conquer.closure_motion import joint_accelerations, joint_rates
+from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
+from mbsfmu.divide_and_conquer.joint_subspaces import across, constrained_subspace, impulse
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations
+from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly
+from mbsfmu.equations.bodies import MassProperties
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.coordinate_relations import CoordinateRelation
+from mbsfmu.equations.forces import Given
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.kinematics import Kinematics
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.rotation import cross, perpendicular
+from mbsfmu.equations.sections import sections
+from mbsfmu.equations.tree_joints import JointKinematics
+from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import kernel, sections_wanted
+
+
+class Articulation:
+    """The joints and bodies of a mechanism as the divide-and-conquer assembly takes them.
+
+    Parameters
+    ----------
+    kinematics, masses, cuts
+        Of the mechanism.
+    pitched
+        By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+    relations
+        What holds between joint coordinates, one equation each, behind those of the cut joints.
+    rows
+        Indices of the loop equations in use.
+    sequential
+        Whether joints are eliminated one after the other where there are no such equations.
+    """
+
+    def __init__(
+        self,
+        kinematics: Kinematics,
+        masses: list[MassProperties],
+        cuts: list[CutJoint],
+        pitched: Mapping[int, CutJoint],
+        relations: Sequence[CoordinateRelation],
+        rows: tuple[int, ...],
+        *,
+        sequential: bool = False,
+    ) -> None:
+        self._kinematics = kinematics
+        self._masses = masses
+        self._cuts = cuts
+        self._pitched = pitched
+        self._ends = [cut.ends for cut in cuts for _ in cut.names]
+        self._rows = rows
+        links, count = [], 0
+        for body, joint in enumerate(kinematics.joints):
+            constraints = 6 - len(joint.elements)
+            links.append(Link((joint.parent, body), tuple(range(count, count + constraints))))
+            count += constraints
+        self._first_cut = count
+        offset = 0
+        for cut in cuts:
+            own = [index for index, row in enumerate(rows) if offset <= row < offset + len(cut.names)]
+            links.append(Link(cut.ends, tuple(count + index for index in own)))
+            offset += len(cut.names)
+        self._related = {offset + number: relation for number, relation in enumerate(relations)}
+        for index, row in enumerate(rows):
+            if (relation := self._related.get(row)) is not None:
+                links.append(Link(acted_on(kinematics, relation), (count + index,)))
+        self._links = links
+        self._sequential = sequential and not rows
+        self._assembly = cache(self._assembled)
+
+    def _assembled(self, count: int) -> SequentialAssembly | DivideAndConquer:
+        if not self._sequential:
+            return DivideAndConquer(self.tree)
+        hung = [Hung(link.ends[0], link.rows) for link in self._links[: len(self._masses)]]
+        return SequentialAssembly(hung, sections([each.parent for each in hung], count))
+
+    @cached_property
+    def tree(self) -> BinaryTree:
+        """The plan of the balanced assembly."""
+        return BinaryTree(len(self._masses), self._links)
+
+    # -- joints ---------------------------------------------------------------------------------------------
+
+    def equations(self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None) -> Equations:
+        """Return the constraint equations of all joints: those of the tree, then the loop equations in use.
+
+        Parameters
+        ----------
+        frames, centres, parameters
+            Where the bodies are, and their centres of mass.
+        active
+            Ones for loop equations that count, zeros for the others, shape (rows,); None where all count.
+        """
+        acting: list[list[Array]] = []
+        for body, joint in enumerate(self._kinematics.joints):
+            wrenches = self._constrained(frames, body, joint, parameters)
+            acting += [[about(centres, joint.parent, -each), about(centres, body, each)] for each in wrenches]
+        pairs = [pair for cut in self._cuts for pair in cut.wrenches(frames, parameters)]
+        for row in self._rows:
+            if (relation := self._related.get(row)) is not None:
+                related = relating_wrenches(self._kinematics, frames, relation, parameters)
+                acting.append([about(centres, body, wrench) for body, wrench in related.items()])
+            else:
+                ends = zip(self._ends[row], pairs[row], strict=True)
+                acting.append([about(centres, body, wrench) for body, wrench in ends])
+        counting = None if active is None else np.concatenate([np.ones(self._first_cut), active])
+        return Equations(by_ends(acting), counting)
+
+    def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
+        """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
+        if (closing := self._pitched.get(body)) is not None:
+            on_ends = zip(*closing.wrenches(frames, parameters), strict=True)
+            return list(dict(zip((closing.parent, closing.child), on_ends, strict=True))[body])
+        slides = [element for element in joint.elements if element.slides]
+        axes = [frames.axis[element.coordinate] for element in joint.hinges]
+        along = list(perpendicular(slides[0].axis)) if len(slides) == 1 else []
+        about_axis = list(perpendicular(joint.hinges[0].axis)) if len(joint.hinges) == 1 else []
+        place = frames.point(body, joint.outer.of(parameters))
+        return constrained_subspace(
+            frames.orientation(joint.parent), place, axes, along, about_axis, slides=len(slides)
+        )
+
+    def _across(self, frames: Frames, moved: list[Array]) -> Array:
+        """Return ż (or z̈) of all coordinates from the bodies' V at the inertial origin, shape (n,)."""
+        result: dict[int, Array] = {}
+        for body, joint in enumerate(self._kinematics.joints):
+            result |= across(frames, moved, body, joint)
+        return np.stack([result[index] for index in range(len(result))]) if result else np.zeros(0)
+
+    # -- solutions ------------------------------------------------------------------------------------------
+
+    def solve(
+        self, frames: Frames, parameters: Array, wrenches: list[Array], bias: Array, active: Array | None
+    ) -> tuple[Array, Array]:
+        """Return ż (or z̈) and the multipliers of the loop equations in use, shapes (n,) and (rows,).
+
+        Parameters
+        ----------
+        frames, parameters
+            Where the bodies are.
+        wrenches
+            What acts on each body, as force and moment about the inertial origin (or its linear and angular
+            momentum), each of shape (6,).
+        bias
+            γ of the loop equations in use, shape (rows,).
+        active
+            As for `equations`.
+        """
+        centres = centres_of_mass(self._masses, frames, parameters)
+        inverse = inverse_inertias(self._masses, frames, parameters)
+        central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
+        free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
+        factors = self._assembly(sections_wanted(inverse)).factorize(
+            inverse, self.equations(frames, centres, parameters, active)
+        )
+        everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
+        solution, multipliers = factors.solve(free, everything)
+        moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
+        return self._across(frames, moved), multipliers[self._first_cut :]
+
+    def loop_accelerations(self, motion: Motion, given: Given, moved: list[Array], accelerations: Array) -> Array:
+        """Return d²Φ/dt² of the loop equations in use, shape (rows,).
+
+        Parameters
+        ----------
+        motion, given
+            Where the bodies are and how they move, and the numbers beside.
+        moved
+            Derivative of the bodies' Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
+        accelerations
+            The z̈ of that, shape (n,).
+        """
+        opening = joint_accelerations(self._cuts, motion, moved, given.parameters)
+        related = {
+            row: each.sum(accelerations, given.parameters) + each.drift_rate(given)
+            for row, each in self._related.items()
+        }
+        return stack([related[row] if row in related else opening[row] for row in self._rows])
+
+    def loop_drifts(self, given: Given) -> Array:
+        """Return Φ_t of the loop equations in use, shape (rows,)."""
+        related = (self._related.get(row) for row in self._rows)
+        drifts = [np.asarray(0.0) if relation is None else relation.drift(given) for relation in related]
+        return np.stack(drifts) if drifts else np.zeros(0)
+
+    def loop_rates(self, motion: Motion, given: Given) -> Array:
+        """Return dΦ/dt of the loop equations in use, shape (rows,)."""
+        opening = joint_rates(self._cuts, motion.frames, motion.body_velocities, given.parameters)
+        related = {
+            row: each.sum(motion.velocities, given.parameters) + each.drift(given)
+            for row, each in self._related.items()
+        }
+        return stack([related[row] if row in related else opening[row] for row in self._rows])
+
+    def wrench_rates(self, motion: Motion, parameters: Array) -> list[tuple[Array, Array]]:
+        """Return dw/dt of all loop equations, on the parent and on the child."""
+        return [
+            pair for cut in self._cuts for pair in cut.wrench_rates(motion.frames, motion.body_velocities, parameters)
+        ]
+
+    def pulled(self, wrenches: list[Array], acting: Sequence[tuple[Array, Array]], multipliers: Array) -> list[Array]:
+        """Return wrenches on the bodies with what the cut joints' loop equations in use exert, each of shape (6,).
+
+        Parameters
+        ----------
+        wrenches
+            What there is.
+        acting
+            Wrenches of unit multipliers, or their rates, of all equations of cut joints, on parent and child.
+        multipliers
+            Of the equations in use, shape (rows,).
+        """
+        result = list(wrenches)
+        for index, row in enumerate(self._rows):
+            if row not in self._related:
+                for body, wrench in zip(self._ends[row], acting[row], strict=True):
+                    if body >= 0:
+                        result[body] = result[body] + wrench * multipliers[index]
+        return result
+
+    def along(self, forces: Array, multipliers: Array, parameters: Array) -> Array:
+        """Return forces along the coordinates with what the relations in use exert, shape (n,).
+
+        Parameters
+        ----------
+        forces
+            What there is, shape (n,).
+        multipliers, parameters
+            Of the equations in use, shape (rows,), and of the mechanism.
+        """
+        if self._related.keys().isdisjoint(self._rows):
+            return forces
+        result = list(forces)
+        for index, row in enumerate(self._rows):
+            if (relation := self._related.get(row)) is not None:
+                for coordinate, factor in zip(relation.coordinates, relation.factors(parameters), strict=True):
+                    result[coordinate] = result[coordinate] + factor * multipliers[index]
+        return np.stack(result)
+
+
+def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:
+    """Return the bodies between which the joints are whose coordinates a relation has, without the ground."""
+    ends = {
+        body: None
+        for outer, joint in enumerate(kinematics.joints)
+        if any(element.coordinate in relation.coordinates for element in joint.elements)
+        for body in (joint.parent, outer)
+        if body >= 0
+    }
+    return tuple(ends)
+
+
+def relating_wrenches(
+    kinematics: Kinematics, frames: Frames, relation: CoordinateRelation, parameters: Array
+) -> dict[int, Array]:
+    """Return what a unit multiplier of a relation exerts on each of the bodies that it acts on, each of shape (6,).
+
+    Parameters
+    ----------
+    kinematics, parameters
+        The joints.
+    frames
+        Where the bodies are, with the axes of the joints.
+    relation
+        What holds between coordinates.
+    """
+    result = dict.fromkeys(acted_on(kinematics, relation), np.zeros(6))
+    along = relation.along(parameters, sum(len(joint.elements) for joint in kinematics.joints))
+    for body, joint in enumerate(kinematics.joints):
+        if any(element.coordinate in relation.coordinates for element in joint.elements):
+            acting = impulse(frames, joint, along)
+            result[body] = result[body] + acting
+            if joint.parent >= 0:
+                result[joint.parent] = result[joint.parent] - acting
+    return result
+
+
+def by_ends(acting: Sequence[Sequence[Array]]) -> Array:
+    """Return wrenches by equation and end as an array by end and equation, with zeros for ends that are not there."""
+    most = max(map(len, acting), default=2)
+    filled = [[*each, *[np.zeros(6)] * (most - len(each))] for each in acting]
+    return np.stack([np.stack(each) for each in zip(*filled, strict=True)]) if filled else np.zeros((most, 0, 6))
+
+
+def centres_of_mass(masses: list[MassProperties], frames: Frames, parameters: Array) -> list[Array]:
+    """Return the centres of mass in the inertial frame in m, each of shape (3,)."""
+    return [frames.point(body, each.centre.of(parameters)) for body, each in enumerate(masses)]
+
+
+def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: Array) -> Array:
+    """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
+    given = [(each.mass.of(parameters), each.regular_inertia(parameters)) for each in masses]
+    return np.stack([_inverse_inertia(turned, *each) for turned, each in zip(frames.rotation, given, strict=True)])
+
+
+@kernel
+def _inverse_inertia(rotation: Array, mass: Array, inertia: Array) -> Array:
+    """Return M⁻¹ of a body, shape (6, 6), with its inertia tensor in its own axes."""
+    turning = rotation @ _inverse(inertia) @ rotation.T
+    upper = np.concatenate([np.eye(3) * reciprocal(mass), np.zeros((3, 3))], axis=1)
+    return np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)])
+
+
+def spatial(acceleration: Array, velocity: Array) -> Array:
+    """Return the derivative of Z at the fixed inertial origin from Ż of the body's point there, shape (6,)."""
+    return np.concatenate([acceleration[:3] - cross(velocity[3:], velocity[:3]), acceleration[3:]])
+
+
+def about(centres: list[Array], body: int, wrench: Array) -> Array:
+    """Return a wrench about the inertial origin as one about a body's centre of mass; zero for the ground."""
+    if body < 0:
+        return np.zeros(6)
+    return _about(centres[body], wrench)
+
+
+@kernel
+def _about(centre: Array, wrench: Array) -> Array:
+    return np.concatenate([wrench[:3], wrench[3:] - cross(centre, wrench[:3])])
+
+
+@kernel
+def _at_origin(centre: Array, moved: Array) -> Array:
+    """Return V of a body's point at the inertial origin from V of its centre of mass, shape (6,)."""
+    return np.concatenate([moved[:3] - cross(moved[3:], centre), moved[3:]])
+
+
+def _inverse(inertia: Array) -> Array:
+    """Return the inverse of a symmetric tensor by its adjugate, shape (3, 3)."""
+    columns = [
+        cross(inertia[1], inertia[2]),
+        cross(inertia[2], inertia[0]),
+        cross(inertia[0], inertia[1]),
+    ]
+    return np.stack(columns) * reciprocal(inertia[0] @ columns[0])

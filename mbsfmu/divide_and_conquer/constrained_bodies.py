@@ -1,0 +1,272 @@
+"""Bodies that nothing but constraints connects, as the divide-and-conquer assembly takes them.
+
+One linear problem serves positions, velocities and accelerations [Malczyk2012, sects. 2 and 3]: which motion of the
+bodies, mass-orthogonal to the constraints, takes a violation Φ, Φ̇ or Φ̈ away? With increments ΔV and Δλ,
+
+M ΔV + Dᵀ Δλ = 0,  Δλ = α (D ΔV + violation),
+
+every iteration [eqs. 17, 56 and 72] is such a problem: the paper's λ* enters through the violation that is left. The
+matrices depend on positions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.articulation import (
+    about,
+    acted_on,
+    by_ends,
+    centres_of_mass,
+    inverse_inertias,
+    relating_wrenches,
+)
+from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Link
+from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.divide_and_conquer.joint_subspaces import dual_axes
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations, Factors
+from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly, SequentialFactors
+from mbsfmu.equations.bodies import MassProperties
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.coordinate_relations import CoordinateRelation
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.joint_measurement import measure
+from mbsfmu.equations.kinematics import Kinematics
+from mbsfmu.equations.sections import sections
+from mbsfmu.equations.tree_joints import JointKinematics
+from mbsfmu.modelling.fields import Array
+
+ARM = 100.0
+"""Arm in m by which moments of inertia count as masses: iterations take a ten thousandth of α for them at most. In
+smaller machines masses decide, as a larger α multiplies what redundant constraints contradict each other by."""
+
+
+class ConstrainedBodies:
+    """The linear problem of one mechanism.
+
+    Parameters
+    ----------
+    masses
+        Mass properties of the bodies.
+    floating
+        The joints that let them float; a body's coordinates are those of its joint.
+    constraints
+        The joints as constraints, those of the spanning tree first and outwards.
+    reversed_joints
+        For each joint, whether its child is the inner body.
+    kinematics
+        The joints of the spanning tree, whose coordinates are related.
+    relations
+        What holds between these coordinates, one equation each, behind those of the joints.
+
+    """
+
+    def __init__(
+        self,
+        masses: list[MassProperties],
+        floating: Sequence[JointKinematics],
+        constraints: Sequence[CutJoint],
+        reversed_joints: Sequence[bool],
+        kinematics: Kinematics,
+        relations: Sequence[CoordinateRelation],
+    ) -> None:
+        self._masses = masses
+        self._floating = floating
+        self._constraints = constraints
+        self._reversed = reversed_joints
+        links, count = [], 0
+        for joint, is_reversed in zip(constraints, reversed_joints, strict=True):
+            ends = (joint.child, joint.parent) if is_reversed else (joint.parent, joint.child)
+            links.append(Link(ends, tuple(range(count, count + len(joint.names)))))
+            count += len(joint.names)
+        self._kinematics, self._relations = kinematics, relations
+        links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
+        self._links = links
+
+    @property
+    def ends(self) -> list[tuple[int, ...]]:
+        """By equation the bodies that it acts on."""
+        by_row = {row: link.ends for link in self._links for row in link.rows}
+        return [tuple(body for body in by_row[row] if body >= 0) for row in sorted(by_row)]
+
+    @cached_property
+    def tree(self) -> BinaryTree:
+        """The plan of the balanced assembly."""
+        return BinaryTree(len(self._masses), self._links, ground_first=True)
+
+    @cached_property
+    def _hung(self) -> list[Hung] | None:
+        """The bodies by the joints that they hang on, where these are all; None where there are others."""
+        by_body = {link.ends[-1]: link for link in self._links}
+        bodies = [
+            Hung(by_body[body].ends[0], by_body[body].rows) if body in by_body else Hung(GROUND, ())
+            for body in range(len(self._masses))
+        ]
+        rows = [row for link in self._links for row in link.rows]
+        is_tree = all(hung.parent < body for body, hung in enumerate(bodies)) and not self._relations
+        return bodies if is_tree and rows == [row for hung in bodies for row in hung.rows] else None
+
+    @cached_property
+    def _one_by_one(self) -> SequentialAssembly:
+        hung = self._hung or []
+        return SequentialAssembly(hung, sections([each.parent for each in hung], 1))
+
+    def corrections(
+        self,
+        placed: Frames,
+        parameters: Array,
+        penalty: float,
+        *,
+        active: Array | None = None,
+        sequential: bool = False,
+    ) -> BodyCorrections:
+        """Return the problem where the bodies are.
+
+        Parameters
+        ----------
+        placed
+            Where the bodies are, with the axes of their coordinates.
+        parameters
+            Parameters of the mechanism.
+        penalty
+            α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about their joints by
+            `ARM`² where this is more.
+        active
+            Ones for the equations in use, and zeros for those that others make up for, shape (rows,); None where all
+            are.
+        sequential
+            Whether joints are eliminated one after the other where they make a tree.
+        """
+        inverse = inverse_inertias(self._masses, placed, parameters)
+        mass = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
+        softness = len(self._masses) / (penalty * np.maximum(mass, self._moments(parameters) / ARM**2))
+        assembly = self._one_by_one if sequential and self._hung is not None else DivideAndConquer(self.tree)
+        equations = replace(self._equations(placed, parameters), active=active)
+        factors = assembly.factorize(inverse, equations, softness)
+        return BodyCorrections(self._turns(placed), factors)
+
+    def _moments(self, parameters: Array) -> Array:
+        """Return the sum of the bodies' moments of inertia about their joints in kg m², means over all directions.
+
+        What an iteration leaves of equations of rotation is their share in α: in machines of kilometres, all of it.
+        """
+        own = [each.inertia(parameters) for each in self._masses]
+        moments: Array = sum(((each[0, 0] + each[1, 1] + each[2, 2]) / 3.0 for each in own), np.asarray(0.0))
+        for joint in self._constraints:
+            for body, point in joint.points(parameters):
+                arm = point - self._masses[body].centre.of(parameters)
+                moments = moments + self._masses[body].mass.of(parameters) * np.sum(arm * arm)
+        return moments
+
+    def _turns(self, placed: Frames) -> Array:
+        """Return what the products with the angular velocities are the Cardan angles' rates, shape (bodies, 3, 3)."""
+        return np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
+
+    def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
+        """Return q̈ of bodies that no constraint holds, less that of q̈ = 0; shape (6 bodies,).
+
+        Parameters
+        ----------
+        placed, parameters
+            Where the bodies are.
+        wrenches
+            What acts on each body, inertial forces at q̈ = 0 included, about its centre of mass; each of shape (6,).
+        """
+        inverse = inverse_inertias(self._masses, placed, parameters)
+        return in_coordinates(self._turns(placed), (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
+
+    def unheld(self, placed: Frames, forces: Array, parameters: Array) -> Array:
+        """Return M⁻¹ f: q̈ that generalized forces alone give bodies that no constraint holds, shape (6 bodies,).
+
+        Parameters
+        ----------
+        placed, parameters
+            Where the bodies are.
+        forces
+            Along the coordinates, shape (6 bodies,).
+        """
+        by_body = zip(self._turns(placed), forces.reshape(-1, 6), strict=True)
+        wrenches = [np.concatenate([own[:3], turns.T @ own[3:]]) for turns, own in by_body]
+        return self.free(placed, wrenches, parameters)
+
+    def constrained(self, placed: Frames, parameters: Array, multipliers: Array) -> list[Array]:
+        """Return Dᵀ λ: what multipliers exert on each body about its centre of mass, each of shape (6,).
+
+        Parameters
+        ----------
+        placed, parameters
+            Where the bodies are.
+        multipliers
+            One for each equation, shape (rows,).
+        """
+        wrenches = self._equations(placed, parameters).wrenches
+        result = [np.zeros(6)] * len(self._masses)
+        for link in self._links:
+            for end, body in enumerate(link.ends):
+                for row in link.rows if body >= 0 else ():
+                    result[body] = result[body] + wrenches[end][row] * multipliers[row]
+        return result
+
+    def _equations(self, placed: Frames, parameters: Array) -> Equations:
+        centres = centres_of_mass(self._masses, placed, parameters)
+        acting: list[list[Array]] = []
+        for joint, is_reversed in zip(self._constraints, self._reversed, strict=True):
+            for on_parent, on_child in joint.wrenches(placed, parameters):
+                of_parent, of_child = about(centres, joint.parent, on_parent), about(centres, joint.child, on_child)
+                acting.append([of_child, of_parent] if is_reversed else [of_parent, of_child])
+        if self._relations:
+            frames = measure(self._kinematics.joints, placed, parameters).frames
+            for relation in self._relations:
+                wrenches = relating_wrenches(self._kinematics, frames, relation, parameters)
+                acting.append([about(centres, body, wrench) for body, wrench in wrenches.items()])
+        return Equations(by_ends(acting))
+
+
+class BodyCorrections(Corrections):
+    """The problem where the bodies are.
+
+    Parameters
+    ----------
+    turns
+        For each body, what the products with its angular velocity are its Cardan angles' rates; shape (bodies, 3, 3).
+    factors
+        What the assembly of the joints has left.
+    """
+
+    def __init__(self, turns: Array, factors: Factors | SequentialFactors) -> None:
+        self._turns = turns
+        self._factors = factors
+
+    def numbers(self) -> Array:
+        """Return what the matrices come to, shape (numbers,)."""
+        return np.concatenate([self._turns.ravel(), self._factors.numbers()])
+
+    def with_numbers(self, numbers: Array) -> BodyCorrections:
+        """Return the same problem with other matrices."""
+        count = 9 * len(self._turns)
+        turns = numbers[:count].reshape(len(self._turns), 3, 3)
+        return BodyCorrections(turns, self._factors.with_numbers(numbers[count:]))
+
+    def solve(self, violation: Array) -> tuple[Array, Array]:
+        """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,), for Φ (or Φ̇, Φ̈)."""
+        moved, pushing = self._factors.solve(np.zeros((len(self._turns), 6)), violation)
+        # M ΔV = −Dᵀ Δλ
+        return in_coordinates(self._turns, moved), -pushing
+
+
+def in_coordinates(turns: Array, moved: Array) -> Array:
+    """Return the rates of the coordinates from the V of the bodies about their centres of mass, shape (6 bodies,).
+
+    Parameters
+    ----------
+    turns
+        For each body, what the products with its angular velocity are its Cardan angles' rates; shape (bodies, 3, 3).
+    moved
+        V, shape (bodies, 6).
+    """
+    turning = (turns @ moved[:, 3:, np.newaxis])[:, :, 0]
+    return np.concatenate([moved[:, :3], turning], axis=1).ravel()

@@ -1,0 +1,143 @@
+"""What a joint of the tree transmits and lets through: its motion subspace H and its constrained subspace D."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
+from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
+from mbsfmu.equations.rotation import cross
+from mbsfmu.equations.tree_joints import JointKinematics
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import kernel
+
+
+@kernel
+def constrained_subspace(
+    inner: Array, place: Array, axes: list[Array], along: list[Array], turned: list[Array], *, slides: int
+) -> list[Array]:
+    """Return the columns of D as wrenches about the inertial origin, each of shape (6,).
+
+    Parameters
+    ----------
+    inner
+        Rotation of the body that the joint begins at, shape (3, 3).
+    place
+        A point of the body behind the joint that lies in it, in the inertial frame, shape (3,).
+    axes
+        Of the hinges, in the inertial frame; of a planar joint its normal.
+    along, turned
+        Where there is one slide, or one hinge: two directions of the inner body across it.
+    slides
+        How many slides there are.
+    """
+    forces: list[Array] = []
+    if slides == 0:
+        forces = list(np.eye(3))
+    elif slides == 1:
+        forces = [inner @ direction for direction in along]
+    elif slides == 2:
+        forces = [axes[0]]  # planar: the normal
+    moments: list[Array] = []
+    if not axes:
+        moments = list(np.eye(3))
+    elif len(axes) == 1:
+        moments = [inner @ direction for direction in turned]
+    elif len(axes) == 2:
+        moments = [cross(*axes)]
+    wrenches = [np.concatenate([force, cross(place, force)]) for force in forces]
+    return wrenches + [np.concatenate([np.zeros(3), moment]) for moment in moments]
+
+
+def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
+    """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
+
+    Parameters
+    ----------
+    frames
+        Where the bodies are.
+    joint
+        The joint.
+    values
+        One generalized force or momentum for each coordinate of the mechanism.
+    """
+    if not joint.elements:
+        return np.zeros(6)
+    return _exerted(
+        _pivot(frames, joint),
+        [frames.axis[each.coordinate] for each in joint.elements],
+        [values[each.coordinate] for each in joint.elements],
+        slides=tuple(each.slides for each in joint.elements),
+    )
+
+
+@kernel
+def _exerted(pivot: Array, axes: list[Array], values: list[Array], *, slides: tuple[bool, ...]) -> Array:
+    """Return the wrench about the inertial origin with these generalized forces, shape (6,)."""
+    force, moment = np.zeros(3), np.zeros(3)
+    dual = iter(_dual([axis for axis, slide in zip(axes, slides, strict=True) if not slide]))
+    for axis, value, slide in zip(axes, values, slides, strict=True):
+        if slide:
+            force = force + axis * value
+        else:
+            moment = moment + next(dual) * value
+    return np.concatenate([force, moment + cross(pivot, force)])
+
+
+def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics) -> dict[int, Array]:
+    """Return ż (or z̈) of a joint's coordinates from the Z (or what z̈ adds to Ż) of all bodies.
+
+    Parameters
+    ----------
+    frames
+        Where the bodies are.
+    moved
+        Z of each body at the inertial origin, each of shape (6,).
+    body, joint
+        A body and the joint that it hangs on.
+    """
+    if not joint.elements:
+        return {}
+    values = _relative(
+        moved[body],
+        body_velocity(moved, joint.parent),
+        _pivot(frames, joint),
+        [frames.axis[each.coordinate] for each in joint.elements],
+        slides=tuple(each.slides for each in joint.elements),
+    )
+    return {each.coordinate: value for each, value in zip(joint.elements, values, strict=True)}
+
+
+@kernel
+def _relative(outer: Array, inner: Array, pivot: Array, axes: list[Array], *, slides: tuple[bool, ...]) -> list[Array]:
+    """Return ż of a joint's coordinates from Z on both sides."""
+    relative = outer - inner
+    linear = point_velocity(relative, pivot)
+    dual = iter(_dual([axis for axis, slide in zip(axes, slides, strict=True) if not slide]))
+    return [axis @ linear if slide else next(dual) @ relative[3:] for axis, slide in zip(axes, slides, strict=True)]
+
+
+def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
+    """Return for each hinge the vector whose product with the relative angular velocity is its rate.
+
+    One hinge, or two at right angles, are their own duals; of three Cardan hinges the first and the third are not
+    perpendicular.
+    """
+    hinges = joint.hinges
+    axes = {hinge.coordinate: frames.axis[hinge.coordinate] for hinge in hinges}
+    return dict(zip(axes, _dual(list(axes.values())), strict=True))
+
+
+def _dual(axes: list[Array]) -> list[Array]:
+    """Return the dual vectors of the axes of a joint's hinges."""
+    if len(axes) < 3:
+        return axes
+    first, second, third = axes
+    sine = first @ third
+    scale = reciprocal(1.0 - sine * sine)
+    return [(first - third * sine) * scale, second, (third - first * sine) * scale]
+
+
+def _pivot(frames: Frames, joint: JointKinematics) -> Array:
+    """Return a point that the hinges do not move."""
+    return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]

@@ -1,0 +1,263 @@
+"""Elimination of the joints of a tree one after the other, from the tips to the ground.
+
+What is joined so has one handle, the body that the next joint inwards leads to, where a subassembly amid a chain has
+two: an elimination takes a third of the operations, and leaves a third of the numbers. That is an articulated-body
+algorithm [Featherstone1983], with the equations of `divide_and_conquer.py`. Each elimination waits for the one before
+along the branch, though. Where threads share them, the tree is cut into sections, whose joints are eliminated at the
+same time: of the one on the ground outwards, of those with tips inwards. What is left of them is joined in pairs then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.binary_tree import GROUND, Indices
+from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
+from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
+from mbsfmu.divide_and_conquer.level_assembly import Equations
+from mbsfmu.equations.sections import JOINED, Piece
+from mbsfmu.modelling.fields import Array
+from mbsfmu.tracing.kernels import in_section
+
+
+@dataclass(frozen=True)
+class Hung:
+    """A body by the joint that it hangs on.
+
+    Attributes
+    ----------
+    parent
+        The body that this leads to, which comes before it; −1 for the ground.
+    rows
+        Indices of the joint's constraint equations.
+    """
+
+    parent: int
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Elimination of the joint that a body hangs on.
+
+    Attributes
+    ----------
+    body
+        The body.
+    section
+        The section that it belongs to.
+    parts
+        The subassemblies that it joins: bodies, or behind all bodies those that steps leave, in the order of these.
+    widths
+        How many handles they have.
+    ends
+        The handles that the joint acts on, None for the ground; nothing where it has no equations.
+    rows
+        Indices of its equations, shape (1, equations); nothing where it has none.
+    kept
+        The handles that are left.
+    """
+
+    body: int
+    section: int
+    parts: tuple[int, ...]
+    widths: tuple[int, ...]
+    ends: tuple[tuple[int | None, int], ...]
+    rows: tuple[Indices, ...]
+    kept: tuple[int, ...]
+
+
+class _Joining:
+    """Subassemblies as they are joined.
+
+    Parameters
+    ----------
+    bodies
+        As for `SequentialAssembly`.
+
+    Attributes
+    ----------
+    steps
+        What was joined.
+    """
+
+    def __init__(self, bodies: Sequence[Hung]) -> None:
+        self._bodies = bodies
+        self.steps: list[_Step] = []
+        self._of = list(range(len(bodies)))  # by body the next larger subassembly, or itself
+        self._handles: list[tuple[int, ...]] = [(body,) for body in range(len(bodies))]
+        self._waiting = [1] * len(bodies)  # joints
+        for each in bodies:
+            if each.parent != GROUND:
+                self._waiting[each.parent] += 1
+
+    def subassembly(self, body: int) -> int:
+        """Return which one a body is in."""
+        found = body
+        while self._of[found] != found:
+            self._of[found] = found = self._of[self._of[found]]
+        return found
+
+    def parts(self, body: int) -> tuple[int, ...]:
+        """Return the subassemblies that the joint of a body joins."""
+        parent = self._bodies[body].parent
+        return tuple(self.subassembly(each) for each in (parent, body) if each != GROUND)
+
+    def left(self, body: int) -> int:
+        """Return how many handles are left where a body is joined to its parent."""
+        handles = [each for part in self.parts(body) for each in self._handles[part]]
+        ends = body, self._bodies[body].parent
+        return sum(self._waiting[each] > (each in ends) for each in handles)
+
+    def join(self, body: int, section: int) -> None:
+        """Join a body to its parent."""
+        parent, parts = self._bodies[body].parent, self.parts(body)
+        handles = [each for part in parts for each in self._handles[part]]
+        ends = None if parent == GROUND else handles.index(parent), handles.index(body)
+        for each in (body, parent):
+            if each != GROUND:
+                self._waiting[each] -= 1
+        kept = tuple(slot for slot, each in enumerate(handles) if self._waiting[each])
+        widths = tuple(len(self._handles[part]) for part in parts)
+        rows = self._bodies[body].rows
+        of_link = ((ends,), (np.array([rows]),)) if rows else ((), ())
+        self.steps.append(_Step(body, section, parts, widths, *of_link, kept))
+        for part in parts:
+            self._of[part] = len(self._of)
+        self._of.append(len(self._of))
+        self._handles.append(tuple(handles[slot] for slot in kept))
+
+
+def _steps(bodies: Sequence[Hung], pieces: Sequence[Piece]) -> list[_Step]:
+    """Return the eliminations in their order."""
+    joining = _Joining(bodies)
+    for piece in pieces:
+        for body in _inside(bodies, piece):
+            joining.join(body, piece.section)
+    between = [piece.bodies[0] for piece in reversed(pieces) if piece.parent != GROUND]
+    label = JOINED
+    while between:
+        taken: set[int] = set()
+        later = []
+        most = max(2, min(joining.left(body) for body in between))
+        for body in between:
+            parts = joining.parts(body)
+            if taken.isdisjoint(parts) and joining.left(body) <= most:
+                label -= 1
+                joining.join(body, label)
+                taken.update((*parts, joining.subassembly(body)))
+            else:
+                later.append(body)
+        between = later
+    return joining.steps
+
+
+def _inside(bodies: Sequence[Hung], piece: Piece) -> Iterator[int]:
+    """Return the joints in a piece, by the bodies that hang on them: branches first, then what others hang on."""
+    path: list[int] = []
+    if piece.end is not None:
+        path.append(piece.end)
+        while path[-1] != piece.bodies[0]:
+            path.append(bodies[path[-1]].parent)
+    along = set(path)
+    yield from (body for body in reversed(piece.bodies) if body not in along and bodies[body].parent != piece.parent)
+    if piece.parent != GROUND:
+        yield from path[:-1]
+        return
+    yield from path[::-1] or (body for body in reversed(piece.bodies) if bodies[body].parent == GROUND)
+
+
+class SequentialAssembly:
+    """Assembles matrices as `DivideAndConquer` does.
+
+    Parameters
+    ----------
+    bodies
+        All bodies, parents first.
+    pieces
+        The sections of the tree.
+    """
+
+    def __init__(self, bodies: Sequence[Hung], pieces: Sequence[Piece]) -> None:
+        self._bodies = bodies
+        self._steps = _steps(bodies, pieces)
+
+    def factorize(self, inverse: Array, equations: Equations, softness: Array | None = None) -> SequentialFactors:
+        """Eliminate all equations; arguments as for `DivideAndConquer`."""
+        soft = None if softness is None else np.stack([softness])
+        left = [inverse[body : body + 1] for body in range(len(self._bodies))]
+        history: list[list[Found]] = []
+        for step in self._steps:
+            with in_section(inverse, step.section):
+                joined, found = eliminate(
+                    [left[part] for part in step.parts],
+                    [[equations.wrenches[end][rows] for end in range(2)] for rows in step.rows],
+                    [None] * len(step.rows),
+                    soft,
+                    ends=step.ends,
+                    closes_loop=(False,) * len(step.rows),
+                    kept=step.kept,
+                )
+            left.append(joined)
+            history.append(found)
+        return SequentialFactors(self._bodies, self._steps, inverse, history)
+
+
+class SequentialFactors:
+    """Solves for all multipliers and all bodies at once, as `Factors` does.
+
+    Parameters
+    ----------
+    bodies, steps, inverse, history
+        The bodies, the steps of the assembly, inverse inertias, and what was eliminated in each step.
+    """
+
+    def __init__(
+        self, bodies: Sequence[Hung], steps: Sequence[_Step], inverse: Array, history: list[list[Found]]
+    ) -> None:
+        self._bodies = bodies
+        self._steps = steps
+        self._inverse = inverse
+        self._history = history
+
+    def numbers(self) -> Array:
+        """Return all that the matrices left, one after the other; shape (numbers,)."""
+        return np.concatenate(list(in_a_row([self._inverse, self._history])))
+
+    def with_numbers(self, numbers: Array) -> SequentialFactors:
+        """Return factors with other numbers, as `numbers` gives them."""
+        return SequentialFactors(self._bodies, self._steps, *rebuilt([self._inverse, self._history], numbers))
+
+    def solve(self, free: Array, bias: Array) -> tuple[Array, Array]:
+        """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,); arguments as for `Factors`."""
+        pools = [free[body : body + 1] for body in range(len(self._bodies))]
+        rests: list[list[Array]] = []
+        for step, found in zip(self._steps, self._history, strict=True):
+            parts, biases = [pools[part] for part in step.parts], [bias[rows] for rows in step.rows]
+            with in_section(free, step.section):
+                joined, left = gather(parts, found, biases, ends=step.ends, kept=step.kept)
+            pools.append(joined)
+            rests.append(left)
+        forces: list[Array] = [np.zeros((1, 0))] * len(pools)
+        multipliers: list[list[Array]] = [[] for _ in self._bodies]
+        for number, step in reversed(list(enumerate(self._steps))):
+            outer = forces[len(self._bodies) + number]
+            with in_section(free, step.section):
+                acting, found = spread(
+                    outer,
+                    self._history[number],
+                    rests[number],
+                    ends=step.ends,
+                    kept=step.kept,
+                    handles=sum(step.widths),
+                )
+            begin = 0
+            for part, width in zip(step.parts, step.widths, strict=True):
+                forces[part] = acting[:, begin : begin + 6 * width]
+                begin += 6 * width
+            multipliers[step.body] = found
+        moved = free + times(self._inverse, np.concatenate(forces[: len(self._bodies)]))
+        return moved, np.concatenate([np.zeros(0), *(each[0] for own in multipliers for each in own)])

@@ -1,0 +1,119 @@
+"""Ways to rest that lies behind saturations, where a guess leaves Newton's iteration without a slope to go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mbsfmu.equilibrium.damped_newton import Rest, newton
+from mbsfmu.equilibrium.dead_band_bisection import opened
+from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.initial_guess import fitted, posed
+from mbsfmu.equilibrium.nearest_equilibrium import nearest
+from mbsfmu.tracing.workspace import Floats
+
+_FIRST_LEAK, _LEAST_LEAK, _NO_LEAK = 0.1, 1e-2, 1e-9
+"""Shares: the first, from which on rest is tried without, and where there is none to speak of."""
+_SHRINKING, _SLOWEST = 0.3, 0.98
+"""By which factor the share goes on at first, and at which one that is given up."""
+_MOST_LEAKS = 40
+_FIRST_WAY, _SHORTEST_WAY, _LONGER, _SHORTER = 0.1, 1e-4, 1.7, 0.35
+"""Shares of the way of what is held: the first, the shortest, and factors after steps that succeed and fail."""
+_MOST_STEPS = 25
+"""Of Newton's iteration, at a point of a way and from another guess."""
+_GUESSES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
+"""By how many magnitudes what is asked for is moved either way, from its guess and from zero."""
+
+
+def other_ways(equations: RestEquations, guess: Floats) -> Iterator[Rest]:
+    """Yield positions of rest that other ways lead to; each way is begun when it is asked for.
+
+    Parameters
+    ----------
+    equations, guess
+        The equations, and the guess from which the straight way has failed.
+    """
+    ways = [less_and_less_leaking]
+    if equations.sought:
+        ways += [opened, carried] if equations.held else []
+        ways += [from_other_guesses]
+    for way in ways:
+        equations.load(guess)
+        found = way(equations, guess)
+        if found is not None and found.found:
+            yield found
+
+
+def less_and_less_leaking(equations: RestEquations, guess: Floats) -> Rest | None:
+    """Return rest where saturations leak, followed to where they do not: a homotopy in the share that goes through.
+
+    A command beyond its limits, a spool within its overlap, a valve that is shut or a stop that is not touched have a
+    slope then, in the direction in which they would act.
+    """
+    if (leaky := equations.leaky()) is None:
+        return None
+    leaking, share = leaky
+    at, last, factor = guess, 0.0, _SHRINKING
+    share[:] = _FIRST_LEAK
+    for _ in range(_MOST_LEAKS):
+        present = float(share[0])
+        rest = newton(leaking, at)
+        if rest.found:
+            at, last, factor = rest.unknowns, present, factor**1.5
+            if present < _LEAST_LEAK and ((tight := newton(equations, at)).found or present < _NO_LEAK):
+                return tight
+        elif not last or (factor := factor**0.5) > _SLOWEST:
+            return None
+        share[:] = last * factor
+    return None
+
+
+def carried(equations: RestEquations, guess: Floats) -> Rest | None:
+    """Return rest with what is held carried to its values from where the machine rests without being held.
+
+    It rests so with what is asked for as it fits where the machine is, or with the guess of it.
+    """
+    for begin in (fitted(equations, posed(equations, guess)), fitted(equations, guess), guess):
+        equations.load(begin)
+        rest = _carried_from(equations, begin)
+        if rest is not None and rest.found:
+            return rest
+    return None
+
+
+def _carried_from(equations: RestEquations, guess: Floats) -> Rest | None:
+    free = nearest(RestEquations(equations.functions, (), ()), guess=_without_sought(equations, guess))
+    if not free.found:
+        return None
+    at = equations.present()
+    target = [each.value for each in equations.held]
+    begin = target + equations.residual()[equations.rows("held")]
+    way, step = 0.0, _FIRST_WAY
+    while step >= _SHORTEST_WAY:
+        further = min(way + step, 1.0)
+        rest = newton(equations.at_values(begin + further * (target - begin)), at, _MOST_STEPS)
+        if not rest.found:
+            step *= _SHORTER
+            continue
+        at, way, step = rest.unknowns, further, step * _LONGER
+        if way == 1.0:
+            return newton(equations, at)
+    return None
+
+
+def _without_sought(equations: RestEquations, guess: Floats) -> Floats:
+    """Return the unknowns of a guess that is not asked for anything."""
+    return guess[: equations.unknowns("inputs").start]
+
+
+def from_other_guesses(equations: RestEquations, guess: Floats) -> Rest | None:
+    """Return rest that Newton's iteration finds when what is asked for is moved, all of it alike."""
+    asked = slice(equations.unknowns("inputs").start, len(guess))
+    for begin in (guess[asked], 0.0 * guess[asked])[: 2 if guess[asked].any() else 1]:
+        for size in _GUESSES:
+            for way in (size, -size):
+                moved = guess.copy()
+                moved[asked] = begin + way * equations.scales[asked]
+                rest = newton(equations, moved, _MOST_STEPS)
+                if rest.found:
+                    return rest
+    return None

@@ -1,0 +1,391 @@
+"""What holds where a system is at rest, as equations with exact derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.equilibrium.magnitudes_of_unknowns import magnitudes
+from mbsfmu.modelling.variables import Variable
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.regularised_saturation import leaking
+from mbsfmu.tracing.workspace import Floats, TracedFunction
+
+PARTS = ("coordinates", "multipliers", "states", "discrete", "inputs", "parameters")
+"""What the unknowns are parts of, in their order; of inputs and parameters, those that are asked for."""
+KINDS = ("balance", "closure", "rates", "updates", "held")
+"""The equations in their order."""
+STILL = 1e-8
+"""Share of a state's magnitude, in 1/s, by which it may change at rest."""
+_READ = ("coordinates", "states", "discrete")
+"""The parts that are readings, before the outputs."""
+_ASIDE = (-1.3, 0.7)
+"""In rad or m: by how much a coordinate is moved to see whether derivatives change with it."""
+_SAME = 1e-9
+"""Share of the largest derivative of an equation up to which derivatives are the same."""
+_SPREADS = (0.1, 1.0, 10.0, 100.0)
+"""By how many magnitudes the guess is varied to see whether states can change."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A reading that is to have a value.
+
+    Attributes
+    ----------
+    variable
+        The reading.
+    index
+        Its place among `reading_variables`.
+    value
+        In its unit.
+    """
+
+    variable: Variable
+    index: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Sought:
+    """An input or a parameter that is asked for.
+
+    Attributes
+    ----------
+    variable
+        The input or parameter.
+    part
+        `inputs` or `parameters`.
+    index
+        Its place among those of the system.
+    """
+
+    variable: Variable
+    part: str
+    index: int
+
+
+class RestEquations:
+    """A system at rest, ż = z̈ = 0, with what is held and what is asked for.
+
+    −Q + Φ_zᵀ λ = 0,  Φ = 0,  ẋ = 0,  d₊ − d = 0,  y = held, for z, λ, x, d and what is asked for. States that nothing
+    depends on, such as the angle of a shaft that turns, may run on, and those that never change stay: neither have an
+    equation.
+
+    Parameters
+    ----------
+    functions
+        Functions of the start system with all its constraints, which hold the guess and all that is given.
+    held, sought
+        What is held, and what is asked for.
+
+    Attributes
+    ----------
+    functions, held, sought
+        As given.
+    left
+        Indices of the states without an equation.
+    scales
+        Usual magnitudes of the unknowns, shape (number of unknowns,).
+    rates
+        What the equations of the rates are made of: a row for each of them, a column for each state.
+    """
+
+    def __init__(self, functions: SystemFunctions, held: Sequence[Held], sought: Sequence[Sought]) -> None:
+        self.functions = functions
+        self._straight: dict[int, bool] = {}
+        self.held, self.sought = tuple(held), tuple(sought)
+        given, system = functions.expressions, functions.system
+        readings = ca.vertcat(*(given.symbol_by_part[part] for part in _READ), given.outputs)
+        updates = given.updates - given.symbol_by_part["discrete"] if system.discrete else ca.SX.zeros(0)
+        moving = {
+            "balance": given.balance,
+            "closure": given.all_closure,
+            "rates": -given.rates,
+            "updates": updates,
+            "held": readings[[each.index for each in self.held]],
+        }
+        # what velocities bring about, as gyroscopic loads, is most of the code of long chains
+        self._rows = dict(zip(moving, self._still(list(moving.values())), strict=True))
+        self._sought = {part: [each.index for each in self.sought if each.part == part] for part in PARTS[-2:]}
+        self.scales = self._magnitudes()
+        states = self.scales[self.unknowns("states")]
+        constant = self._constant(states)
+        self.left = tuple(sorted({*constant, *self._running(constant, moving)}))
+        self.rates = np.delete(np.eye(len(states)), self.left, axis=0) / states
+
+    @property
+    def _zeros(self) -> ca.SX:
+        return ca.SX.zeros(len(self.functions.system.coordinates))
+
+    def _still(self, values: Sequence[ca.SX]) -> list[ca.SX]:
+        """Return expressions with ż = z̈ = 0."""
+        return self.functions.expressions.at(values, {"velocities": self._zeros, "accelerations": self._zeros})
+
+    # -- others of the kind ---------------------------------------------------------------------------------
+
+    def at_values(self, values: Floats) -> RestEquations:
+        """Return the same with other values of what is held, in their units."""
+        other = copy(self)
+        other.held = tuple(replace(each, value=float(value)) for each, value in zip(self.held, values, strict=True))
+        return other
+
+    def standing_still(self) -> RestEquations:
+        """Return the same with all coordinates held where the functions have them."""
+        here = zip(self.functions.system.coordinates, self.functions.coordinates.tolist(), strict=True)
+        held = ca.vertcat(self._rows["held"], self.functions.symbol("coordinates"))
+        other = self._with_rows({**self._rows, "held": held})
+        other.held = (*self.held, *(Held(variable, index, value) for index, (variable, value) in enumerate(here)))
+        return other
+
+    def without_rates(self) -> RestEquations:
+        """Return the same for loads, loops and what is held alone: states are free to carry the loads."""
+        other = self._with_rows({**self._rows, "updates": ca.SX.zeros(0)})
+        other.rates = np.zeros((0, self.rates.shape[1]))
+        return other
+
+    def leaky(self) -> tuple[RestEquations, Floats] | None:
+        """Return the same whose saturations leak by a share, and the array that holds it; None where there are none."""
+        return self._leaky
+
+    @cached_property
+    def _leaky(self) -> tuple[RestEquations, Floats] | None:
+        sizes = [row.numel() for row in self._rows.values()]
+        share, array = self.functions.add_part("leaking_share", 1)
+        if (whole := leaking(ca.vertcat(*self._rows.values()), share)) is None:
+            return None
+        rows = ca.vertsplit(whole, np.cumsum([0, *sizes]).tolist())
+        return self._with_rows(dict(zip(self._rows, rows, strict=True))), array
+
+    def _with_rows(self, rows: dict[str, ca.SX]) -> RestEquations:
+        other = copy(self)
+        for name in ("_residual", "_jacobian", "_leaky"):
+            other.__dict__.pop(name, None)
+        other._rows = rows
+        return other
+
+    # -- sizes ----------------------------------------------------------------------------------------------
+
+    def rows(self, kind: str) -> slice:
+        """Return where the equations of a kind stand: `balance`, `closure`, `rates`, `updates` or `held`."""
+        sizes = {each: len(self.rates) if each == "rates" else row.numel() for each, row in self._rows.items()}
+        kinds = list(sizes)
+        first = sum(sizes[each] for each in kinds[: kinds.index(kind)])
+        return slice(first, first + sizes[kind])
+
+    def counts(self, kind: str) -> bool:
+        """Whether there are equations of a kind."""
+        rows = self.rows(kind)
+        return bool(rows.stop > rows.start)
+
+    def unknowns(self, part: str) -> slice:
+        """Return where the unknowns of a part stand."""
+        counts = [len(self._of(each)) for each in PARTS]
+        first = sum(counts[: PARTS.index(part)])
+        return slice(first, first + counts[PARTS.index(part)])
+
+    def _of(self, part: str) -> NDArray[np.intp]:
+        """Return the indices of a part's elements that are unknowns."""
+        every = np.arange(self.functions.symbol(part).numel(), dtype=np.intp)
+        return every[self._sought[part]] if part in self._sought else every
+
+    def _magnitudes(self) -> Floats:
+        """Return usual magnitudes of the unknowns: 1 rad, 1 m, of loads the largest, else those that are told.
+
+        Where none is told, as of states of blocks, equations say what it is.
+        """
+        system, load = self.functions.system, self.largest_load()
+        asked = [
+            each.variable.nominal or abs(each.variable.start or 0.0)
+            for part in PARTS[-2:]
+            for each in self.sought
+            if each.part == part
+        ]
+        told = [each.nominal or 0.0 for each in (*system.states, *system.discrete)]
+        moving, held = len(system.coordinates), len(self.functions.multipliers)
+        known = np.concatenate([np.ones(moving), np.full(held, load), told, asked])
+        own = np.concatenate([np.full(moving, -1), np.full(held, -1), moving + held + np.arange(len(told))])
+        matrix = np.nan_to_num(self.whole_jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+        return magnitudes(
+            matrix,
+            np.where(known > 0.0, known, np.nan),
+            np.concatenate([own, np.full(len(asked), -1)]).astype(np.intp),
+            np.where(np.arange(len(matrix)) < moving, load, 0.0),
+        )
+
+    def largest_load(self) -> float:
+        """Return the largest of the loads that are to balance, or one N or N m."""
+        return max(float(np.max(np.abs(self.functions.equilibrium()[1]), initial=0.0)), 1.0)
+
+    # -- which states have an equation ----------------------------------------------------------------------
+
+    def _constant(self, states: Floats) -> tuple[int, ...]:
+        """Return the states that these parameters never let change, such as the integral part of a controller without.
+
+        Their rates are zero wherever they are evaluated.
+        """
+        functions, random = self.functions, np.random.default_rng(20211015)
+        inputs = np.array([each.nominal or 1.0 for each in functions.system.inputs])
+        ones = np.ones(len(functions.coordinates))
+        varied = {"coordinates": ones, "velocities": ones, "states": states, "inputs": inputs}
+        before = {part: functions.values(part).copy() for part in varied}
+        seen, ever = np.zeros((2, len(states)), dtype=bool)
+        for times in _SPREADS:
+            for part, spread in varied.items():
+                functions.write(part, before[part] + times * spread * random.standard_normal(len(spread)))
+            rates = functions.state_rates()[0]
+            seen |= rates == 0.0
+            ever |= np.nan_to_num(rates) != 0.0
+        for part, values in before.items():
+            functions.write(part, values)
+        return tuple(np.flatnonzero(seen & ~ever).tolist())
+
+    def _running(self, constant: Sequence[int], moving: Mapping[str, ca.SX]) -> tuple[int, ...]:
+        """Return the states that no equation of another one depends on, nor their own, where the system moves."""
+        given = self.functions.expressions
+        before = sum(moving[kind].numel() for kind in ("balance", "closure"))
+        pattern = given.depends(ca.vertcat(*given.at(list(moving.values()), {"accelerations": self._zeros})), "states")
+        running: list[int] = []
+        while True:
+            rows = np.delete(pattern, [before + index for index in (*running, *constant)], axis=0)
+            free = [each for each in np.flatnonzero(~rows.any(axis=0)).tolist() if each not in running]
+            if not free:
+                return tuple(running)
+            running += free
+
+    @property
+    def untold(self) -> list[int]:
+        """Indices of the states whose magnitude is not told, as of integrals of blocks."""
+        return [index for index, each in enumerate(self.functions.system.states) if not each.nominal]
+
+    def let_slow_ones_stand(self, horizon: float, *, told: bool = False) -> None:
+        """Take what changes within a time in s alone for motion: slower states, such as what leaks, have no equation.
+
+        Of ẋ = f(x), linear where the functions are, the rows that belong to rates above 1 / horizon are kept, by the
+        Schur form of the transposed derivative.
+
+        Parameters
+        ----------
+        horizon
+            The time in s.
+        told
+            Whether that is so of states alone whose magnitude is told, as of pressures, but not of integrals of blocks.
+        """
+        from scipy.linalg import orth, schur  # noqa: PLC0415 - it takes long to load
+
+        slope = self.jacobian()[self.rows("rates"), self.unknowns("states")]
+        every = np.delete(np.arange(slope.shape[1]), self.left)
+        matrix = slope[:, every] * self.scales[self.unknowns("states")][every]
+        _, turned, fast = schur(matrix.T, sort=lambda real, imaginary: np.hypot(real, imaginary) > 1.0 / horizon)
+        kept = turned[:, :fast]
+        if told:
+            kept = orth(np.hstack([kept, np.eye(len(every))[:, np.isin(every, self.untold)]]))
+        self.rates = kept.T @ self.rates
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    def present(self) -> Floats:
+        """Return the unknowns as the functions have them."""
+        return np.concatenate([self.functions.values(part)[self._of(part)] for part in PARTS])
+
+    def load(self, unknowns: Floats) -> None:
+        """Write unknowns into the functions' arrays, and solve what loops of connections carry there.
+
+        Raises
+        ------
+        SimulationError
+            When one of these is not solved.
+        """
+        functions = self.functions
+        for part in PARTS:
+            functions.values(part)[self._of(part)] = unknowns[self.unknowns(part)]
+        functions.follow_loops()
+
+    def residual(self) -> Floats:
+        """Return what the equations are off where the functions are; of rates, shares of magnitudes in 1/s."""
+        off = self._counted(self._residual()[0])
+        off[self.rows("held")] -= [each.value for each in self.held]
+        return off
+
+    def jacobian(self) -> Floats:
+        """Return the derivative of the residual by the unknowns; states without an equation have no column."""
+        matrix = self._counted(self._jacobian()[0])
+        matrix[:, [self.unknowns("states").start + index for index in self.left]] = 0.0
+        return matrix
+
+    def finite_jacobian(self) -> Floats:
+        """Return `jacobian` with zeros where it is not finite."""
+        return np.nan_to_num(self.jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+
+    def is_straight(self, coordinate: int) -> bool:
+        """Tell whether no derivative of an equation changes with a coordinate, as that of a shaft that drives a drum.
+
+        Parameters
+        ----------
+        coordinate
+            Its index.
+        """
+        if coordinate not in self._straight:
+            coordinates, here = self.functions.coordinates, float(self.functions.coordinates[coordinate])
+            before = self._jacobian()[0].copy()
+            allowed = _SAME * np.max(np.abs(before), axis=1, initial=0.0)[:, None]
+            straight = True
+            for aside in _ASIDE:
+                coordinates[coordinate] = here + aside
+                straight = straight and bool(np.all(np.abs(self._jacobian()[0] - before) <= allowed))
+            coordinates[coordinate] = here
+            self._straight[coordinate] = straight
+        return self._straight[coordinate]
+
+    def whole_jacobian(self) -> Floats:
+        """Return the derivative of all equations, of −ẋ in the units of states over s, by the unknowns."""
+        return self._jacobian()[0].copy()
+
+    def standing(self) -> NDArray[np.bool_]:
+        """Return which states do not change where the functions are, shape (k,)."""
+        scales = self.scales[self.unknowns("states")]
+        rates = np.abs(self.functions.state_rates()[0])
+        round_off = 1e-13 * np.abs(self.whole_jacobian()) @ np.abs(self.present())
+        first = len(self.functions.coordinates) + len(self.functions.multipliers)
+        return rates <= STILL * scales + round_off[first : first + len(scales)]
+
+    def _counted(self, rows: Floats) -> Floats:
+        """Return rows of all equations with those of the rates that count."""
+        sizes = [row.numel() for row in self._rows.values()]
+        balance, closure, rates, updates, held = np.split(rows, np.cumsum(sizes)[:-1])
+        return np.concatenate([balance, closure, self.rates @ rates, updates, held])
+
+    @cached_property
+    def _residual(self) -> TracedFunction:
+        return self.functions.traced("rest_residual", [ca.vertcat(*self._rows.values())])
+
+    @cached_property
+    def _jacobian(self) -> TracedFunction:
+        symbols = [self.functions.symbol(part)[self._of(part).tolist()] for part in PARTS]
+        (rows,) = ca.cse([ca.vertcat(*self._rows.values())])
+        matrix = ca.horzcat(*(ca.jacobian(rows, symbol) for symbol in symbols))
+        return self.functions.traced("rest_jacobian", [matrix], matrices=[0], merged=True)
+
+    @cached_property
+    def by_velocities(self) -> TracedFunction:
+        """The derivatives of −Q and of ẋ by ż, shapes (n, n) and (k, n)."""
+        given = self.functions.expressions
+        found = self._still([given.derivative(each, "velocities") for each in (given.rest, given.rates)])
+        return self.functions.traced("rest_by_velocities", found, matrices=[0, 1])
+
+
+def reading_variables(functions: SystemFunctions) -> tuple[Variable, ...]:
+    """Return the variables that may be held: z, x, d and the outputs."""
+    system = functions.system
+    return (*system.coordinates, *system.states, *system.discrete, *system.outputs)
+
+
+def readings(functions: SystemFunctions) -> Floats:
+    """Return the values of `reading_variables` where functions are."""
+    return np.concatenate([*(functions.values(part) for part in _READ), functions.outputs()[0]])

@@ -1,0 +1,336 @@
+"""The equilibrium of a whole model: where it rests, or what holds it where it is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Generic
+
+import numpy as np
+
+from hydraulics import Circuit
+from hydraulics.circuit import Balanced
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.equilibrium.damped_newton import Rest, residual_at
+from mbsfmu.equilibrium.equilibrium import Equilibrium, Model
+from mbsfmu.equilibrium.equilibrium_equations import Held, RestEquations, Sought, reading_variables, readings
+from mbsfmu.equilibrium.free_start_values import start_values
+from mbsfmu.equilibrium.infeasibility_report import unbalanced
+from mbsfmu.equilibrium.search import search
+from mbsfmu.equilibrium.small_motions import motion_about_rest
+from mbsfmu.equilibrium.undetermined_volumes import above_sources, open_reliefs, relief_of, told_above
+from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.modelling import meant
+from mbsfmu.modelling.variables import Variable, with_unit
+from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.model_systems import coupled_system
+from mbsfmu.systems.system import starts
+from mbsfmu.tracing.workspace import Floats
+
+_LOGGER = logging.getLogger(__name__)
+POSITION = "position"
+"""What holds all coordinates of mechanisms."""
+_FURTHEST = 1e6
+"""In rad or m: where coordinates that are held are no further, round-off is of no account."""
+_FREE = 1e-6
+"""In magnitudes: what moves less in every direction that is open is not open itself."""
+_TOO_WEAK = 1.01
+"""By which factor what loads need is above what sources bring about where these are said to be too weak."""
+_UNMOVED = 1e-4
+"""Share of magnitudes up to which what is open is said to be where the guess has it."""
+
+
+def find_equilibrium(
+    model: Model,
+    hold: str | Iterable[str] | Mapping[str, float | None] = (),
+    find: Iterable[str] | Mapping[str, float] = (),
+    horizon: float | None = None,
+) -> Equilibrium[Model]:
+    """Return the equilibrium of a model; see `CoupledModel.equilibrium`."""
+    if horizon is not None and not horizon > 0.0:
+        raise InputError(f"the horizon is {horizon:g} s; it must be positive")
+    for word, values in (("held at", hold), ("found from", find)):
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if value is not None and not np.isfinite(value):
+                raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
+    search_of = _Search(model, hold, find)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers on the way is given up there
+        rest = search(search_of.equations, horizon)
+    return search_of.result(rest, horizon)
+
+
+class _Search(Generic[Model]):
+    """A search for the equilibrium of a model; arguments as for `CoupledModel.equilibrium`."""
+
+    def __init__(
+        self,
+        model: Model,
+        hold: str | Iterable[str] | Mapping[str, float | None],
+        find: Iterable[str] | Mapping[str, float],
+    ) -> None:
+        self.model = model
+        self.system = system = coupled_system(model, absolute=False)
+        self._references = system.qualified()
+        parameters, inputs = _given(model, system)
+        sought = [self._sought(reference) for reference in find]
+        for each, reference in zip(sought, find, strict=True):
+            if isinstance(find, Mapping):
+                (inputs if each.part == "inputs" else parameters)[each.index] = find[reference]
+        self.functions = _started(system, parameters, inputs)
+        held = self._held(hold)
+        self.equations = RestEquations(self.functions, held, sought)
+        if residual_at(self.equations, self.equations.present()) is None:
+            raise InputError(f"{model.name}: loads or rates are beyond all numbers where the search begins")
+        self._guess = self._present()
+
+    def _sought(self, reference: str) -> Sought:
+        """Return what is asked for as `system.variable`."""
+        settable = self.system.settable()
+        if reference in self.model.signals:
+            raise InputError(f"'{reference}' follows a signal; take it out of the signals to have it found")
+        if reference not in settable:
+            raise InputError(f"there is no '{reference}' to be found that nothing drives; {meant(reference, settable)}")
+        variable = settable[reference]
+        for part in ("inputs", "parameters"):
+            names = [each.name for each in getattr(self.system, part)]
+            if variable.name in names:
+                return Sought(variable, part, names.index(variable.name))
+        raise AssertionError("what is settable is an input or a parameter")
+
+    def _held(self, hold: str | Iterable[str] | Mapping[str, float | None]) -> list[Held]:
+        """Return what is held; where no value is given, at that of the guess."""
+        functions = self.functions
+        variables = reading_variables(functions)
+        references = [self._references[each.name] for each in variables]
+        coordinates = references[: len(functions.coordinates)]
+        asked = dict.fromkeys(coordinates) if hold == POSITION else {hold: None} if isinstance(hold, str) else hold
+        wanted = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(asked)
+        present = readings(functions)
+        held: dict[int, Held] = {}
+        for pattern, value in wanted.items():
+            found = [index for index, name in enumerate(references) if name == pattern or fnmatchcase(name, pattern)]
+            if not found:
+                raise InputError(f"there is no '{pattern}' to be held; {meant(pattern, references)}")
+            for index in found:
+                if value is not None and index < len(coordinates) and abs(value) > _FURTHEST:
+                    where = with_unit(value, variables[index])
+                    limit = with_unit(_FURTHEST, variables[index])
+                    raise InputError(f"'{pattern}' is to be held at {where}; it must be within ±{limit}")
+                held[index] = Held(variables[index], index, float(present[index]) if value is None else float(value))
+        return list(held.values())
+
+    # -- the result -----------------------------------------------------------------------------------------
+
+    def result(self, rest: Rest, horizon: float | None) -> Equilibrium[Model]:
+        """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
+        functions, equations, name = self.functions, self.equations, self.model.name
+        if not rest.found:
+            told = unbalanced(equations, rest, self._references, self._pressures_that_fall())
+            raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
+        self._check_found()
+        functions.integrals[:] = functions.initial_integrals()[0]
+        variables = {self._references[each.name]: each for each in reading_variables(functions)}
+        found = {self._references[each.variable.name]: self._value(each) for each in equations.sought}
+        variables |= {self._references[each.variable.name]: each.variable for each in equations.sought}
+        present, kept = self._present(), self._kept(rest)
+        values = {name: value for name, value in present.items() if name not in found}
+        rates = functions.state_rates()[0].tolist()
+        states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
+        still, about = equations.standing(), motion_about_rest(equations)
+        moving = {state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands}
+        horizon = horizon if moving else None
+        above = above_sources(self.model.systems, self._numbers(), values)
+        if told := told_above(above, values):
+            _LOGGER.warning("%s: %s", name, told)
+        return Equilibrium(
+            model=self._begun(values, found),
+            found=found,
+            values=values,
+            units={name: each.unit for name, each in variables.items()},
+            kept=kept,
+            moved=self._moved({name: variables[name] for name in kept}, present),
+            above_sources=above,
+            moving=moving,
+            unbalanced_load=float(np.max(np.abs(rest.residual[equations.rows("balance")]), initial=0.0)),
+            horizon=horizon,
+            eigenvalues=about.eigenvalues,
+            drifts=about.drifts,
+            undecided=(about.undecided or (about.lingers and not kept)) and horizon is None,
+            sampled=tuple(dict.fromkeys(each.owner for each in functions.system.samplings)),
+        )
+
+    def _pressures_that_fall(self) -> dict[str, tuple[float, str]]:
+        """Return pressures, where the search has ended, that cannot last, and what feeds too little or lets go."""
+        systems, numbers, present = self.model.systems, self._numbers(), self._present()
+        reasons = {name: [told] for name, told in open_reliefs(systems, numbers, present).items()}
+        for name, bound in above_sources(systems, numbers, present, _TOO_WEAK).items():
+            limited = relief_of(systems, numbers, name.partition(".")[0])
+            reasons.setdefault(name, []).append(f"sources of its circuit bring about {bound:.4g} Pa{limited}")
+        return {name: (present[name], " and ".join(told)) for name, told in reasons.items()}
+
+    def _present(self) -> dict[str, float]:
+        """Return readings, and what is asked for, where the functions are."""
+        names = [self._references[each.name] for each in reading_variables(self.functions)]
+        sought = {self._references[each.variable.name]: self._value(each) for each in self.equations.sought}
+        return {**dict(zip(names, readings(self.functions).tolist(), strict=True)), **sought}
+
+    def _numbers(self) -> dict[str, float]:
+        """Return parameters and inputs where the functions are."""
+        return {
+            self._references[each.name]: float(value)
+            for part in ("parameters", "inputs")
+            for each, value in zip(getattr(self.system, part), self.functions.values(part), strict=True)
+        }
+
+    def _moved(self, variables: Mapping[str, Variable], present: Mapping[str, float]) -> dict[str, float]:
+        """Return by how much variables differ from the guess, where that is not negligible."""
+        moved = {name: present[name] - self._guess[name] for name in variables}
+        asked = {
+            self._references[each.variable.name] for each in self.equations.sought
+        }  # of any size, as displacements
+        least = {name: 0.0 if name in asked else each.nominal or 1.0 for name, each in variables.items()}
+        return {
+            name: change
+            for name, change in moved.items()
+            if abs(change) > _UNMOVED * max(least[name], abs(present[name]))
+        }
+
+    def _value(self, sought: Sought) -> float:
+        return float(self.functions.values(sought.part)[sought.index])
+
+    def _check_found(self) -> None:
+        """Refuse what is asked for beyond its limits."""
+        for each in self.equations.sought:
+            value, low, high = self._value(each), each.variable.minimum, each.variable.maximum
+            if (low is not None and value < low) or (high is not None and value > high):
+                allowed = " and ".join(
+                    f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None
+                )
+                raise SimulationError(
+                    f"{self.model.name}: it would take {self._references[each.variable.name]} = "
+                    f"{with_unit(value, each.variable)} to be at rest, which must be {allowed}"
+                )
+
+    def _kept(self, rest: Rest) -> tuple[str, ...]:
+        """Return what can move without leaving rest."""
+        equations, system = self.equations, self.functions.system
+        open_ones: list[str] = []
+        for part, variables in (
+            ("coordinates", system.coordinates),
+            ("states", system.states),
+            ("discrete", system.discrete),
+            *(
+                (part, [each.variable for each in equations.sought if each.part == part])
+                for part in ("inputs", "parameters")
+            ),
+        ):
+            moved = np.max(np.abs(rest.free[equations.unknowns(part)]), axis=1, initial=0.0)
+            left = equations.left if part == "states" else ()
+            open_ones += [
+                self._references[each.name]
+                for index, each in enumerate(variables)
+                if moved[index] > _FREE and index not in left
+            ]
+        return tuple(open_ones)
+
+    def _begun(self, values: Mapping[str, float], found: Mapping[str, float]) -> Model:
+        """Return the model that starts at the equilibrium."""
+        model, functions, references = self._with_numbers()
+        names = [each.name for each in functions.system.parameters]
+        guess = {
+            index: values[pressure]
+            for index, name in enumerate(names)
+            if (pressure := references[name].removesuffix(".initial_pressure") + ".pressure") in values
+        }
+        begun = start_values(functions, guess)
+        if begun.unreached:
+            which = references[functions.system.discrete[begun.unreached[0]].name]
+            raise SimulationError(
+                f"{self.model.name}: no parameter lets {which} start at {values[which]:.6g}, as at rest"
+            )
+        for index, value in begun.parameters.items():
+            functions.parameters[index] = value
+        if (beyond := beyond_start_limits(functions)) is not None:
+            index, value, allowed = beyond
+            variable = functions.system.limited[index]
+            raise SimulationError(
+                f"{self.model.name}: it would rest with {references.get(variable.name, variable.name)} = "
+                f"{with_unit(value, variable)}, which must be {allowed}"
+            )
+        states = {references[functions.system.states[index].name]: value for index, value in begun.states.items()}
+        parameters = {references[names[index]]: value for index, value in begun.parameters.items()}
+        start = {name: value for name, value in model.start.items() if name not in values}
+        return _changed(model, start={**start, **found, **parameters, **states})
+
+    def _with_numbers(self) -> tuple[Model, SystemFunctions, Mapping[str, str]]:
+        """Return the model with numbers for pressures that balance actuators, its functions at rest, and references.
+
+        Only what has been found needs them: a search that fails does not trace the system again.
+        """
+        model, functions = self.model, self.functions
+        if not any(isinstance(data, Circuit) and data.balanced_actuators for data in model.systems.values()):
+            return model, functions, self._references
+        model = _with_pressures(model, self._guess)
+        system = coupled_system(model, absolute=False)
+        other = _started(system, *_given(model, system))
+        for part in ("coordinates", "velocities", "states", "discrete", "inputs"):
+            other.write(part, functions.values(part))
+        names = [each.name for each in other.system.parameters]
+        for each in self.equations.sought:
+            if each.part == "parameters":
+                other.parameters[names.index(each.variable.name)] = self._value(each)
+        return model, other, system.qualified()
+
+
+def _changed(model: Model, **fields: object) -> Model:
+    """Return a model with other fields."""
+    return type(model)(**{**{name: getattr(model, name) for name in type(model).model_fields}, **fields})
+
+
+def _given(model: ModelData, system: CoupledSystem) -> tuple[Floats, Floats]:
+    """Return the parameters and inputs that a system starts with."""
+    signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
+    return starts(system.parameters), starts(InputValues(system.inputs, signals).starting())
+
+
+def _started(system: CoupledSystem, parameters: Floats, inputs: Floats) -> SystemFunctions:
+    """Return functions of a system that hold its start, with loops closed and at rest."""
+    initialization = Initialization(system, None, inputs)
+    start = initialization.run(parameters, inputs)
+    functions = initialization.functions
+    functions.parameters[:], functions.inputs[:] = start.parameters, inputs
+    functions.coordinates[:], functions.states[:] = start.coordinates, start.states
+    functions.velocities[:] = 0.0
+    if functions.system.discrete:
+        functions.discrete[:] = functions.initial_discrete()[0]
+    functions.integrals[:] = functions.initial_integrals()[0]
+    functions.follow_loops()
+    drift = functions.all_closure()[2]
+    if drift.any():
+        name = system.constraints[int(np.argmax(np.abs(drift)))]
+        raise InputError(f"{name} moves with time where {system.name} starts: there is no rest")
+    return functions
+
+
+def _with_pressures(model: Model, values: Mapping[str, float]) -> Model:
+    """Return a model whose circuits have numbers, those of its start, for pressures that balance actuators."""
+    return _changed(
+        model,
+        systems={
+            name: data.model_copy(
+                update={
+                    "initial_pressures": {
+                        node: values[f"{name}.{node}.pressure"] if isinstance(each, Balanced) else each
+                        for node, each in data.initial_pressures.items()
+                    }
+                }
+            )
+            if isinstance(data, Circuit)
+            else data
+            for name, data in model.systems.items()
+        },
+    )

@@ -1,0 +1,63 @@
+"""Positions of rest beside one: whether what the linear part leaves open is open indeed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.equations.linear import null_space
+from mbsfmu.equilibrium.damped_newton import RANK, SETTLED, allowed_at, residual_at, weights_of
+from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.initial_guess import least_squares
+from mbsfmu.tracing.workspace import Floats
+
+_ASIDE = 0.03
+"""In magnitudes: how far what is beside lies."""
+_BENT = 0.1
+"""Share of this up to which a line of positions of rest is bent on the way."""
+
+
+def leads_to_rest(equations: RestEquations) -> bool:
+    """Tell whether directions that change no equation lead to other positions of rest; the functions are at one.
+
+    Along a line or a plane of such positions a motion neither grows nor fades. Where there is none, as where a spring
+    gives way with the cube of its length, the way back to rest takes all of a step aside.
+
+    Parameters
+    ----------
+    equations
+        The equations; what is held, and what is asked for, does not count.
+    """
+    here, states = equations.present(), equations.unknowns("states")
+    columns = np.delete(np.arange(states.stop), [states.start + index for index in equations.left])
+    rows = np.arange(equations.rows("rates").stop)
+    scaled = equations.finite_jacobian() * equations.scales
+    weights = weights_of(equations, scaled, {})[rows]
+    free = null_space(scaled[np.ix_(rows, columns)] * weights[:, None], RANK)
+    moves = np.zeros((free.shape[1] + 1, len(here)))
+    moves[:, columns] = np.vstack([free.T, free.sum(axis=1)])
+    try:
+        return all(_is_beside(equations, here, move, rows, columns) for move in moves)
+    finally:
+        equations.load(here)
+
+
+def _is_beside(
+    equations: RestEquations, here: Floats, move: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> bool:
+    """Tell whether there is rest where a direction leads, but for what the line of such positions is bent by."""
+    counts = np.ones(len(here), dtype=bool)
+    counts[equations.unknowns("multipliers")] = False
+    size = float(np.max(np.abs(move[counts]), initial=0.0))
+    if size < SETTLED:
+        return True
+    step = _ASIDE / size * move
+    there = least_squares(equations, here + step * equations.scales, rows, columns)
+    residual = residual_at(equations, there)
+    if residual is None:
+        return False
+    allowed = allowed_at(equations, there, equations.jacobian())
+    if np.any(np.abs(residual[rows]) > allowed[rows]):
+        return False
+    back = (there - here) / equations.scales - step
+    return bool(np.max(np.abs(back[counts])) < _BENT * _ASIDE)

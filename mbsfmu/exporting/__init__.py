@@ -1,0 +1,1 @@
+"""Models exported as FMUs and packages, with their icons."""

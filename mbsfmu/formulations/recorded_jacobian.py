@@ -1,0 +1,165 @@
+"""Tangents of steps whose code is in loops: what is kept of one is the point that it was made at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mbsfmu.formulations.recorded_steps import RecordedSteps
+from mbsfmu.stepping.reused_jacobian import Inverse, KeptTangent
+from mbsfmu.stepping.stages import Stages
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
+
+if TYPE_CHECKING:
+    from mbsfmu.formulations.recorded_augmented import RecordedAugmented
+
+
+class RecordedTangents:
+    """Makes tangents and solves with them; the factors of one at a time are there.
+
+    They take a memory that grows as the mechanism does, many times that of the point they follow from, and are found
+    again from this, to the last bit, where those of another tangent have taken their place.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    steps
+        Gives what steps call: what solves with the tangent where they are, and the residual.
+    parts
+        All that a tangent depends on, the step apart.
+    """
+
+    def __init__(
+        self,
+        functions: SystemFunctions,
+        steps: Callable[[], RecordedSteps | RecordedAugmented],
+        parts: Sequence[str],
+    ) -> None:
+        self._functions = functions
+        self._steps = steps
+        self._parts = parts
+        self._factored: PointTangent | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers make a point, its step apart."""
+        return sum(self._functions.values(part).size for part in self._parts)
+
+    @property
+    def renewal_cost(self) -> float:
+        """What a tangent costs, in evaluations of the residual with the solution that follows."""
+        steps = self._steps()
+        return steps.implicit.renewal_cost(steps.residual)
+
+    def made(self) -> PointTangent | None:
+        """Return the tangent where the functions are; None where a pivot vanishes."""
+        self._factored = self.here()
+        (pivots,) = self._steps().implicit.factors()
+        return self._factored if np.all(np.isfinite(pivots)) else None
+
+    def kept(self, tangent: KeptTangent) -> PointTangent:
+        """Return one that a state has kept."""
+        return PointTangent(self, tangent.numbers, tangent.step, tangent.before)
+
+    def solved(self, tangent: PointTangent, right: Floats) -> Floats:
+        """Return the solution for a right side."""
+        if self._factored is None or not self._factored.is_same_as(tangent):
+            here = self.here()
+            self.load(tangent)
+            self.made()
+            self.load(here)
+        self._functions.write("right", right)
+        return self._steps().implicit.changes()[0].copy()
+
+    def here(self) -> PointTangent:
+        """Return the tangent where the functions are; its factors are found when they are needed."""
+        functions = self._functions
+        history = functions.values("begin_history")
+        point = np.concatenate([functions.values(part) for part in self._parts])
+        before = float(history[0]) if history.size else 0.0
+        return PointTangent(self, point, float(functions.values("step")[0]), before)
+
+    def load(self, tangent: PointTangent) -> None:
+        """Bring the functions to where a tangent was made."""
+        functions, first = self._functions, 0
+        for part in self._parts:
+            array = functions.values(part)
+            array[:] = tangent.point[first : first + array.size]
+            first += array.size
+        functions.values("step")[0] = tangent.step
+        functions.values("begin_history")[:1] = tangent.before
+
+
+@dataclass(frozen=True)
+class PointTangent(Inverse):
+    """A tangent by the point that it was made at.
+
+    Attributes
+    ----------
+    tangents
+        What has made it.
+    point
+        Positions, velocities or momenta, states, inputs, parameters and whatever else it depends on.
+    step, before
+        The step in s that it was made for, and the one before, 0 where nothing was remembered.
+    """
+
+    tangents: RecordedTangents
+    point: Floats
+    step: float
+    before: float
+
+    @property
+    def numbers(self) -> Floats:
+        """The point."""
+        return self.point
+
+    def is_same_as(self, other: PointTangent) -> bool:
+        """Tell whether it is the tangent at the same point."""
+        return (self.step, self.before) == (other.step, other.before) and np.array_equal(self.point, other.point)
+
+    def times(self, right: Floats) -> Floats:
+        """Return the solution for a right side."""
+        return self.tangents.solved(self, right)
+
+
+class FactoredStages(Stages):
+    """Solves the stages of a step whose code is in loops.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, where the step begins.
+    steps
+        What steps call.
+    tangents
+        Tells where they are.
+    """
+
+    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, tangents: RecordedTangents) -> None:
+        self.controlled = 2 * len(functions.coordinates) + len(functions.states)
+        self._functions, self._steps, self._tangents = functions, steps, tangents
+        self._begin = tangents.here()
+
+    def factorize(self, share: float) -> bool:
+        """Prepare solutions for h γ in s; tell whether no pivot vanishes."""
+        self._begin = replace(self._begin, step=share)
+        self._tangents.load(self._begin)
+        return bool(np.all(np.isfinite(self._steps.stages.factors()[0])))
+
+    def solve(self, right: Floats) -> Floats:
+        """Return u."""
+        self._functions.write("right", right[: self.controlled])
+        self._functions.write("right_of_integrals", right[self.controlled :])
+        return self._steps.stages.changes()[0].copy()
+
+    def missing(self, right: Floats, solution: Floats) -> Floats:
+        """Return by how much a solution misses its right side, integrals apart."""
+        self._tangents.load(self._begin)
+        self._functions.write("right", solution[: self.controlled])
+        return self._steps.left()[0] - right[: self.controlled]

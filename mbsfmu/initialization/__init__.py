@@ -1,0 +1,1 @@
+"""The start of a system: loops closed, independent coordinates chosen, accelerations and multipliers found."""

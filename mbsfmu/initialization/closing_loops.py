@@ -1,0 +1,301 @@
+"""Putting a mechanism together: start values onto the constraints, loop equations counted."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.equations.independent_rows import MANY, independent_rows, shortest_of_any_rank
+from mbsfmu.equations.linear import RANK_TOLERANCE, null_space, pivot_columns
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import NEAR, LockedCoordinates, LoopEquations
+from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
+
+CLOSED = 1e-9
+"""Largest violation in m and rad at which the loops count as closed."""
+GIVEN = 1e-4
+"""What is given and not zero follows from others only where these move this many times as fast."""
+STEP_LIMIT = 0.5
+"""A Gauss–Newton step moves no coordinate of a loop further than this in rad or m …"""
+SMALLEST_SHARE = 1e-3
+"""… and ends the search where this share of it makes nothing better."""
+MOST_ITERATIONS = 100
+"""Gauss–Newton steps after which the violation counts as one that stays."""
+IMMOBILE = 1e-6
+"""A coordinate that moves by less than this share of the free motions is locked: what is left is round-off."""
+_ASIDE = 0.1
+"""In rad and m: by how much coordinates are moved to see which equations bend."""
+_SAMPLES = 4
+_SAMPLE_SPREAD = 0.05
+
+
+def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
+    """Return the coordinates on the constraints that are near the given ones.
+
+    Coordinates that are given, which zero is not, stay where the others alone can close the loops. Elsewhere the
+    independent ones (by full pivoting) keep their values where the loops can be closed so; else all coordinates move by
+    as little as possible. Redundant constraints do no harm.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    guess
+        Coordinates in rad and m, shape (n,).
+
+    Raises
+    ------
+    InputError
+        When the loops cannot be closed from there.
+    """
+    for given in (guess != 0.0, np.zeros(len(guess), dtype=bool)):
+        nearest, violation = _approach(functions, guess, np.flatnonzero(~given))
+        if not violation.size:
+            return nearest
+        gap = np.max(np.abs(violation))
+        if gap < CLOSED:
+            break
+    if not gap < CLOSED:
+        worst = functions.system.constraints[int(np.argmax(np.abs(violation)))]
+        raise InputError(
+            f"{functions.system.name} cannot be assembled: from the given start values the loops come no closer "
+            f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
+        )
+    jacobian = _closure_at(functions, nearest)[1]
+    dependent = _dependent(jacobian, given, _far(functions, nearest, jacobian, nearest))
+    independent = np.delete(np.arange(len(guess)), dependent)
+    kept = nearest.copy()
+    kept[independent] = guess[independent]
+    kept, violation = _approach(functions, kept, dependent)
+    return kept if np.max(np.abs(violation)) < CLOSED else nearest
+
+
+def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
+    """Return velocities with Φ_z ż + Φ_t = 0, shape (n,).
+
+    Those that are given and not zero are kept as far as the loops let them.
+    """
+    violation, jacobian = _closure_at(functions, coordinates)
+    if not violation.size:
+        return velocities.copy()
+    moving, given = functions.all_closure()[2].copy(), velocities != 0.0
+    following = velocities.copy()
+    if given.any():
+        following[~given] = -_least_squares(jacobian[:, ~given], jacobian @ velocities + moving)
+    dependent = _dependent(jacobian, given, _far(functions, coordinates, jacobian, following))
+    independent = np.delete(np.arange(len(velocities)), dependent)
+    driven = jacobian[:, independent] @ velocities[independent] + moving
+    result = velocities.copy()
+    result[dependent] = -_least_squares(jacobian[:, dependent], driven)
+    return result
+
+
+def _dependent(jacobian: Floats, given: NDArray[np.bool_], far: Floats) -> NDArray[np.intp]:
+    """Return which columns follow from the others, ascending: given ones only where it must be.
+
+    What gears drive moves as much as it has to: `far` is how far that is, shape (n,), and one of all others.
+    """
+    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, far), _rank(jacobian))[1])
+
+
+def _far(functions: SystemFunctions, coordinates: Floats, jacobian: Floats, moved: Floats) -> Floats:
+    """Return by how much coordinates are moved where that is more than one, and no equation bends with them."""
+    return np.where(_bent(functions, coordinates, jacobian), 1.0, np.maximum(1.0, np.abs(moved)))
+
+
+def _bent(
+    functions: SystemFunctions, coordinates: Floats, jacobian: Floats, counted: NDArray[np.intp] | None = None
+) -> NDArray[np.bool_]:
+    """Return which coordinates are in equations that are not linear in them, as those of loops, shape (n,)."""
+    there = _closure_at(functions, coordinates + _ASIDE, counted)[1]
+    rows = (there != jacobian).any(axis=1)
+    return np.logical_or(jacobian[rows].any(axis=0), there[rows].any(axis=0))
+
+
+def _rank(jacobian: Floats) -> int:
+    rows = jacobian[jacobian.any(axis=1)]
+    if not rows.size:
+        return 0
+    if independent_rows(rows):
+        return len(rows)
+    if min(rows.shape) > MANY:  # of matrices that are mostly zeros pivots are found sooner than singular values
+        lengths = pivot_columns(rows)[0]
+        return int(np.count_nonzero(lengths > RANK_TOLERANCE * lengths[0]))
+    return int(np.linalg.matrix_rank(rows, rtol=RANK_TOLERANCE))
+
+
+def closed_nearby(functions: SystemFunctions, guess: Floats, rows: NDArray[np.intp]) -> list[Floats]:
+    """Return Φ_z of all constraints where some of them hold, near given coordinates and around there, each (m, n).
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    guess
+        Coordinates, shape (n,).
+    rows
+        Indices of the constraints that have to hold; where they cannot, nothing is returned.
+    """
+    random = np.random.default_rng(20210611)
+    jacobians: list[Floats] = []
+    spread, center = np.zeros(len(guess)), guess
+    for _ in range(1 + _SAMPLES):
+        nearby = center + spread * random.standard_normal(len(guess))
+        closed, violation = _approach(functions, nearby, np.arange(len(guess)), rows)
+        if np.max(np.abs(violation), initial=0.0) < CLOSED:
+            jacobians.append(_closure_at(functions, closed)[1])
+            if len(jacobians) == 1:
+                center, spread = closed, _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
+        if not jacobians:
+            break
+    return jacobians
+
+
+def _approach(
+    functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+) -> tuple[Floats, Floats]:
+    """Return the coordinates with the least violation found by moving some of them, and the violation.
+
+    Gauss–Newton steps of least length, shortened until the violation falls. All constraints count, or some of them.
+    """
+    coordinates = guess.copy()
+    violation, jacobian = _closure_at(functions, coordinates, rows)
+    if not violation.size:
+        return coordinates, violation
+    for _ in range(MOST_ITERATIONS):
+        step = np.zeros_like(coordinates)
+        step[moving] = -_least_squares(jacobian[:, moving], violation)
+        if np.max(np.abs(step)) > STEP_LIMIT:
+            bent = _bent(functions, coordinates, jacobian, rows)
+            longest = np.max(np.abs(step[bent]), initial=STEP_LIMIT)
+            step *= STEP_LIMIT / longest
+        size, share = np.linalg.norm(violation), 1.0
+        while share > SMALLEST_SHARE:
+            trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step, rows)
+            if np.linalg.norm(trial_violation) < size:
+                break
+            share *= 0.5 if size > CLOSED else 0.0  # where whole steps make closed loops no better, it is round-off
+        else:
+            break  # no step makes it better: at round-off, or at a violation that stays
+        coordinates, violation, jacobian = coordinates + share * step, trial_violation, trial_jacobian
+    return coordinates, violation
+
+
+def _least_squares(matrix: Floats, right: Floats) -> Floats:
+    """Return the shortest solution; equations without coefficients, as across a plane, only take time."""
+    rows = matrix.any(axis=1)
+    matrix, right = matrix[rows], right[rows]
+    if (factors := independent_rows(matrix)) is not None:
+        return factors.shortest(right)
+    if (found := shortest_of_any_rank(matrix, right)) is not None:
+        return found
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
+
+
+def _closure_at(
+    functions: SystemFunctions, coordinates: Floats, rows: NDArray[np.intp] | None = None
+) -> tuple[Floats, Floats]:
+    functions.coordinates[:] = coordinates
+    violation, jacobian, _ = functions.all_closure()
+    if rows is not None:
+        return violation[rows], jacobian[rows]
+    return violation.copy(), jacobian.copy()
+
+
+def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> LoopEquations:
+    """Return the loop equations without those that hold whatever the coordinates are; log how many are redundant.
+
+    The rank may be lower where a mechanism happens to start than nearby (a dead centre); configurations
+    around the start are therefore looked at too, and the largest rank counts.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    coordinates
+        Coordinates on the constraints, shape (n,).
+    """
+    system = functions.system
+    if not system.constraints:
+        return LoopEquations((), 0, ())
+    random = np.random.default_rng(20210611)
+    jacobians = [_closure_at(functions, coordinates)[1]]
+    spread = _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
+    for _ in range(_SAMPLES):
+        nearby = coordinates + spread * random.standard_normal(len(coordinates))
+        closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
+        if np.max(np.abs(violation)) < CLOSED:
+            jacobians.append(_closure_at(functions, closed)[1])
+    rank = max(_rank(jacobian) for jacobian in jacobians)
+    rows = functions.moving_rows
+    redundant = len(system.constraints) - rank
+    if redundant:
+        logger.info("%s: %d of %d loop equations are redundant", system.name, redundant, len(system.constraints))
+    arm = _lever_arm(functions, jacobians)
+    distances = [unit == "m" for unit in system.constraint_units]
+    scaled = [jacobian / functions.element_scales(arm) for jacobian in jacobians]
+    scales = tuple(arm if distances[row] else 1.0 for row in rows)
+    return LoopEquations(rows, rank, scales, _near(scaled, rank), locked=_locked(scaled, rank))
+
+
+def _locked(jacobians: list[Floats], rank: int) -> LockedCoordinates:
+    """Return the coordinates that move with none of the motions left free, where a mechanism starts and around that.
+
+    Parameters
+    ----------
+    jacobians
+        Φ_z without units there; each of shape (m, n).
+    rank
+        The number of independent loop equations.
+    """
+    jacobian = jacobians[0]
+    count = jacobian.shape[1]
+    if rank == count:
+        locked = np.ones(count, dtype=bool)
+    elif min(jacobian.shape) > MANY:
+        return LockedCoordinates()
+    else:
+        moved = [np.linalg.norm(null_space(each, RANK_TOLERANCE), axis=1) for each in jacobians]
+        locked = np.all(np.array(moved) <= IMMOBILE, axis=0)
+    if not locked.any():
+        return LockedCoordinates()
+    holding = jacobian[:, locked]
+    rows = tuple(np.flatnonzero((np.abs(holding) > RANK_TOLERANCE).any(axis=1)).tolist())
+    if min(holding.shape) > MANY:
+        return LockedCoordinates(tuple(np.flatnonzero(locked).tolist()), rows)
+    sizes = np.linalg.svd(holding, compute_uv=False)
+    return LockedCoordinates(tuple(np.flatnonzero(locked).tolist()), rows, float(sizes[-1] / sizes[0]))
+
+
+def _near(jacobians: list[Floats], rank: int) -> float:
+    """Return by which share the last equation stands out where a change point is next.
+
+    In long loops, and in loops one upon the other, it stands out by little wherever the mechanism is, and by what it
+    does some way off a change point.
+
+    Parameters
+    ----------
+    jacobians
+        Φ_z without units where a mechanism starts, and around that; each of shape (m, n).
+    rank
+        The number of independent loop equations.
+    """
+    if not rank or len(jacobians) == 1:
+        return NEAR
+    lengths = [pivot_columns(jacobian, rank)[0] for jacobian in jacobians]
+    shares = [each[-1] / each[0] for each in lengths if each[0] > 0.0]
+    return NEAR * min(1.0, max(shares) / _SAMPLE_SPREAD)
+
+
+def _lever_arm(functions: SystemFunctions, jacobians: list[Floats]) -> float:
+    """Return how far distances in loops move with angles at most, in m; 1 where none does."""
+    system = functions.system
+    distances = np.array([unit == "m" for unit in system.constraint_units])
+    angles = np.array([each.unit != "m" for each in system.coordinates])
+    levers = np.array(jacobians)[:, distances][:, :, angles]
+    return float(np.max(np.abs(levers), initial=0.0)) or 1.0

@@ -1,0 +1,320 @@
+"""From parameters to a consistent start: calculated parameters, closed loops, states."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.initialization.accelerations import Unheld, balance
+from mbsfmu.initialization.changed_start import tell_changed_start
+from mbsfmu.initialization.closing_loops import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.initialization.locked_loops import refuse_locked_motion
+from mbsfmu.systems.capabilities import StartLimits, capable
+from mbsfmu.systems.checks.parameter_checks import check_parameters
+from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import LoopEquations
+from mbsfmu.systems.mechanism.massless import refuse_massless_motion
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import Instant, System, starts
+from mbsfmu.tracing.kept_traces import Traces
+from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
+
+
+MOST_WATCHED = 256
+"""Constraint equations in absolute coordinates beyond which nobody looks for change points in code in loops."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a system starts.
+
+    Attributes
+    ----------
+    coordinates, velocities, states
+        z, ż and x on the constraints; coordinates of the start system.
+    parameters
+        All parameters, those included that other parts calculate.
+    calculated
+        Calculated parameters by name.
+    unheld
+        What actuators of parts cannot hold there.
+    """
+
+    coordinates: Floats
+    velocities: Floats
+    states: Floats
+    parameters: Floats
+    calculated: dict[str, float]
+    unheld: tuple[Unheld, ...]
+
+
+@dataclass(frozen=True)
+class BalancedPart:
+    """A part whose calculated parameters keep it at rest.
+
+    Attributes
+    ----------
+    functions
+        Functions of the part.
+    first_parameter
+        Where its parameters stand among those of the whole.
+    inputs
+        Indices of its inputs among those of the whole; −1 where a connection drives one.
+    """
+
+    functions: SystemFunctions
+    first_parameter: int
+    inputs: tuple[int, ...]
+
+
+class Initialization:
+    """Finds the start of a system from its parameters.
+
+    Parameters
+    ----------
+    system
+        The system; the start is found in the coordinates of its start system.
+    traces
+        Has what was traced of the system before.
+    inputs
+        Values of the inputs at the start, which loop equations may depend on; those of the system by default.
+
+    Attributes
+    ----------
+    system
+        The start system, as a whole of its parts.
+    traces
+        As given.
+    functions
+        Functions of it.
+    calculated
+        Variables of the calculated parameters, part by part.
+    balanced_parts
+        The parts that these belong to.
+    feeds
+        Pairs of indices: a calculated parameter, and the parameter that takes its value.
+
+    Raises
+    ------
+    InputError
+        When the loops cannot be closed at the model's own parameters.
+    DataError
+        When a body can move there without kinetic energy.
+    """
+
+    def __init__(self, system: System, traces: Traces | None = None, inputs: Floats | None = None) -> None:
+        self.traces = traces = traces or Traces()
+        self.system = system = CoupledSystem.of(system.start_system)
+        self.functions = SystemFunctions(system, traces=traces.of("start"))
+        balanced = [index for index, part in enumerate(system.parts) if part.balances]
+        self.balanced_parts = tuple(
+            BalancedPart(
+                SystemFunctions(system.parts[index], traces=traces.of("part", index)),
+                system.parameters_of(index).start,
+                system.inputs_of(index),
+            )
+            for index in balanced
+        )
+        self.calculated = tuple(variable for index in balanced for variable in system.calculated(index))
+        own = [(index, variable.name) for index in balanced for variable, _ in system.parts[index].balances]
+        self.feeds = tuple(
+            (own.index((feed.source, feed.name)), system.parameters_of(feed.target).start + feed.parameter)
+            for feed in system.feeds
+        )
+        self._inputs = starts(system.inputs) if inputs is None else inputs
+        self._start = self.run(starts(system.parameters))
+        self._refuse_massless_motion()
+
+    def _refuse_massless_motion(self) -> None:
+        """Check the mechanisms where they start."""
+        functions, system = self.functions, self.system
+        functions.coordinates[:] = self._start.coordinates
+        jacobian = functions.all_closure()[1]
+        references = system.start_references(self._start.coordinates)
+        first = turning = 0
+        for part in system.parts:
+            own = slice(first, first + len(part.coordinates))
+            orientations = slice(turning, turning + 4 * part.references)
+            if isinstance(part, MechanismSystem):
+                refuse_massless_motion(
+                    part.mechanism, self._start.coordinates[own], references[orientations], jacobian[:, own]
+                )
+            first, turning = own.stop, orientations.stop
+        check_inertia(functions, jacobian)
+
+    @cached_property
+    def loops(self) -> LoopEquations:
+        """The loop equations at the model's own parameters."""
+        return find_loop_equations(self.functions, self._start.coordinates)
+
+    @cached_property
+    def locked(self) -> bool:
+        """Whether no body can move: the loop equations determine all coordinates, and none of them is driven."""
+        coordinates = len(self.system.coordinates)
+        return bool(coordinates) and self.loops.rank == coordinates and not self.functions.driven
+
+    @property
+    def lever_arm(self) -> float:
+        """The longest lever arm of a loop in m: how far a distance in it moves with an angle at most."""
+        units = self.system.constraint_units
+        pairs = zip(self.loops.rows, self.loops.scales, strict=True)
+        return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
+
+    @property
+    def lifts(self) -> tuple[float, ...]:
+        """Work in J of the weights of each mechanism over the longest lever arm: the size of its energies."""
+        mechanisms = [part.mechanism for part in self.system.parts if isinstance(part, MechanismSystem)]
+        weights = [float(np.linalg.norm(each.gravity)) * sum(body.mass for body in each.bodies) for each in mechanisms]
+        return tuple(weight * self.lever_arm for weight in weights)
+
+    @property
+    def largest_inertia(self) -> float:
+        """The largest element of the mass matrix' diagonal at the model's start, in kg m² or kg; 0 without bodies."""
+        functions = self.functions
+        functions.parameters[:], functions.coordinates[:] = self._start.parameters, self._start.coordinates
+        return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
+
+    @property
+    def apparent_inertias(self) -> Floats:
+        """1 / (M⁻¹)ᵢᵢ of the coordinates at the model's start, in kg m² or kg, shape (n,)."""
+        return self.system.apparent_inertias(self._model_start())
+
+    @property
+    def carried_inertias(self) -> Floats:
+        """What masses further out weigh against the coordinates at the model's start, in kg m² or kg, shape (n,)."""
+        return self.system.carried_inertias(self._model_start())
+
+    def _model_start(self) -> Instant:
+        start = self._start
+        references = self.system.start_references(start.coordinates)
+        return replace(
+            self.functions.numeric_instant(),
+            coordinates=start.coordinates, parameters=start.parameters, references=references,
+        )  # fmt: skip
+
+    def tell_changes(self, start: Start) -> None:
+        """Say in the log where a start differs from what its parameters say."""
+        self.functions.parameters[:] = start.parameters
+        tell_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
+
+    def tell_unheld(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
+        """Say in the log which parts do not stay at rest at a start that has been made consistent."""
+        for each in start.unheld:
+            if each.holds(velocities, accelerations):
+                logger.warning(each.told)
+
+    def independent_equations(self, functions: SystemFunctions) -> int:
+        """Return how many constraints are independent in the coordinates of a formulation's functions."""
+        if not functions.rows:
+            return 0
+        return len(functions.coordinates) - len(self.functions.coordinates) + self.loops.rank
+
+    def watched_equations(self, functions: SystemFunctions) -> int:
+        """Return how many of them are independent as long as a mechanism comes to no change point; 0 for no watch.
+
+        The joints of a tree never lose rank. Where all joints are constraints and many, looking would take longer than
+        moving: matrices of them all are dense.
+        """
+        rows = len(functions.rows)
+        if not self.loops.rank or (functions.in_loops and functions.system is not self.system and rows > MOST_WATCHED):
+            return 0
+        return self.independent_equations(functions)
+
+    def run(self, parameters: Floats, inputs: Floats | None = None) -> Start:
+        """Return the start for a set of parameters.
+
+        Parameters
+        ----------
+        parameters
+            In the order of the system's parameters.
+        inputs
+            What the inputs are at the start, which loop equations may depend on; those of the model by default.
+
+        Raises
+        ------
+        InputError
+            When the loops cannot be closed.
+        """
+        parameters = parameters.copy()
+        check_parameters(self.system, parameters)
+        inputs = self._inputs if inputs is None else inputs
+        self.functions.inputs[:] = inputs
+        values: list[float] = []
+        unheld: list[Unheld] = []
+        for part in self.balanced_parts:
+            count = len(part.functions.parameters)
+            part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
+            given = np.array([0.0 if index < 0 else inputs[index] for index in part.inputs])
+            part.functions.inputs[:] = given
+            forces, left = _balance_at_start(part.functions, given)
+            values += forces
+            unheld += [left] if left else []
+            for calculated, parameter in self.feeds:
+                if calculated < len(values):
+                    parameters[parameter] = values[calculated]
+        self.functions.parameters[:] = parameters
+        coordinates, velocities = _closed(self.functions)
+        states = self.functions.start()[2].copy()
+        names = (variable.name for variable in self.calculated)
+        calculated = dict(zip(names, values, strict=True))
+        return Start(coordinates, velocities, states, parameters, calculated, tuple(unheld))
+
+
+def check_limits(functions: SystemFunctions) -> None:
+    """Check that what is limited at the start lies between its limits.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, holding the start.
+
+    Raises
+    ------
+    InputError
+        When something does not.
+    """
+    if (beyond := beyond_start_limits(functions)) is None:
+        return
+    index, value, allowed = beyond
+    variable = functions.system.limited[index]
+    advice = capable(functions.system, StartLimits).start_advice(index, functions.parameters)
+    told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
+    raise InputError(told + (f": {advice}" if advice else ""))
+
+
+def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | None:
+    """Return the index of what is limited and not between its limits, its value, what is allowed in words; or None.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, where it is.
+    """
+    limits = functions.start_limits()[0].reshape(-1, 3)
+    for index, (value, low, high) in enumerate(limits.tolist()):
+        if not low < value <= high:
+            allowed = f"above {low:g}" if high >= sys.float_info.max else f"between {low:g} and {high:g}"
+            return index, value, allowed
+    return None
+
+
+def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
+    guess, velocities, _ = (part.copy() for part in functions.start())
+    refuse_locked_motion(functions, guess)
+    coordinates = close_loops(functions, guess)
+    return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
+
+
+def _balance_at_start(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
+    functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
+    functions.states[:] = np.asarray(functions.start()[2])
+    return balance(functions, given)

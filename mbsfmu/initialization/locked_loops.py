@@ -1,0 +1,66 @@
+"""Loops without freedom: which joints close them, and prescribed motions that would have to move them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
+from mbsfmu.initialization.closing_loops import IMMOBILE, closed_nearby
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import System
+from mbsfmu.tracing.workspace import Floats
+
+MOST_NAMED = 3
+"""Joints that a sentence names; of more it tells how many."""
+
+
+def loops_at(system: System, rows: Iterable[int]) -> str:
+    """Return in words the loops that constraints close, given by their indices: "the loop closed at C", say."""
+    joints = list(dict.fromkeys(system.constraints[row].partition(" (")[0] for row in rows))
+    if len(joints) == 1:
+        return f"the loop closed at {joints[0]}"
+    named, others = joints[:MOST_NAMED], len(joints) - MOST_NAMED
+    return f"the loops closed at {', '.join(named)}" + (f" and {others} others" if others > 0 else "")
+
+
+def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
+    """Refuse prescribed motions of coordinates that the other constraints lock.
+
+    A coordinate is locked where it moves with none of the motions that the constraints without prescribed motions leave
+    free, neither where the mechanism starts nor in configurations nearby: at a dead centre alone it would not be.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, all constraints in use, with its parameters and inputs set.
+    guess
+        Coordinates where the search for closed loops begins, shape (n,).
+
+    Raises
+    ------
+    InputError
+        When a prescribed motion drives such a coordinate.
+    """
+    system, driven = functions.system, list(functions.driven)
+    held = np.setdiff1d(np.arange(len(functions.rows)), driven)
+    if not driven or not len(held):
+        return
+    jacobians = closed_nearby(functions, guess, held)
+    for row in driven:
+        if all(_locks(jacobian, held, row) for jacobian in jacobians) and jacobians:
+            coordinates = np.flatnonzero(jacobians[0][row])
+            locking = held[jacobians[0][np.ix_(held, coordinates)].any(axis=1)]
+            raise InputError(
+                f"{system.name}: {system.constraints[row]} cannot move its joint, which is locked: no freedom is left "
+                f"there by {loops_at(system, locking)}; leave the motion out, or free a joint of the loop"
+            )
+
+
+def _locks(jacobian: Floats, held: NDArray[np.intp], row: int) -> bool:
+    """Tell whether the constraints that are held leave no motion that another one, given by its row, would feel."""
+    free = null_space(jacobian[held], RANK_TOLERANCE)
+    return bool(np.linalg.norm(jacobian[row] @ free) <= IMMOBILE * np.linalg.norm(jacobian[row]))

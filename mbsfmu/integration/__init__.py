@@ -1,0 +1,1 @@
+"""Solvers: implicit steps by Newton's iteration, Rosenbrock methods, explicit methods."""

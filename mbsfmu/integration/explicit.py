@@ -1,0 +1,247 @@
+"""Explicit solvers of ordinary differential equations: SciPy's, which choose their steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from mbsfmu.base.errors import LoopsOpenError, SimulationError
+from mbsfmu.formulations.explicit_form import ExplicitForm
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.integration.solver import AdaptiveSolver, Inputs
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+SHORTER = 0.25
+"""What is tried next of a step inside which the equations cannot be evaluated."""
+SMALLEST_SHARE = 1e-12
+"""Of the interval: a step that must be smaller has failed."""
+CRAWLING_STEPS = 1000
+"""So many steps in a row that together …"""
+CRAWLING_SHARE = 1e-7
+"""… make less than this share of the interval will never come to its end."""
+RK45_ORDER = 5
+"""Of Dormand and Prince's method as SciPy controls its steps, in compiled code."""
+
+
+class StageError(SimulationError):
+    """The equations cannot be evaluated where a solver tries them; a shorter step may do."""
+
+
+class CountedRates:
+    """The right-hand side with inputs over time; counts how often it is evaluated.
+
+    Attributes
+    ----------
+    origin
+        Time in s from which its times count; the inputs' count from zero.
+    evaluations
+        Their number.
+    latest
+        Time in s of the latest one.
+    failure
+        Why that could not be made; None where it could.
+    """
+
+    def __init__(self, form: ExplicitForm, inputs: Callable[[float], Floats], origin: float = 0.0) -> None:
+        self.form = form
+        self.inputs = inputs
+        self.origin = origin
+        self.evaluations = 0
+        self.latest = 0.0
+        self.failure: StageError | None = None
+
+    def __call__(self, time: float, values: Floats) -> Floats:
+        """Return ẏ.
+
+        Raises
+        ------
+        StageError
+            When the equations cannot be evaluated there; also kept as `failure`, for solvers that lose exceptions.
+        """
+        self.evaluations += 1
+        with self._at(time):
+            rates = self.form.rates(values, self.inputs(self.origin + time))
+            if not np.isfinite(rates).all():
+                self.form.check_loops()
+                raise SimulationError(f"the equations are not finite at t = {self.origin + time:.9g} s")
+        return rates
+
+    def state_at(self, time: float, values: Floats, step: float | None = None) -> State:
+        """Return the whole state; not counted as an evaluation. Errors as for the rates.
+
+        Where the step in s since the last accepted state is given, that must be one that can have led here.
+        """
+        with self._at(time):
+            state = self.form.state_at(values, self.inputs(self.origin + time))
+            if step is not None and self.form.leaps(state, step):
+                raise SimulationError("the loops would be closed in another way than before")
+            return state
+
+    def accept(self, time: float, values: Floats, step: float | None = None) -> State:
+        """Take a step's end; return the state to go on from. Errors as for `state_at`."""
+        state = self.state_at(time, values, step)
+        with self._at(time):
+            state = self.form.with_loops(state)
+        try:
+            return self.form.accept(state)
+        except LoopsOpenError as error:
+            raise error.at(self.origin + time) from None
+
+    @contextmanager
+    def _at(self, time: float) -> Iterator[None]:
+        self.latest, self.failure = time, None
+        try:
+            yield
+        except SimulationError as error:
+            self.failure = StageError(str(error))
+            raise self.failure from None
+
+
+@dataclass
+class ExplicitSolver(AdaptiveSolver):
+    """A variable-step solver of SciPy.
+
+    A step inside which the equations cannot be evaluated is made again, shorter.
+
+    Attributes
+    ----------
+    method
+        A key of `METHODS`.
+    """
+
+    METHODS: ClassVar[dict[str, str]] = {
+        "rk45": "RK45",
+        "rk23": "RK23",
+        "dop853": "DOP853",
+        "radau": "Radau",
+        "bdf": "BDF",
+        "lsoda": "LSODA",
+    }
+    """Names of SciPy's classes by ours."""
+    names: ClassVar[tuple[str, ...]] = tuple(METHODS)
+    remembering: ClassVar[tuple[str, ...]] = ("radau", "bdf", "lsoda")
+
+    method: str = "rk45"
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
+        """Make the solver of a method's name."""
+        return cls(formulation, step, method=name, **options)
+
+    @property
+    def name(self) -> str:
+        """Name of the solver."""
+        return self.method
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`, from the solver's interpolant."""
+        # Solvers count from the beginning of the interval: late times would cost them digits.
+        origin = float(times[0])
+        waiting = (times[1:] - origin).tolist()
+        begin, end = 0.0, float(times[-1] - origin)
+        smallest = SMALLEST_SHARE * (end - begin)
+        first_step: float | None = None
+        lately = deque([begin], CRAWLING_STEPS)
+        while waiting:
+            form = self.formulation.explicit_form(state)
+            flow = CountedRates(form, inputs, origin)
+            try:
+                solver = self._solver(flow, begin, end, first_step)
+                first_step, lasts = None, True
+                while waiting and lasts:
+                    states = self._step(solver, flow, begin, waiting)
+                    state = flow.accept(solver.t, solver.y, solver.t - begin)
+                    begin, lasts = solver.t, form.lasts(state)
+                    self._check_progress(lately, begin, origin, end)
+                    if form.corrects and lasts and begin < end:
+                        self._go_on_from(solver, flow)
+                    reached = waiting[: len(states)]
+                    del waiting[: len(states)]
+                    yield from states[:-1]
+                    if states:  # the state to go on from, where that is one that was asked for
+                        yield state if reached[-1] == begin else states[-1]
+                if waiting and self.method not in self.remembering:
+                    chosen: Any = solver  # SciPy's types do not tell that these methods keep the step to try next
+                    first_step = min(chosen.h_abs, end - begin)
+                self.statistics.repartitions += not lasts
+            except StageError as error:
+                state, first_step = self._after_failure(flow, error, begin, smallest)
+            finally:
+                self.statistics.rhs_evaluations += flow.evaluations
+
+    def _step(self, solver: OdeSolver, flow: CountedRates, begin: float, waiting: list[float]) -> list[State]:
+        """Make one step; return the states at the times that it reaches."""
+        message = solver.step()
+        if solver.status == "failed":
+            raise SimulationError(f"{self.method} fails at t = {flow.origin + solver.t:.9g} s: {message}")
+        reached = [time for time in waiting if time <= solver.t]
+        interpolant = solver.dense_output() if reached else None
+        states = [flow.state_at(time, interpolant(time), time - begin) for time in reached] if interpolant else []
+        self.statistics.steps += 1
+        return states
+
+    def _check_progress(self, lately: deque[float], reached: float, origin: float, end: float) -> None:
+        """Take the time in s that a step has reached, and refuse to go on where the last steps have hardly moved on.
+
+        Raises
+        ------
+        SimulationError
+            When they have not.
+        """
+        made = reached - lately[0]
+        if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
+            raise SimulationError(
+                f"{self.method} does not get on at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps make "
+                f"{made:.2g} s together; the equations jump there, or the tolerance is below their round-off"
+            )
+        lately.append(reached)
+
+    def _after_failure(
+        self, flow: CountedRates, error: StageError, begin: float, smallest: float
+    ) -> tuple[State, float | None]:
+        """Return where to go on from after a step that could not be made, and the step to try there.
+
+        Raises
+        ------
+        SimulationError
+            When neither a shorter step nor another description of the motion is left.
+        """
+        self.statistics.retries += 1
+        anew = flow.form.described_anew()
+        if anew is not None:
+            self.statistics.repartitions += 1
+            return anew, None
+        shorter = SHORTER * (flow.latest - begin)
+        if shorter < max(smallest, 10.0 * np.spacing(begin)):
+            time = flow.origin + begin
+            raise SimulationError(f"{self.method} fails at t = {time:.9g} s, however short the step: {error}")
+        return flow.form.state, shorter
+
+    def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:
+        """Let a Runge–Kutta method, which remembers nothing but y and ẏ, go on from where the last step was moved."""
+        method: Any = solver  # SciPy's types do not tell that these methods keep ẏ
+        method.y = flow.form.start
+        method.f = flow(solver.t, method.y)
+
+    def _solver(self, flow: CountedRates, begin: float, end: float, first_step: float | None) -> OdeSolver:
+        import scipy.integrate  # noqa: PLC0415 - takes long to load, and the trapezoidal rule does without
+
+        make: Any = getattr(scipy.integrate, self.METHODS[self.method])
+        return make(
+            flow,
+            begin,
+            flow.form.start,
+            end,
+            first_step=first_step,
+            rtol=self.relative_tolerance,
+            atol=self.absolute_tolerance * self.formulation.explicit_scale,
+        )

@@ -1,0 +1,201 @@
+"""Implicit steps with positions and states as primary unknowns [Jaiswal2021, sect. 4], by the formulation's rule."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mbsfmu.base.errors import InputError, LoopsOpenError, SimulationError
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.integration.error_record import ErrorRecord
+from mbsfmu.integration.error_transport import ErrorTransport, Loss
+from mbsfmu.integration.newton import Jacobian, Method, Solution, solve
+from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, substeps
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.stepping.reused_jacobian import USE, KeptTangent
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
+
+SHORT = 1e-4
+"""Steps below this share of the internal step are not solved for …"""
+BRIEF = 0.05
+"""… and behind those below this one accelerations are found anew."""
+MOST_ITERATIONS = 10
+"""Newton iterations after which a step counts as failed."""
+UNRESOLVED = 1e-3
+"""Share of the magnitudes: a step that is left farther from converged than that is told, once a run."""
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@dataclass
+class ImplicitSolver(Solver):
+    """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
+
+    Where iterations are limited, the work of a step is bounded: it is never halved, and what was found is taken.
+
+    Attributes
+    ----------
+    jacobian
+        Exact, or the paper's forward difference.
+    most_iterations
+        Newton iterations after which a step counts as failed.
+    iterations
+        Newton iterations after which what was found is taken as the solution; None where a step has to converge.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("jacobian", "newton_tolerance", "iterations")
+    kind: ClassVar[StepKind] = StepKind.IMPLICIT
+
+    jacobian: Jacobian = Jacobian.EXACT
+    most_iterations: int = MOST_ITERATIONS
+    iterations: int | None = None
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
+        """Make the solver; the formulation has its rule, and the tolerances of its iteration.
+
+        Raises
+        ------
+        InputError
+            When differences are to take the place of derivatives where tangents are no matrices.
+        """
+        if not formulation.has_dense_tangents and options["jacobian"] is not Jacobian.EXACT:
+            name = formulation.functions.system.name
+            raise InputError(f"jacobian = {options['jacobian']} is for straight code; {name} has code in loops")
+        return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
+
+    @property
+    def name(self) -> str:
+        """Name of the rule, with its options."""
+        return str(self.formulation.rule)
+
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
+        for begin, end in pairwise(times.tolist()):
+            state = self._over(state, begin, end, inputs)
+            yield state
+
+    def _over(self, state: State, begin: float, end: float, inputs: Inputs) -> State:
+        """Return the state at the end of an interval.
+
+        Where it is brief beside the internal step, accelerations are found anew, as after a jump: the rule's are
+        differences of positions by the square of the step.
+        """
+        length, functions = end - begin, self.formulation.functions
+        if length < SHORT * self.step:
+            functions.inputs[:] = inputs(end)
+            self.statistics.steps += 1
+            return self.formulation.followed(state, length)
+        for time, step in substeps(begin, end, self.step):
+            state = self._step(state, time, step, inputs, 0)
+        if length < BRIEF * self.step:
+            functions.inputs[:] = inputs(end)
+            state = self.formulation.anew(state)
+        return state
+
+    def __post_init__(self) -> None:
+        functions = self.formulation.functions
+        functions.tangent = np.zeros(self.formulation.kept_numbers)
+        functions.tangent_use = np.zeros(USE)
+        functions.unconverged = np.zeros(2 if self.iterations else 0)
+        self._transport: ErrorTransport | None = None
+        self._record: ErrorRecord | None = None
+        if self._estimates_error:
+            self._transport, self._record = ErrorTransport(self.formulation), ErrorRecord(self.formulation)
+            functions.error = np.zeros(self._transport.size)
+            functions.error_history = np.zeros(self._transport.history_size)
+            functions.error_record = np.zeros(self._record.size)
+
+    @property
+    def _estimates_error(self) -> bool:
+        """Whether its steps carry their error along: iterations that converge, of the trapezoidal rule."""
+        formulation = self.formulation
+        functions = formulation.functions
+        moves = len(functions.coordinates) + len(functions.states) > 0
+        able = formulation.transports_error and formulation.has_dense_tangents
+        return able and moves and isinstance(formulation.rule, Trapezoidal) and not self.iterations
+
+    @property
+    def error_record(self) -> ErrorRecord | None:
+        """What follows the error of a run."""
+        return self._record
+
+    @property
+    def _unknowns(self) -> int:
+        return self.formulation.step_coordinates + len(self.formulation.functions.states)
+
+    @property
+    def unresolved(self) -> float:
+        """How far from converged a step may be left, by its tolerances, before that is told."""
+        return UNRESOLVED / float(np.min(self.formulation.limits(self._unknowns).shares, initial=1.0))
+
+    def _tell_unresolved(self, begin: State, end: State, time: float) -> None:
+        if self.iterations and begin.unconverged[1] <= self.unresolved < end.unconverged[1]:
+            _LOGGER.warning(
+                "%d iterations do not solve the steps: at t = %.6g s one is left %.2g tolerances from converged, more "
+                "than %.2g of the magnitudes; allow more of them, or take smaller steps",
+                self.iterations,
+                time,
+                end.unconverged[1],
+                UNRESOLVED,
+            )
+
+    def _solved(self, state: State, step: float) -> Solution:
+        """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
+        formulation = self.formulation
+        exact = self.jacobian is Jacobian.EXACT
+        renewal = formulation.renewal_cost if exact else float(self._unknowns)
+        return solve(
+            lambda: formulation.problem(state, step),
+            formulation.limits(self._unknowns),
+            Method(self.jacobian, self.most_iterations, renewal, formulation.remaining, self.iterations),
+            KeptTangent.of(state.tangent, state.tangent_use),
+            state.history[0] if len(state.history) else 0.0,
+        )
+
+    def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:
+        self.formulation.functions.inputs[:] = inputs(time + step)
+        try:
+            solution = self._solved(state, step)
+            if not solution.evaluated:
+                solution.problem.land(solution.unknowns)
+            end = self.formulation.with_loops(solution.problem.finish())
+            if self.iterations:
+                most = max(solution.unconverged, float(state.unconverged[1]))
+                end = replace(end, unconverged=np.array([solution.unconverged, most]))
+            if solution.kept is not None and end.partition is state.partition:
+                end = replace(end, tangent=solution.kept.numbers, tangent_use=solution.kept.use)
+            reached, end = end, self.formulation.settled(end)
+        except LoopsOpenError as error:
+            raise error.at(time + step) from None
+        except SimulationError as error:
+            self.statistics.failures += 1
+            if halvings == HALVINGS or self.iterations:
+                raise SimulationError(f"the step at t = {time:.9g} s fails even with {step:.3g} s: {error}") from None
+            self.statistics.retries += 1
+            middle = self._step(state, time, step / 2, inputs, halvings + 1)
+            return self._step(middle, time + step / 2, step / 2, inputs, halvings + 1)
+        self._tell_unresolved(state, end, time + step)
+        self.statistics.steps += 1
+        self.statistics.newton_total += solution.iterations
+        self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
+        self.statistics.tangents += solution.tangents
+        self.statistics.repartitions += not end.goes_on_from(state)
+        return self._with_error(solution, state, reached, end)
+
+    def _with_error(self, solution: Solution, begin: State, reached: State, end: State) -> State:
+        """Return the state to go on from with its error; `reached` is where the step ended, before `settled`."""
+        if self._transport is None:
+            return end
+        carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)
+        record = carried.error_record
+        if not np.array_equal(end.references, begin.references):
+            record = carried.lost(Loss.REFERENCES)
+        return end.with_error(carried.error, carried.error_history, record)

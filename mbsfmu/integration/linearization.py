@@ -1,0 +1,65 @@
+"""The beginning of a step of a linearly implicit method: rates, their derivatives, and what is solved with these."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbsfmu.formulations.explicit_form import DifferentiableForm
+from mbsfmu.integration.explicit import CountedRates, StageError
+from mbsfmu.tracing.workspace import Floats
+
+
+class Linearization:
+    """The rates at the beginning of a step with their derivatives, and what is solved with these.
+
+    Parameters
+    ----------
+    flow
+        The right-hand side.
+    time
+        In s, where the step begins.
+    slopes
+        Rates of the inputs, shape (number of inputs,).
+
+    Attributes
+    ----------
+    flow, time
+        As given.
+    start, rates
+        y and ẏ there, shape (number of elements,).
+    drift
+        ∂f/∂t of the same shape.
+    """
+
+    def __init__(self, flow: CountedRates, time: float, slopes: Floats) -> None:
+        assert isinstance(flow.form, DifferentiableForm)
+        self.flow = flow
+        self.time = time
+        self.start = flow.form.start
+        self.rates = flow(time, self.start)
+        self.drift = flow.form.drift(slopes) if slopes.any() else np.zeros_like(self.rates)
+        self._stages = flow.form.stages()
+
+    @property
+    def controlled(self) -> int:
+        """Number of elements of y whose error is controlled: all but the integrals."""
+        return self._stages.controlled
+
+    def factorize(self, share: float) -> None:
+        """Prepare solutions for h γ in s.
+
+        Raises
+        ------
+        StageError
+            When the matrix is singular.
+        """
+        if not self._stages.factorize(share):
+            raise StageError("the matrix of the step is singular")
+
+    def solve(self, right: Floats) -> Floats:
+        """Return u."""
+        return self._stages.solve(right)
+
+    def missing(self, right: Floats, solution: Floats) -> Floats | None:
+        """Return by how much a solution misses its right side, integrals apart; None where that is round-off."""
+        return self._stages.missing(right, solution)

@@ -1,0 +1,326 @@
+"""Newton's iteration for the equations of a step, with tangents that are kept while they converge.
+
+The inverse of a tangent serves for several increments and over several steps: increments then shrink by a ratio that is
+seen as they go (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). What an increment of size d
+leaves, where they shrink by the ratio r, is at most d r / (1 - r): that is what has to be negligible beside the
+tolerance, not the increment itself. A tangent is renewed where that is cheaper than to go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.formulations.formulation import StepProblem
+from mbsfmu.stepping.iteration import Limits
+from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, KeptTangent
+from mbsfmu.tracing.workspace import Floats
+
+
+class Jacobian(StrEnum):
+    """Where the derivative of the residual comes from."""
+
+    EXACT = "exact"
+    FORWARD_DIFFERENCE = "forward-difference"
+
+
+SLOW = 0.3
+"""Share of the increment before from which on a tangent is renewed, whatever that costs."""
+
+FADING = 0.3
+"""Share of a ratio that counts in the next one: two increments may be far apart by chance."""
+
+FRESH = 1.0
+"""Evaluations that an iteration is taken to need behind a new tangent."""
+
+STAGNATION = 0.5
+"""Share of the increment before above which an iteration no longer gets nearer."""
+
+ROUND_OFF = 1e-10
+"""Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
+
+FLOOR = 1e-13
+"""The same where the tangent is one of an earlier step, with which increments may shrink slowly …"""
+
+FAST = 0.1
+"""… unless they shrank by less than this share until then."""
+
+
+NEAR = 1e-6
+"""Share of the magnitudes up to which increments that hardly shrink speak against the tolerance; above, the iteration
+fails, whatever the tolerance."""
+
+
+LIGHT = 1e-2
+"""How much states count where it is decided whether what is left is negligible. It does not add up over steps as in
+positions, whose round-off moves a stiff pressure by more than that share of its tolerance."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How increments are found.
+
+    Attributes
+    ----------
+    jacobian
+        Where the derivative comes from.
+    most_tangents
+        How many may be made in a step before it is given up.
+    renewal
+        What a tangent and its inverse cost, in evaluations of the residual.
+    remaining
+        Share of the tolerances that a solution may still be off. An increment below it is left out, which saves an
+        evaluation.
+    most_increments
+        After how many increments the iteration ends wherever it is; None where it goes on until it converges. Each has
+        a tangent of its own then: the dearest step costs the same, and few increments have to come near.
+    """
+
+    jacobian: Jacobian
+    most_tangents: int
+    renewal: float
+    remaining: float
+    most_increments: int | None = None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Converged unknowns.
+
+    Attributes
+    ----------
+    problem
+        The problem that was solved.
+    unknowns
+        Its solution.
+    iterations, tangents
+        How many increments and tangents it took.
+    evaluated
+        Whether the residual was last evaluated at the solution.
+    kept
+        The tangent for the next step, or None.
+    unconverged
+        The increment that would come next by its tolerances, where the iteration was ended; zero where it converged.
+    inverse
+        Of the tangent that was used last.
+    """
+
+    problem: StepProblem
+    unknowns: Floats
+    iterations: int
+    tangents: int
+    evaluated: bool
+    kept: KeptTangent | None
+    unconverged: float
+    inverse: Inverse
+
+
+def solve(
+    begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: KeptTangent | None, before: float
+) -> Solution:
+    """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
+
+    Where a tangent of an earlier step leads nowhere, the iteration begins again with one of its own.
+
+    Parameters
+    ----------
+    begin
+        Returns the equations of the step, at its guess.
+    limits
+        Tolerances of the unknowns.
+    method
+        How increments are found.
+    kept
+        A tangent of an earlier step, if there is one.
+    before
+        The step before in s as the rule remembers it, 0 where it does not.
+
+    Raises
+    ------
+    SimulationError
+        When it does not converge; the message names the unknown that moved most, and by how much.
+    """
+    problem = begin()
+    if kept is not None and (method.most_increments or not kept.suits(problem.step, before)):
+        kept = None
+    iteration = _Iteration(problem, limits, method, kept)
+    wasted = 0
+    try:
+        evaluated = iteration.run()
+    except SimulationError:
+        if kept is None or iteration.tangents:
+            raise
+        wasted = iteration.evaluations
+        iteration = _Iteration(begin(), limits, method, None)
+        evaluated = iteration.run()
+    spent = wasted + iteration.evaluations + method.renewal * iteration.tangents
+    if method.most_increments:
+        kept = None
+    elif kept is None or iteration.tangents:
+        kept = KeptTangent(iteration.inverse.numbers, problem.step, before, 1, spent, iteration.rate)
+    else:
+        kept = kept.used(spent, iteration.rate)
+    counts = iteration.count, iteration.tangents
+    found = iteration.problem, iteration.unknowns
+    return Solution(*found, *counts, evaluated, kept, iteration.unconverged, iteration.inverse)
+
+
+class _Iteration:
+    """An iteration from the guess of a problem on, with the tangent of an earlier step or its own.
+
+    Attributes
+    ----------
+    problem, unknowns
+        The problem, and where the iteration is.
+    inverse
+        Of the tangent that was used last.
+    rate
+        The ratio by which increments by it shrink; 0 where that is not known yet.
+    count, tangents, evaluations
+        Increments, tangents and evaluations of the residual until now.
+    unconverged
+        As `Solution` has it.
+    """
+
+    inverse: Inverse
+
+    def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: KeptTangent | None) -> None:
+        self.problem, self._limits, self._method = problem, limits, method
+        self.unknowns = problem.guess.copy()
+        self._judged = slice(len(limits.shares))  # multipliers follow the others
+        self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
+        self.count = self.tangents = self.evaluations = 0
+        self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
+        self.rate = self.unconverged = self._first = 0.0
+        if kept is not None:
+            self.inverse, self.rate = problem.kept(kept), kept.rate
+
+    def run(self) -> bool:
+        """Iterate to the end; return whether the residual was last evaluated at the solution."""
+        before = np.inf
+        self._evaluate()
+        self._first = self._residual_size()
+        if self._own:
+            self._renew()
+        while True:
+            increment, size, counted = self._increment()
+            if counted <= self._method.remaining:
+                return True
+            if self.count == self._method.most_increments:
+                self.unconverged = size
+                return True
+            rate = size / before
+            ends = self._is_round_off(increment, rate)
+            chord = not self._own and before < np.inf and not ends
+            if chord:
+                self.rate = max(rate, FADING * self.rate)
+                if self._method.most_increments or self._is_dear(rate, size, counted):
+                    self._refuse(increment, rate)
+                    self._renew()
+                    continue
+            self.unknowns += increment
+            self.count += 1
+            # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
+            if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= self._method.remaining):
+                return False
+            before, self._own = size, False
+            self._evaluate()
+
+    def _evaluate(self) -> None:
+        self.evaluations += 1
+        self._residual = self.problem.residual(self.unknowns)
+
+    def _renew(self) -> None:
+        """Make the tangent where the iteration is, and its inverse."""
+        exact = self._method.jacobian is Jacobian.EXACT
+        inverse = self.problem.inverse() if exact else DenseInverse.of(self._forward_difference())
+        if inverse is None:
+            raise SimulationError(f"the equations of the step are singular in iteration {self.count + 1}")
+        self.inverse, self.rate = inverse, 0.0
+        self.tangents += 1
+        self._own = True
+
+    def _increment(self) -> tuple[Floats, float, float]:
+        """Return the increment by the present tangent, its largest part by its tolerance, and what that counts."""
+        increment = self.inverse.times(-self._residual)
+        shares = self._shares(increment)
+        size = float(np.max(shares, initial=0.0))
+        if not np.isfinite(size):
+            self.problem.check_loops()
+            raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
+        return increment, size, float(np.max(self._weights * shares, initial=0.0))
+
+    def _shares(self, increment: Floats) -> Floats:
+        """Return the parts of an increment by their tolerances; multipliers have none."""
+        return np.abs(increment[self._judged]) / self._limits.at(self.unknowns[self._judged])
+
+    def _left(self, counted: float) -> float:
+        """Return how far the solution is still off behind an increment, by the tolerances."""
+        return self.rate / (1.0 - self.rate) * counted if self.rate < 1.0 else np.inf
+
+    def _is_dear(self, rate: float, size: float, counted: float) -> bool:
+        """Tell whether to go on with the present tangent takes longer than with a new one.
+
+        The first ratio says little where increments are small: multipliers come to what they are between the two.
+        """
+        if self.count == 1 and size <= 1.0 and rate < 1.0:
+            return False
+        if self.rate >= SLOW:
+            return True
+        evaluations, left = 0, self._left(counted)
+        while left > self._method.remaining:
+            left *= self.rate
+            evaluations += 1
+        return evaluations > self._method.renewal + FRESH
+
+    def _is_round_off(self, increment: Floats, rate: float) -> bool:
+        """Tell whether increments no longer shrink, and by how little; `self.rate` says how they did until now."""
+        slow, share = (STAGNATION, ROUND_OFF) if self.tangents else (SLOW, FLOOR)
+        if self.count > 1 and self.rate < FAST:
+            share = ROUND_OFF
+        if rate <= slow:
+            return False
+        magnitudes = self._limits.magnitudes(self.unknowns[self._judged])
+        return bool((np.abs(increment[self._judged]) <= share * magnitudes).all())
+
+    def _refuse(self, increment: Floats, rate: float) -> None:
+        """Give up where one more tangent does not help."""
+        if self.tangents == 0 and rate >= 1.0:
+            raise SimulationError("the tangent of an earlier step leads nowhere")
+        if self.tangents < self._method.most_tangents or self._method.most_increments:
+            return
+        shares = self._shares(increment)
+        worst = int(np.argmax(shares))
+        raise SimulationError(
+            f"after {self.tangents} iterations {self.problem.names[worst]} still moves by "
+            f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}"
+            f"{self._what_happens(rate, float(shares[worst] * self._limits.shares[worst]))}"
+        )
+
+    def _what_happens(self, rate: float, size: float) -> str:
+        """Return what to say where increments shrink by a ratio, the last one as a share of magnitudes."""
+        if rate <= STAGNATION:
+            return ""
+        if size <= NEAR:
+            return "; increments hardly shrink, its tolerance may be too small"
+        left = self._residual_size() / self._first if self._first > 0.0 else np.inf
+        how = "diverges: increments grow" if rate >= 1.0 else "stalls: increments hardly shrink"
+        return f"; the iteration {how}, and the residual is {left:.2g} times what it was at first"
+
+    def _residual_size(self) -> float:
+        return float(np.max(np.abs(self._residual), initial=0.0))
+
+    def _forward_difference(self) -> Floats:
+        """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
+        residual = self._residual.copy()
+        matrix = np.diag(-self.problem.softness)
+        for column, value in enumerate(self.unknowns):
+            moved = self.unknowns.copy()
+            moved[column] += 1e-8 * max(1e-2, abs(value))
+            matrix[:, column] += (self.problem.residual(moved) - residual) / (moved[column] - value)
+        self._residual = self.problem.residual(self.unknowns)
+        return matrix

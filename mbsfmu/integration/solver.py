@@ -1,0 +1,225 @@
+"""What a solver is: it advances a state over an interval in which inputs do not jump."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from mbsfmu.base.registry import Registry
+from mbsfmu.base.times import count_steps
+from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.formulations.native_needs import StepKind
+from mbsfmu.integration.error_record import ErrorRecord
+from mbsfmu.stepping.iteration import IterationCount
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
+
+HALVINGS = 8
+"""How often a step of fixed size that cannot be made is halved."""
+
+
+class Inputs(Protocol):
+    """Values of all inputs, inside the interval."""
+
+    def __call__(self, time: float, /) -> Floats:
+        """Return the values at a time in s."""
+        ...
+
+    def slopes(self, time: float) -> Floats:
+        """Return their derivatives by time there."""
+        ...
+
+
+def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
+    """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
+    count = int(count_steps(begin, end, most))
+    step = (end - begin) / count
+    for index in range(count):
+        yield begin + index * step, step
+
+
+@dataclass
+class Statistics:
+    """What a run cost.
+
+    Attributes
+    ----------
+    steps
+        Internal steps that were accepted.
+    newton_total, newton_max
+        Newton iterations over all accepted steps, and in the worst one.
+    tangents
+        Derivatives of the equations of a step that these have taken.
+    failures
+        Steps whose iteration did not converge.
+    retries
+        Steps that were halved and done again.
+    rhs_evaluations
+        Evaluations of the right-hand side by explicit solvers.
+    repartitions
+        How often the choice of independent coordinates changed.
+    embedded_distance
+        Of `rk4`: sum over the steps of the largest distance to a method of lower order, as a share of the magnitude of
+        what is integrated, its nominal value at least; zero of other solvers.
+    iterations
+        What a formulation's own iterations took, by their names.
+    """
+
+    steps: int = 0
+    newton_total: int = 0
+    newton_max: int = 0
+    tangents: int = 0
+    failures: int = 0
+    retries: int = 0
+    rhs_evaluations: int = 0
+    repartitions: int = 0
+    embedded_distance: float = 0.0
+    iterations: dict[str, IterationCount] = field(default_factory=dict)
+
+    @property
+    def newton_mean(self) -> float:
+        """Newton iterations per step."""
+        return self.newton_total / self.steps if self.steps else 0.0
+
+
+@dataclass
+class Solver(ABC):
+    """Advances states.
+
+    A class of this kind that has names is known by them as soon as it is defined.
+
+    Attributes
+    ----------
+    formulation
+        The formulation whose states it advances.
+    step
+        Largest internal step in s of fixed-step solvers.
+    statistics
+        Counts, added to by every call.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    """Under which it is known."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of the options of its own."""
+    remembering: ClassVar[tuple[str, ...]] = ()
+    """Names of those that remember earlier steps, and cannot go on where these change."""
+
+    kind: ClassVar[StepKind] = StepKind.EXPLICIT
+    """How it makes steps from the equations."""
+
+    formulation: Formulation
+    step: float
+    statistics: Statistics = field(default_factory=Statistics)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in cls.__dict__.get("names", ()):
+            SOLVERS.add(name, cls)
+
+    @classmethod
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of most
+        """Make the solver of a name, with the options of its own."""
+        return cls(formulation, step, **options)
+
+    @classmethod
+    def meant(cls, name: str) -> str:
+        """Return what a name means where it has several names."""
+        return name
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the solver."""
+
+    @property
+    def tolerances(self) -> Floats:
+        """Relative and absolute tolerance, shape (2,); zero where steps are not chosen by the error."""
+        return np.zeros(2)
+
+    @tolerances.setter  # noqa: B027 - equal steps take no notice
+    def tolerances(self, tolerances: Floats) -> None:
+        pass
+
+    @property
+    def error_record(self) -> ErrorRecord | None:
+        """What follows the error of a run; None where that is not estimated."""
+        return None
+
+    @property
+    def more_accurate(self) -> str:
+        """What to do for a smaller error."""
+        return "take smaller steps, or a solver that chooses them, such as rodas5p"
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the motion is not resolved."""
+        formulation = self.formulation
+        opens = formulation.drifts and formulation.functions.rows
+        return formulation.remedy if opens else "take smaller steps, or a solver that chooses them"
+
+    def output_step(self, stop: float) -> float:  # noqa: ARG002
+        """Return the interval in s of the result of a run to a stop time in s, where none is asked for."""
+        return self.step
+
+    def advance_past(self, state: State, begin: float, end: float, horizon: float, inputs: Inputs) -> State:  # noqa: ARG002
+        """Return the state at an end, from one at a beginning in s; nothing jumps up to a horizon either.
+
+        Who has an interpolant may step as far as that; errors as for `advance`.
+        """
+        # To its end: what a solver counts it may count behind its last state.
+        (state,) = self.advance(state, np.array([begin, end]), inputs)
+        return state
+
+    @abstractmethod
+    def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
+        """Yield the states at `times[1:]`, starting from `state` at `times[0]`.
+
+        Raises
+        ------
+        SimulationError
+            When a step fails; the message names the time and the reason.
+        """
+
+
+@dataclass
+class AdaptiveSolver(Solver):
+    """A solver that chooses its steps by the local error.
+
+    Attributes
+    ----------
+    relative_tolerance, absolute_tolerance
+        Tolerances of the local error; the absolute one is scaled by nominal values of the states.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
+    tolerance: ClassVar[float] = 1e-6
+    """Relative and absolute tolerance where nothing is said."""
+    relative_tolerance: float = 1e-6
+    absolute_tolerance: float = 1e-6
+
+    @property
+    def tolerances(self) -> Floats:
+        """Relative and absolute tolerance, shape (2,)."""
+        return np.array([self.relative_tolerance, self.absolute_tolerance])
+
+    @tolerances.setter
+    def tolerances(self, tolerances: Floats) -> None:
+        self.relative_tolerance, self.absolute_tolerance = tolerances.tolist()
+
+    @property
+    def remedy(self) -> str:
+        """What to do where the motion is not resolved."""
+        formulation = self.formulation
+        return formulation.remedy if formulation.drifts and formulation.functions.rows else "take a smaller tolerance"
+
+    def output_step(self, stop: float) -> float:
+        """Return the step in s, and at most the run: steps inside are not made with it."""
+        return min(self.step, stop)
+
+
+SOLVERS: Registry[type[Solver]] = Registry("solver")

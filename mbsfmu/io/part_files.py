@@ -1,0 +1,294 @@
+"""Files in which users define parts: loaded where the caller gives them, taken along where a model goes."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from mbsfmu.base import registry
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.identity import content_key
+from mbsfmu.modelling import Data, DataError
+from mbsfmu.modelling.kinds import (
+    BUILT_IN,
+    KindKey,
+    PartFile,
+    file_of,
+    given_kinds,
+    is_built_in,
+    kept_apart,
+    key_of,
+    kinds_in,
+)
+from mbsfmu.rules.rule import Rule, know_rules, rules_in
+
+
+class _Defined(NamedTuple):
+    """What a file defines."""
+
+    kinds: Mapping[KindKey, type[Data]]
+    rules: Mapping[str, type[Rule]]
+
+
+_loaded: dict[tuple[str, str], _Defined] = {}
+_loaded_rules: dict[str, str] = {}  # where the rules are defined that names mean since the last call for users
+_lock = threading.RLock()
+logger = logging.getLogger(__name__)
+
+
+class Parts:
+    """Parts of users: the classes, and the files that define them. Equal files make equal parts.
+
+    It can be sent to other processes, where the files are run again: it holds what they said when they were loaded.
+
+    Attributes
+    ----------
+    files
+        The files.
+    """
+
+    def __init__(self, files: Iterable[PartFile], kinds: Mapping[KindKey, type[Data]]) -> None:
+        self.files = tuple(files)
+        self._kinds = dict(kinds)
+
+    @classmethod
+    def from_files(cls, files: Iterable[PartFile]) -> Parts:
+        """Run files; what they define stays apart from other modules and other versions of them.
+
+        Raises
+        ------
+        InputError
+            When one cannot be run or defines no part, or two of them define the same one, or rules of one name.
+        """
+        wanted = tuple(dict.fromkeys(files))
+        return cls(wanted, _kinds_together([_defined_by(file) for file in wanted]))
+
+    @classmethod
+    def of(cls, data: Data) -> Parts:
+        """Return the parts of users that data are made of.
+
+        Raises
+        ------
+        InputError
+            When data of two versions of a part are put together.
+        """
+        kinds: dict[KindKey, type[Data]] = {}
+        files: list[PartFile] = []
+        for kind in dict.fromkeys(type(part) for part in _data_in(data)):
+            key = key_of(kind)
+            if key is None or is_built_in(kind):
+                continue
+            kinds = _joined(kinds, {key: kind})
+            files += [file for each in reversed(kind.__mro__) if issubclass(each, Data) and (file := file_of(each))]
+        return cls(dict.fromkeys(files), kinds)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the files say."""
+        return tuple(file.text for file in self.files)
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._kinds)
+
+    def given(self) -> AbstractContextManager[None]:
+        """Return a context in which data mean these parts by their types."""
+        return given_kinds(self._kinds)
+
+    def with_rule(self, rule: Rule | None) -> Parts:
+        """Return these parts with the file that defines a rule of integration, where that is a user's.
+
+        Raises
+        ------
+        InputError
+            When it is defined in no file.
+        """
+        if rule is None or registry.is_built_in(type(rule)):
+            return self
+        path = getattr(sys.modules.get(type(rule).__module__), "__file__", None)
+        if path is None or not Path(path).is_file():
+            raise InputError(
+                f"the rule '{rule.name}' is defined in no file; put the class into one, which goes where the model goes"
+            )
+        return Parts([*self.files, read_part_file(path)], self._kinds)
+
+    def alone(self) -> dict[str, str]:
+        """Return what the files say by names that differ, where these alone are to define the parts.
+
+        Raises
+        ------
+        InputError
+            When a part is defined in no file, or a file cannot be run without others beside it.
+        """
+        for kind in self._kinds.values():
+            if file_of(kind) is None:
+                raise InputError(
+                    f"{kind.__name__} is defined in no file; put the class into one, which goes where the model goes"
+                )
+        texts: dict[str, str] = {}
+        for file in self.files:
+            _refuse_neighbours(file)
+            name = f"{len(texts)}_{file.name}" if file.name in texts else file.name
+            texts[name] = file.text
+        Parts.from_files(self.files)
+        return texts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parts) and self.files == other.files
+
+    def __hash__(self) -> int:
+        return hash(self.files)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.alone()
+        return Parts.from_files, (self.files,)
+
+
+def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
+    """Load files in which parts are defined: classes of components, for example.
+
+    `with load_parts(["relief_valve.py"]).given():` data mean what they define; `CoupledModel.from_file` takes the
+    files as they are. A file that was imported, and has not changed since, is not run again. Of two contexts, one in
+    the other, the inner one says what is meant; rules have no context: names mean those that were loaded last, and
+    where another file had one of that name, the log says so.
+
+    Raises
+    ------
+    InputError
+        When a file is not there or cannot be run, defines no part, or two of them define the same one, or rules of one
+        name.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        raise InputError(f"files of parts are given in a list, as [{os.fspath(paths)!r}]")
+    files = [read_part_file(path) for path in paths]
+    defined = [_imported_from(file) or _defined_by(file) for file in files]
+    before = dict(_loaded_rules)
+    parts = Parts(files, _kinds_together(defined))
+    for name, rule in {name: rule for each in defined for name, rule in each.rules.items()}.items():
+        place, last = sys.modules[rule.__module__].__file__, before.get(name)
+        _loaded_rules[name] = str(place)
+        if last is not None and last != place:
+            logger.warning("the rule '%s' is from now on that of %s, no longer that of %s", name, place, last)
+    return parts
+
+
+def read_part_file(path: str | os.PathLike[str]) -> PartFile:
+    """Read a file of parts; nothing in it is run.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read.
+    """
+    try:
+        return PartFile(str(Path(path).resolve()), Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the file of parts {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the file of parts {path} cannot be read: it is no text in UTF-8") from None
+
+
+def _imported_from(file: PartFile) -> _Defined | None:
+    """Return what was imported from a file as it is; None where it defines no part, or was not imported."""
+    kinds = kinds_in(file)
+    modules = {kind.__module__ for kind in kinds.values()}
+    return _Defined(kinds, {k: rule for name in modules for k, rule in rules_in(name).items()}) if kinds else None
+
+
+def _defined_by(file: PartFile) -> _Defined:
+    """Run a file as a module of its own, once a process."""
+    key = (file.name, file.text)
+    with _lock:
+        if key not in _loaded:
+            _loaded[key] = _run(file)
+        return _loaded[key]
+
+
+def _run(file: PartFile) -> _Defined:
+    name = f"parts_{content_key(file.name, file.text)[:16]}"
+    module = ModuleType(name)
+    module.__file__ = file.path
+    sys.modules[name] = module  # where classes look for what their annotations name
+    if not Path(file.path).exists():
+        linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
+    try:
+        with kept_apart(name, file) as kinds:
+            exec(compile(file.text, file.path, "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:  # whatever a user's file raises
+        sys.modules.pop(name, None)
+        told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
+        reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
+        raise InputError(told + reason.removeprefix(told)) from error
+    rules = rules_in(name)
+    if not kinds and not rules:
+        raise InputError(
+            f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
+        )
+    return _Defined(kinds, rules)
+
+
+def _kinds_together(files: Iterable[_Defined]) -> dict[KindKey, type[Data]]:
+    """Return the kinds of several files; their rules are those that names mean from now on."""
+    kinds: dict[KindKey, type[Data]] = {}
+    rules: dict[str, type[Rule]] = {}
+    for defined in files:
+        kinds = _joined(kinds, defined.kinds)
+        for name, rule in defined.rules.items():
+            if rules.setdefault(name, rule) is not rule:
+                places = [sys.modules[each.__module__].__file__ for each in (rules[name], rule)]
+                raise InputError(f"the rule '{name}' is defined twice, in {places[0]} and in {places[1]}")
+    know_rules(rules)
+    return kinds
+
+
+def _joined(kinds: Mapping[KindKey, type[Data]], more: Mapping[KindKey, type[Data]]) -> dict[KindKey, type[Data]]:
+    for key, kind in more.items():
+        known = kinds.get(key, kind)
+        if known is not kind:
+            family, word = key
+            places = [getattr(file_of(each), "path", each.__module__) for each in (known, kind)]
+            raise InputError(f"the {family} type '{word}' is defined twice, in {places[0]} and in {places[1]}")
+    return {**kinds, **more}
+
+
+def _data_in(value: Any) -> Iterator[Data]:
+    """Yield all data within data, themselves first."""
+    if isinstance(value, Data):
+        yield value
+        for name in type(value).model_fields:
+            yield from _data_in(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _data_in(each)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _data_in(each)
+
+
+def _refuse_neighbours(file: PartFile) -> None:
+    """Refuse a file that imports another one of its folder, which would be missing elsewhere."""
+    folder = Path(file.path).parent
+    for node in ast.walk(ast.parse(file.text)):
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = ["" if node.level else node.module or ""]
+        else:
+            continue
+        for name in names:
+            top = name.partition(".")[0]
+            beside = not top or (folder / f"{top}.py").exists() or (folder / top / "__init__.py").exists()
+            if beside and top not in BUILT_IN:
+                raise InputError(
+                    f"{file.path}, line {node.lineno}, imports from its own folder; a file of parts goes alone where "
+                    "the model goes, and must hold all that its parts need"
+                )

@@ -1,0 +1,318 @@
+"""Signals over time that drive inputs, with both values where they jump."""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.signal_tables import SignalTable, check_times
+from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling import Data, DataError
+
+
+class StepSignal(Data):
+    """A signal that keeps each value until the next time.
+
+    Attributes
+    ----------
+    times
+        Ascending times in s at which the signal jumps.
+    values
+        Value from each time on, in the unit of the input.
+    initial
+        Value before the first time.
+    """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
+
+    type: Literal["steps"] = "steps"
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+    initial: float = 0.0
+
+    @model_validator(mode="after")
+    def _matches(self) -> Self:
+        check_times(self.times, len(self.values), "values")
+        return self
+
+    @property
+    def events(self) -> tuple[float, ...]:
+        """Times at which the signal jumps."""
+        return self.times
+
+    def before(self, time: float) -> float:
+        """Return the value just before a time in s."""
+        return self._value(bisect_left(self.times, time))
+
+    def after(self, time: float) -> float:
+        """Return the value from a time in s on."""
+        return self._value(bisect_right(self.times, time))
+
+    def piece(self, passed: float) -> Callable[[float], float]:
+        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        value = self.after(passed)
+        return lambda _: value
+
+    def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
+        """Return the derivative by time, in which its jumps are not."""
+        return 0.0
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        return SignalTable(0, self.times, self.values, self.initial)
+
+    def mapped(self, factor: float, offset: float) -> StepSignal:
+        """Return the signal with factor · value + offset for each value."""
+        values = tuple(factor * value + offset for value in self.values)
+        return StepSignal(times=self.times, values=values, initial=factor * self.initial + offset)
+
+    def _value(self, passed: int) -> float:
+        return self.values[passed - 1] if passed else self.initial
+
+
+class LinearSignal(Data):
+    """A signal that runs straight between points, and keeps its first and last value outside.
+
+    Attributes
+    ----------
+    times
+        Ascending times in s.
+    values
+        Values at these times, in the unit of the input.
+    """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
+
+    type: Literal["linear"] = "linear"
+    times: tuple[float, ...]
+    values: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _matches(self) -> Self:
+        check_times(self.times, len(self.values), "values")
+        return self
+
+    @property
+    def events(self) -> tuple[float, ...]:
+        """Times at which the slope changes."""
+        return self.times
+
+    def before(self, time: float) -> float:
+        """Return the value at a time in s."""
+        return float(np.interp(time, self.times, self.values))
+
+    def after(self, time: float) -> float:
+        """Return the value at a time in s: it does not jump."""
+        return self.before(time)
+
+    def piece(self, passed: float) -> Callable[[float], float]:  # noqa: ARG002
+        """Return the signal: as it does not jump, it is the same whichever events have passed."""
+        return self.after
+
+    def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
+        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        index = bisect_right(self.times, passed)
+        if index in (0, len(self.times)):
+            return 0.0
+        rise, run = (each[index] - each[index - 1] for each in (self.values, self.times))
+        return rise / run
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        return SignalTable(1, self.times, self.values)
+
+    def mapped(self, factor: float, offset: float) -> LinearSignal:
+        """Return the signal with factor · value + offset for each value."""
+        return LinearSignal(times=self.times, values=tuple(factor * value + offset for value in self.values))
+
+    @classmethod
+    def sampled(cls, function: Callable[[float], float], times: Sequence[float]) -> LinearSignal:
+        """Return the signal that runs straight between values of a function.
+
+        Parameters
+        ----------
+        function
+            Of the time in s; it is called here, once for each time.
+        times
+            Ascending times in s.
+        """
+        return cls(times=tuple(map(float, times)), values=tuple(float(function(time)) for time in times))
+
+    @classmethod
+    def ramp(cls, begin: float, end: float, height: float, offset: float = 0.0) -> LinearSignal:
+        """Return the signal that rises by a height from one time in s to another."""
+        return cls(times=(begin, end), values=(offset, offset + height))
+
+
+class SineSignal(Data):
+    """A sine, whose frequency may change with time (a chirp).
+
+    With τ = t - begin it is offset + amplitude · sin(phase + 2π (frequency · τ + sweep_rate · τ²/2)) from `begin` to
+    `end`, and stays what it is there before and after.
+
+    Attributes
+    ----------
+    amplitude, offset
+        In the unit of the input.
+    frequency
+        In Hz.
+    phase
+        In rad.
+    begin, end
+        In s; `end` is None where it goes on.
+    sweep_rate
+        Change of the frequency with time, in Hz/s.
+    """
+
+    largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
+
+    type: Literal["sine"] = "sine"
+    amplitude: float
+    frequency: Annotated[float, Field(ge=0)]
+    phase: float = 0.0
+    offset: float = 0.0
+    begin: float = 0.0
+    end: float | None = None
+    sweep_rate: float = 0.0
+
+    @model_validator(mode="after")
+    def _ends_behind_its_beginning(self) -> Self:
+        if self.end is not None and self.end <= self.begin:
+            raise ValueError(f"end is {self.end:g} s; it must be after begin, {self.begin:g} s")
+        return self
+
+    @property
+    def events(self) -> tuple[float, ...]:
+        """Times at which the slope changes."""
+        return (self.begin,) if self.end is None else (self.begin, self.end)
+
+    def before(self, time: float) -> float:
+        """Return the value at a time in s."""
+        return self._value(time, bisect_right(self.events, time))
+
+    def after(self, time: float) -> float:
+        """Return the value at a time in s: it does not jump."""
+        return self.before(time)
+
+    def piece(self, passed: float) -> Callable[[float], float]:
+        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        count = bisect_right(self.events, passed)
+        return lambda time: self._value(time, count)
+
+    def slope(self, time: float, passed: float) -> float:
+        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        if bisect_right(self.events, passed) != 1:
+            return 0.0
+        elapsed = time - self.begin
+        rate = 2.0 * math.pi * (self.frequency + self.sweep_rate * elapsed)
+        return self.amplitude * rate * math.cos(self._angle(elapsed))
+
+    @property
+    def table(self) -> SignalTable:
+        """The signal as compiled code has it."""
+        turns = (2.0 * math.pi * self.frequency, math.pi * self.sweep_rate)
+        return SignalTable(2, self.events, (self.offset, self.amplitude, self.phase, *turns))
+
+    def mapped(self, factor: float, offset: float) -> SineSignal:
+        """Return the signal with factor · value + offset for each value."""
+        changes = {"amplitude": factor * self.amplitude, "offset": factor * self.offset + offset}
+        return SineSignal.from_dict({**self.to_dict(), **changes})
+
+    def rate(self) -> SineSignal:
+        """Return its derivative by time.
+
+        Raises
+        ------
+        ValueError
+            When that is no sine from the start of runs on; the sentence says why.
+        """
+        if self.begin > 0.0 or self.end is not None:
+            raise ValueError(
+                "it begins after t = 0 or ends, where it bends; a sine has a rate that goes on all the time"
+            )
+        if self.sweep_rate:
+            raise ValueError(f"its frequency changes by {self.sweep_rate:g} Hz/s; a sine has a rate where that is 0")
+        amplitude, phase = 2.0 * math.pi * self.frequency * self.amplitude, self.phase + 0.5 * math.pi
+        return SineSignal(amplitude=amplitude, frequency=self.frequency, phase=phase, begin=self.begin)
+
+    def _value(self, time: float, passed: int) -> float:
+        if passed != 1:
+            time = self.begin if passed == 0 or self.end is None else self.end
+        return self.offset + self.amplitude * math.sin(self._angle(time - self.begin))
+
+    def _angle(self, elapsed: float) -> float:
+        rate, growth = 2.0 * math.pi * self.frequency, math.pi * self.sweep_rate
+        return self.phase + elapsed * (rate + growth * elapsed)
+
+
+def read_signal(text: str) -> StepSignal | LinearSignal:
+    """Read a signal from a table, as it is asked for on the command line.
+
+    Parameters
+    ----------
+    text
+        `table.csv:column`, or a Parquet file; straight between the times. With `:steps` behind it, each value holds
+        until the next time. Values are in the unit of the input.
+
+    Raises
+    ------
+    InputError
+        When it does not read so, or the file has no such column.
+    """
+    rest, _, last = text.rpartition(":")
+    kind = last if last in ("steps", "linear") and ":" in rest else "linear"
+    file, colon, column = (rest if kind == last and rest else text).rpartition(":")
+    if not colon or not file or not column:
+        raise InputError(f"the signal '{text}' is refused: it must read table.csv:column or table.csv:column:steps")
+    table = Trajectory.from_file(file)
+    try:
+        times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
+        if kind == "steps":
+            return StepSignal(times=times, values=values, initial=values[0])
+        return LinearSignal(times=times, values=values)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+AnySignal = Annotated[
+    StepSignal | LinearSignal | SineSignal | RestToRestSignal | SplineSignal | PolynomialSignal,
+    Field(discriminator="type"),
+]
+"""Any signal, or a dictionary with the `type` of one."""
+
+
+def rate_of(signal: AnySignal, described: str) -> SineSignal | PolynomialSignal:
+    """Return the derivative of a signal by time.
+
+    Parameters
+    ----------
+    signal
+        The signal.
+    described
+        What it is, for a message.
+
+    Raises
+    ------
+    DataError
+        When it has none everywhere; the sentence says why.
+    """
+    if isinstance(signal, StepSignal | LinearSignal):
+        why = "it jumps" if isinstance(signal, StepSignal) else "it bends, so that its rate jumps"
+        raise DataError(
+            f"the signal of {described} is of type {signal.type}: {why}; take rest-to-rest, spline or sine, or give "
+            "its rates as signals too"
+        )
+    try:
+        return signal.rate()
+    except ValueError as error:
+        raise DataError(f"the signal of {described} is refused: {error}") from None

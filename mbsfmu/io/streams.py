@@ -1,0 +1,303 @@
+"""Files of signals that grow while a run goes on, and can be read at any moment.
+
+While it grows, a file has `.part` behind its name. A CSV file then is what it will be. A Parquet file is of no use
+without its end, where the places of all columns stand, and cannot be continued when it has one. So what grows is a
+stream of Arrow, in which each group of rows is whole by itself; it becomes the Parquet file at the end, group by group.
+Whatever ends the process that writes, all groups are there but perhaps the last one. Rows wait for a second at most.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import tempfile
+import time as clock
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import WriteError
+from mbsfmu.base.interruption import deferring_interruptions
+from mbsfmu.io.tables import column_values, make_table, read_stream, stream_beginning, stream_group, stream_to_parquet
+
+try:
+    import fcntl
+except ImportError:  # where files that are open cannot be replaced anyway
+    fcntl = None
+
+PART = ".part"
+TIME = "time"
+_PATIENCE = 1.0  # s that rows may wait
+_MOST_WAITING = 4096  # rows
+_ROWS_AT_ONCE = 65536
+Floats = NDArray[np.float64]
+
+
+def csv_header(names: Sequence[str], units: Sequence[str]) -> str:
+    """Return the line above signals, with units: the time in s, then `name [unit]`."""
+    line = io.StringIO()
+    csv.writer(line).writerow([f"{TIME} [s]", *(f"{name} [{unit}]" for name, unit in zip(names, units, strict=True))])
+    return line.getvalue()
+
+
+def csv_lines(time: Floats, values: Floats) -> str:
+    """Return lines of numbers that read back exactly; times in s, shape (k,), and values, shape (k, signals)."""
+    rows = np.column_stack([time, values]).tolist()
+    return "".join(",".join(map(repr, row)) + "\r\n" for row in rows)
+
+
+def _lock(file: int) -> bool:
+    """Lock an open file until it is closed, or its process ends; return whether nobody else has locked it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # of a file system that knows no locks
+    return True
+
+
+class Stream(ABC):
+    """A file of signals that grows.
+
+    Parameters
+    ----------
+    path
+        The file; what is there under its name stays until `finish`.
+    names, units
+        Of the signals.
+
+    Attributes
+    ----------
+    rows
+        Rows that were taken until now.
+    partial
+        The file while it grows.
+    end
+        Time of the last row in the file in s; not-a-number where there is none.
+    waiting
+        Times and values that were taken and are not in the file: all are after `write`, unless the disk is full.
+
+    Raises
+    ------
+    InputError
+        When another run is writing it.
+    WriteError
+        When it cannot be made.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> None:
+        self.path, self.names, self.units = Path(path), tuple(names), tuple(units)
+        self.partial = self.path.with_name(self.path.name + PART)
+        self.rows, self.end = 0, math.nan
+        self.waiting: list[tuple[Floats, Floats]] = []
+        self._since, self._count, self._size = clock.monotonic(), 0, 0
+        self._ready: Path | None = None
+        self._refuse_others()
+        try:
+            folder = self.path.absolute().parent
+            if not folder.is_dir():
+                raise FileNotFoundError(0, f"there is no folder {folder}")
+            self._file, name = tempfile.mkstemp(dir=folder, prefix=self.path.name[:100], suffix=PART)
+        except OSError as error:
+            raise WriteError(self.path, error) from error
+        _lock(self._file)
+        self._ready = Path(name)
+        self._append(self._beginning())
+
+    @property
+    def found(self) -> Path:
+        """Where the rows are."""
+        return self.partial if self.partial.is_file() else self.path
+
+    def begin(self) -> None:
+        """Let the file be found under its name; until then what a run left that did not end stays.
+
+        Raises
+        ------
+        InputError
+            When another run has begun to write it.
+        """
+        if self._ready is not None:
+            self._refuse_others()
+            self._ready.chmod(0o644)
+            self._ready.replace(self.partial)
+            self._ready = None
+
+    def _refuse_others(self) -> None:
+        try:
+            there = os.open(self.partial, os.O_RDONLY)
+        except OSError:
+            return
+        try:
+            if not _lock(there):
+                raise InputError(
+                    f"{self.path} is being written by another run; choose another file, or wait for its end"
+                )
+        finally:
+            os.close(there)
+
+    def add(self, time: Floats, values: Floats) -> None:
+        """Take rows: times in s, shape (k,), and values, shape (k, number of signals); they are kept as they are.
+
+        Raises
+        ------
+        WriteError
+            When they, or those that waited, cannot be written; they wait on.
+        """
+        self.waiting.append((time, values))
+        self.rows += len(time)
+        self._count += len(time)
+        if self._count >= _MOST_WAITING or clock.monotonic() - self._since > _PATIENCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits.
+
+        Raises
+        ------
+        WriteError
+            When it cannot be written; what was there before stays whole.
+        """
+        with deferring_interruptions():  # rows are in the file, or wait: neither both nor none of it
+            if self.waiting:
+                time, values = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
+                self._append(self._encoded(time, values))
+                self.waiting, self._count, self.end = [], 0, float(time[-1])
+        self._since = clock.monotonic()
+
+    def _append(self, data: bytes) -> None:
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as error:
+            os.ftruncate(self._file, self._size)
+            os.lseek(self._file, self._size, os.SEEK_SET)
+            raise WriteError(self.path, error) from error
+        self._size += len(data)
+
+    def finish(self) -> Path:
+        """Write what waits, and let the file take its name; return where the rows are.
+
+        Raises
+        ------
+        WriteError
+            When something cannot be written; then the rows that were are in `partial`.
+        """
+        self.begin()
+        try:
+            self.write()
+        finally:
+            self.close()
+        self._complete()
+        return self.path
+
+    def close(self) -> None:
+        """Leave the file as it is."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        if self._ready is not None:
+            with suppress(OSError):
+                self._ready.unlink()
+            self._ready = None
+
+    def take_over(self, rows: int) -> None:
+        """Begin with the first rows of what an earlier run has left under the name, unfinished or not.
+
+        Raises
+        ------
+        InputError
+            When there is none, its columns are others, or it has fewer rows.
+        """
+        source = self.found
+        if not source.is_file():
+            raise InputError(f"there is no file {self.path} that could be continued")
+        left = rows
+        for time, values in self._groups(source):
+            if not left:
+                break
+            self.add(time[:left], values[:left])
+            left -= min(left, len(time))
+        if left:
+            raise InputError(f"{source} has {rows - left} rows; it must have the {rows} that were recorded")
+
+    def _other(self, source: Path) -> InputError:
+        return InputError(f"{source} has other columns than those that are recorded; it cannot be continued")
+
+    @abstractmethod
+    def _beginning(self) -> bytes: ...
+
+    @abstractmethod
+    def _encoded(self, time: Floats, values: Floats) -> bytes: ...
+
+    @abstractmethod
+    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]: ...
+
+    @abstractmethod
+    def _complete(self) -> None: ...
+
+
+class _CsvStream(Stream):
+    def _beginning(self) -> bytes:
+        return csv_header(self.names, self.units).encode()
+
+    def _encoded(self, time: Floats, values: Floats) -> bytes:
+        return csv_lines(time, values).encode()
+
+    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]:
+        with source.open(newline="", encoding="utf-8") as lines:
+            if lines.readline() != csv_header(self.names, self.units):
+                raise self._other(source)
+            whole = (line for line in lines if line.endswith("\r\n"))
+            while group := [[float(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
+                rows = np.array(group)
+                yield rows[:, 0], rows[:, 1:]
+
+    def _complete(self) -> None:
+        try:
+            self.partial.replace(self.path)
+        except OSError as error:
+            raise WriteError(self.path, error) from error
+
+
+class _ParquetStream(Stream):
+    def __init__(self, path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> None:
+        if TIME in names:
+            raise InputError(f"a signal is called '{TIME}', as the column of the times is; rename it")
+        self._units = {TIME: "s", **dict(zip(names, units, strict=True))}
+        super().__init__(path, names, units)
+
+    def _beginning(self) -> bytes:
+        return stream_beginning(make_table({name: np.zeros(0) for name in self._units}, self._units, {}))
+
+    def _encoded(self, time: Floats, values: Floats) -> bytes:
+        columns = [time, *np.ascontiguousarray(values.T)]
+        return stream_group(make_table(dict(zip(self._units, columns, strict=True)), self._units, {}))
+
+    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]:
+        for table in read_stream(source):
+            if table.column_names != list(self._units):
+                raise self._other(source)
+            columns = [column_values(table, name) for name in self._units]
+            yield columns[0], np.column_stack([np.zeros((len(table), 0)), *columns[1:]])
+
+    def _complete(self) -> None:
+        stream_to_parquet(self.partial, self.path)
+        self.partial.unlink()
+
+
+def open_stream(path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> Stream:
+    """Return a file that grows: CSV or Parquet, as the suffix says."""
+    return (_CsvStream if Path(path).suffix.lower() == ".csv" else _ParquetStream)(path, names, units)

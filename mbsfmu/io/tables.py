@@ -1,0 +1,193 @@
+"""Tables in Parquet files, with a unit for each column."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file
+
+if TYPE_CHECKING:
+    import pyarrow
+
+UNIT = b"unit"
+"""Key of the unit in a column's metadata."""
+_PARQUET = b"PAR1"
+_GROUP = 1 << 20  # numbers of a group of rows, at least, in a Parquet file that was a stream
+
+
+def optional(module: str, wanted: str) -> Any:
+    """Import what is no part of the base installation.
+
+    Parameters
+    ----------
+    module
+        Its name; the package is called as the name begins.
+    wanted
+        What needs it, for the message.
+
+    Raises
+    ------
+    InputError
+        When it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(f"{wanted} needs {module.partition('.')[0]}: pip install 'mbsfmu[data]'") from None
+
+
+def arrow(wanted: str = "a table in Arrow's form") -> Any:
+    """Return pyarrow with its Parquet files; what needs it says so before it begins with work.
+
+    Raises
+    ------
+    InputError
+        When it is not installed; the message names what is wanted.
+    """
+    optional("pyarrow.parquet", wanted)
+    return optional("pyarrow", wanted)
+
+
+def make_table(
+    columns: Mapping[str, Sequence[Any] | NDArray[Any]], units: Mapping[str, str], facts: Mapping[str, str]
+) -> pyarrow.Table:
+    """Return a table whose columns know their units.
+
+    Parameters
+    ----------
+    columns
+        Values of each column, all of one length; None where there is none.
+    units
+        Units of some columns.
+    facts
+        Kept as metadata of the whole.
+    """
+    pyarrow = arrow()
+
+    arrays = [pyarrow.array(values, from_pandas=False) for values in columns.values()]
+    fields = [
+        pyarrow.field(name, array.type, metadata={UNIT: units[name]} if name in units else None)
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, metadata=dict(facts)))
+
+
+def write_parquet(table: pyarrow.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a Parquet file, complete or not at all."""
+    pyarrow = arrow()
+
+    with complete_file(path) as partial:
+        pyarrow.parquet.write_table(table, partial)
+
+
+def stream_beginning(table: pyarrow.Table) -> bytes:
+    """Return what a stream of Arrow with the columns of a table begins with."""
+    return table.schema.serialize().to_pybytes()
+
+
+def stream_group(table: pyarrow.Table) -> bytes:
+    """Return the rows of a table as a stream has them."""
+    return b"".join(batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches())
+
+
+def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
+    """Give the groups of rows of a stream, or of a Parquet file; the last one may be cut off and is left out then.
+
+    Raises
+    ------
+    InputError
+        When it is neither.
+    """
+    pyarrow = arrow()
+
+    with Path(path).open("rb") as file:
+        if file.read(len(_PARQUET)) == _PARQUET:
+            for group in pyarrow.parquet.ParquetFile(path).iter_batches(_GROUP):
+                yield pyarrow.Table.from_batches([group])
+            return
+        file.seek(0)
+        try:
+            with pyarrow.ipc.open_stream(file) as stream:
+                yield stream.schema.empty_table()
+                while (group := _next_group(stream)) is not None:
+                    yield pyarrow.Table.from_batches([group])
+        except pyarrow.ArrowException as error:
+            raise InputError(f"{path} is no stream of Arrow: {error}") from None
+
+
+def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
+    """Return the next rows of a stream; None at its end, wherever that is."""
+    pyarrow = arrow()
+
+    try:
+        return stream.read_next_batch()
+    except (StopIteration, pyarrow.ArrowException, OSError):
+        return None
+
+
+def stream_to_parquet(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Write a stream to a Parquet file, complete or not at all; no more is in memory than a group of rows."""
+    pyarrow = arrow()
+
+    groups = read_stream(source)
+    first = next(groups)
+    with complete_file(path) as partial, pyarrow.parquet.ParquetWriter(partial, first.schema) as writer:
+        waiting, count = [], 0
+        for group in groups:
+            waiting.append(group)
+            count += len(group)
+            if count * len(first.column_names) >= _GROUP:
+                writer.write_table(pyarrow.concat_tables(waiting).combine_chunks())
+                waiting, count = [], 0
+        if waiting:
+            writer.write_table(pyarrow.concat_tables(waiting).combine_chunks())
+
+
+def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
+    """Read a Parquet file, or a stream of Arrow that was to become one.
+
+    Raises
+    ------
+    InputError
+        When it is none.
+    """
+    pyarrow = arrow()
+
+    try:
+        if str(path).endswith(".part"):
+            return pyarrow.concat_tables(read_stream(path))
+        return pyarrow.parquet.read_table(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"there is no file {path}") from None
+        raise InputError(f"{path} is no Parquet file: {error}") from None
+
+
+def unit_of(table: pyarrow.Table, column: str) -> str:
+    """Return the unit of a column; `1` where the file says none."""
+    metadata = table.schema.field(column).metadata or {}
+    return metadata.get(UNIT, b"1").decode()
+
+
+def column_values(table: pyarrow.Table, column: str) -> NDArray[np.float64]:
+    """Return a numeric column, shape (number of rows,); not-a-number where it has no value.
+
+    Raises
+    ------
+    InputError
+        When it is not numeric.
+    """
+    pyarrow = arrow()
+
+    try:
+        return table.column(column).cast(pyarrow.float64()).to_numpy()
+    except (pyarrow.ArrowException, ValueError):
+        raise InputError(f"the column '{column}' does not hold numbers") from None

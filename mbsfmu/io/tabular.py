@@ -1,0 +1,110 @@
+"""What is made of columns: a table of it for pandas, Arrow and notebooks, units included."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.tables import make_table, optional
+from mbsfmu.modelling import meant
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
+
+
+class Tabular(ABC):
+    """Something with columns of one length, units of some of them, and facts on the whole."""
+
+    @abstractmethod
+    def _columns(self) -> Columns:
+        """Return the columns by name."""
+
+    @abstractmethod
+    def _units(self) -> Mapping[str, str]:
+        """Return the units of columns that have one."""
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what is told of the whole: numbers and words by name."""
+        return {}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as plain data, one dictionary each."""
+        columns = self._columns()
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return an Arrow table; each column's metadata has its `unit`, the table's what is told of the whole.
+
+        Raises
+        ------
+        InputError
+            When two columns would have one name.
+        """
+        facts = {name: str(value) for name, value in self._facts().items()}
+        return make_table(self._columns(), self._units(), facts)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the columns to whatever takes Arrow's C streams: `polars.DataFrame(result)`, `pyarrow.table(result)`.
+
+        Parameters
+        ----------
+        requested_schema
+            As the Arrow PyCapsule interface says.
+        """
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame; `attrs["units"]` has the units by column, `attrs` besides what is told of the whole.
+
+        Raises
+        ------
+        InputError
+            When pandas is not installed.
+        """
+        frame = optional("pandas", "to_pandas").DataFrame(dict(self._columns()))
+        frame.attrs = {**self._facts(), "units": dict(self._units())}
+        return frame
+
+
+class UnknownNameError(InputError, KeyError):
+    """A name that means no column, or more than one; as in every mapping, a `KeyError`."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> str:
+    """Return the one name that is meant: a full one, or the only one that ends so.
+
+    Parameters
+    ----------
+    name
+        A full name, or the trailing part of one behind a dot.
+    names
+        Those that there are.
+    kind
+        What they are called in messages.
+    where
+        Where they are, for messages.
+
+    Raises
+    ------
+    UnknownNameError
+        When none or more than one is meant.
+    """
+    if name in names:
+        return name
+    found = [full for full in names if full.endswith(f".{name}")]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownNameError(f"{kind} '{name}' is ambiguous: it may be {' or '.join(found)}")
+    raise UnknownNameError(f"there is no {kind} '{name}'{where}; {meant(name, names)}")

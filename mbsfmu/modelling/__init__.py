@@ -1,0 +1,43 @@
+"""What a part, a parameter, a quantity and a document are: one implementation for mechanisms and hydraulics."""
+
+from mbsfmu.modelling.answers import in_order
+from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, meant, word
+from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
+from mbsfmu.modelling.html import table as html_table
+from mbsfmu.modelling.interpolation import interpolated
+from mbsfmu.modelling.kinds import Kinds
+from mbsfmu.modelling.parameters import Parameter, check_numbers, parameter_fields, parameters_of
+from mbsfmu.modelling.part import DynamicPart, Part
+from mbsfmu.modelling.quantity import Quantity, belonging_to
+from mbsfmu.modelling.schema import DIALECT, REFERENCE, DataSchema
+
+__all__ = [
+    "DIALECT",
+    "LARGEST",
+    "REFERENCE",
+    "Array",
+    "Data",
+    "DataError",
+    "DataSchema",
+    "DynamicPart",
+    "FrozenMap",
+    "FrozenMapping",
+    "Kinds",
+    "Name",
+    "NonNegative",
+    "OptionalPositive",
+    "Parameter",
+    "Part",
+    "Positive",
+    "Quantity",
+    "belonging_to",
+    "check_numbers",
+    "html_table",
+    "in_order",
+    "interpolated",
+    "meant",
+    "parameter_fields",
+    "parameters_of",
+    "word",
+]

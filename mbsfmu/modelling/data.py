@@ -1,0 +1,281 @@
+"""Validated, frozen data whose errors are one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
+
+from mbsfmu.modelling.html import data_page
+from mbsfmu.modelling.schema import schema_of_data
+from mbsfmu.modelling.signature import FieldSignature
+
+LARGEST = 1e50
+"""Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
+
+_MOST_MEANT, _MOST_LISTED = 3, 20
+_NEAR = 0.7
+
+
+class DataError(ValueError):
+    """Data that cannot be taken: one sentence with the thing, the value and what is allowed."""
+
+
+class Data(BaseModel):
+    """Base of everything that describes a model: frozen, unknown fields refused, finite numbers up to `LARGEST` only.
+
+    Frozen to the bottom: collections are tuples and `FrozenMap`.
+
+    Raises
+    ------
+    DataError
+        When a field is missing, unknown or out of its range; the message is one sentence.
+    """
+
+    # Schemas are built when something is first made of a class: most commands need few of all that there are.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
+        validate_default=True,
+        defer_build=True,
+    )
+
+    largest: ClassVar[float] = LARGEST
+    """Largest magnitude of the numbers in the fields."""
+
+    __signature__: ClassVar[Any] = FieldSignature()
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        """Keep the signature above, rather than that of pydantic, which has all of the validation in it."""
+        if "__signature__" in vars(cls) and not isinstance(vars(cls)["__signature__"], FieldSignature):
+            del cls.__signature__
+
+    def __init__(self, /, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise DataError(_sentence(type(self), fields, _first(error.errors()))) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truths(cls, data: Any) -> Any:
+        """Refuse true and false for numbers, which pydantic takes for 1 and 0."""
+        for name, field in cls.model_fields.items():
+            takes = any(each in (bool, object) for each in _types(field.annotation))
+            value = data.get(name) if isinstance(data, Mapping) and not takes else None
+            for each in _elements(value):
+                if isinstance(each, bool):
+                    raise ValueError(f"{name} has the value {str(each).lower()}; it must be no truth value")
+        return data
+
+    @model_validator(mode="after")
+    def _within_reach(self) -> Self:
+        for name in type(self).model_fields:
+            for place, number in _numbers(getattr(self, name)):
+                if abs(number) > self.largest:
+                    raise ValueError(f"{name}{place} is {number:g}; its magnitude must be at most {self.largest:g}")
+        return self
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
+        """Return the data with some fields replaced, checked as if it were made anew.
+
+        Nothing that was worked out from the original goes along, and what is frozen need not be copied deeply.
+
+        Raises
+        ------
+        DataError
+            When a replaced field is unknown or out of its range, or does not fit the others.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields} | (self.model_extra or {})
+        return type(self)(**{**fields, **(update or {})})
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """Give what differs from the defaults; of collections, the names of what is in them."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if field.is_required() or value != field.get_default(call_default_factory=True):
+                yield name, _Shown(value)
+        yield from (self.model_extra or {}).items()
+
+    def _repr_html_(self) -> str:
+        return data_page(self)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return schema_of_data(cls, core, handler)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data as plain dictionaries, lists, numbers and strings."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make the object from what `to_dict` gave.
+
+        Raises
+        ------
+        DataError
+            When something in it is missing, unknown or out of range.
+        """
+        if not isinstance(data, dict):
+            raise DataError(f"{cls.__name__}: {_shortened(repr(data))} is not an object with named fields")
+        return cls(**data)
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """Yield a type, and what it is made of."""
+    yield annotation
+    for each in get_args(annotation):
+        yield from _types(each)
+
+
+def _elements(value: Any) -> Iterator[Any]:
+    """Yield a value, or what is in it where it is a list or has values or lists by name."""
+    lists = value.values() if isinstance(value, Mapping) else (value,)
+    for each in lists:
+        yield from each if isinstance(each, list | tuple) else (each,)
+
+
+def _numbers(value: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers in a field of plain data, each with its place there."""
+    if isinstance(value, float):
+        yield "", value
+    elif isinstance(value, tuple):
+        for index, each in enumerate(value):
+            for place, number in _numbers(each):
+                yield f"[{index}]{place}", number
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            for place, number in _numbers(each):
+                yield f".{key}{place}", number
+
+
+@dataclass(frozen=True)
+class _Word(AfterValidator):
+    """A check of a string, which JSON Schema has as a pattern."""
+
+    pattern: str = ""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "pattern": f"^(?:{self.pattern})$"}
+
+
+def word(pattern: str, allowed: LiteralString) -> AfterValidator:
+    """Make a check of a string that says in words what is allowed."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise PydanticCustomError("word", allowed)
+        return text
+
+    return _Word(check, pattern)
+
+
+Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digits and _, no digit first")]
+"""A name: letters, digits and underscores, not beginning with a digit."""
+
+
+def meant(word: str, words: Iterable[str]) -> str:
+    """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them.
+
+    Names with dots are compared part by part from the end: `boom.mas` is near `mechanism.boom.mass`.
+    """
+    known = list(words)
+    scores = [_likeness(word, each) for each in known]
+    best = max(scores, default=0.0)
+    if best >= _NEAR:
+        near = [each for each, score in zip(known, scores, strict=True) if score == best]
+        return f"did you mean {' or '.join(map(repr, near[:_MOST_MEANT]))}?"
+    more = [f"{len(known) - _MOST_LISTED} more"] if len(known) > _MOST_LISTED else []
+    return f"there are {', '.join([*known[:_MOST_LISTED], *more])}" if known else "there are none"
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how like two names are, from 0 to 1: as their least like parts, as far as both have such."""
+    pairs = zip(reversed(one.split(".")), reversed(other.split(".")), strict=False)
+    return min(SequenceMatcher(None, *pair).ratio() for pair in pairs)
+
+
+class _Shown:
+    """A value in a short text: of a collection its names, of what is long its beginning."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        names = _names(self._value)
+        return f"({_shortened(', '.join(names))})" if names else _shortened(repr(self._value))
+
+
+def _names(value: Any) -> list[str]:
+    """Return the names of what is in a collection; none where it is no collection of named things."""
+    if isinstance(value, Mapping):
+        return list(value)
+    names = [getattr(each, "name", None) for each in value] if isinstance(value, tuple) else []
+    return [name for name in names if name is not None]
+
+
+def _first(errors: list[ErrorDetails]) -> ErrorDetails:
+    """Return the error to tell: of a misspelt field that it is unknown, rather than that the right one is missing."""
+    first = errors[0]
+    unknown = [each for each in errors if each["type"] == "extra_forbidden" and each["loc"][:-1] == first["loc"][:-1]]
+    return unknown[0] if first["type"] == "missing" and unknown else first
+
+
+def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
+    """Turn pydantic's first error into one sentence about the innermost thing."""
+    context = error.get("ctx", {})
+    if isinstance(inner := context.get("error"), DataError):
+        return str(inner)
+    name = f" {fields['name']!r}" if isinstance(fields.get("name"), str) else ""
+    thing = f"{owner.__name__}{name}"
+    where = _path(error["loc"])
+    kind, value, message = error["type"], error["input"], error["msg"]
+    if kind == "missing":
+        return f"{thing}: {where} is missing"
+    if kind == "extra_forbidden":
+        return f"{thing}: there is no field {where}; {meant(where, owner.model_fields)}"
+    if kind == "value_error":
+        message = message.removeprefix("Value error, ")
+        return f"{thing}: {message}"
+    if kind == "union_tag_invalid":
+        expected = context["expected_tags"].replace("'", "")
+        return f"{thing}: {where}.type is {context['tag']!r}; it must be one of {expected}"
+    if kind == "union_tag_not_found":
+        return f"{thing}: {where}.type is missing"
+    if kind == "kind_missing":
+        return f"{thing}: {where}.type is missing"
+    if kind == "kind_unknown":
+        return f"{thing}: {where}.type is {_shortened(repr(value['type']))}; {message}"
+    if kind in ("float_parsing", "int_parsing"):
+        return f"{thing}: {where} is {_shortened(repr(value))}; it must be a number alone, in {_unit(owner, where)}"
+    requirement = message[0].lower() + message[1:]
+    requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
+    # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.
+    shown = "" if isinstance(value, dict | list | tuple | BaseModel) else f" is {_shortened(repr(value))}"
+    return f"{thing}: {where}{shown}; {requirement}"
+
+
+def _unit(owner: type[Data], field: str) -> str:
+    """Return in which unit a field is, where it says so."""
+    known = owner.model_fields[field].metadata if field in owner.model_fields else ()
+    return next((each.unit for each in known if getattr(each, "unit", "1") != "1"), "SI units")
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Write an error's location as `bodies[1].mass`."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
+    return "".join(parts).removeprefix(".")

@@ -1,0 +1,188 @@
+/* An instance of the unit. All that influences its future is in its state, which is copied as a whole. */
+#ifndef MBSFMU_INSTANCE_H
+#define MBSFMU_INSTANCE_H
+
+#include "runtime.h"
+#include "times.h"
+#include "unit.h"
+
+/* Room for all arguments of the traced functions; see `connect_memory`. */
+#define ADD(name, size) + ROOM(size)
+enum { MEMORY = 0 ARGUMENTS(ADD) };
+#undef ADD
+
+typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, CONTINUOUS_TIME, TERMINATED } Mode;
+
+#if MODEL_EXCHANGE
+
+/* Where the solver of a host has come to, from which its next points are reached: dependent coordinates and algebraic loops
+ * are looked for near it. */
+typedef struct {
+    double coordinates[ROOM(COORDINATES)], guesses[ROOM(GUESSES)];
+} Settled;
+
+#endif
+
+typedef struct {
+    double time, step_size, stop_time;
+    double threads;                     /* that share code in loops; nothing else follows from it */
+    double passed;                      /* events up to this time have passed: the present, but for round-off */
+    double due;                         /* events up to this time are those of the present, which may have been held */
+    double sampled;                     /* discrete states were updated up to this time */
+    double discrete[ROOM(DISCRETE)];    /* states that change at instants only */
+    double parameters[ROOM(PARAMETERS)], calculated[ROOM(CALCULATED_PARAMETERS)];
+    double inputs[ROOM(INPUTS)];        /* set by hand, start values before */
+    double slopes[ROOM(INPUTS)];        /* their derivatives by time during the next step */
+    double slope_time;                  /* when `inputs` had their values */
+    double effective[ROOM(INPUTS)];     /* the inputs that the accelerations are consistent with */
+    /* What one step hands over to the next, by the generated lists; mbsfmu/stepping/state.py says what each is. */
+#define FIELD(name, size) double name[ROOM(size)];
+    STATE_ARRAYS(FIELD)
+    KEPT_ARRAYS(FIELD)
+#undef FIELD
+    double tolerance_factor;            /* by which their tolerances are what they were made with */
+    double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
+    double embedded_distance;              /* of rk4, added up over the steps */
+    double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
+    double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
+    uint64_t communications;            /* communication steps */
+#if MODEL_EXCHANGE
+    double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */
+    Settled settled;
+    int exchanges;                      /* whether the host integrates; of one that does not nothing here counts */
+    int away;                           /* whether the state is not at the point */
+#endif
+    int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
+    int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
+    int mode, has_stop_time, initialized, energies_followed;
+    int contradictory;                  /* parameters that were set since the last step cannot be together */
+    int step_status;                    /* what the last step returned */
+} State;
+
+/* What follows the rank of the loop equations; it decides on nothing but what is told. */
+typedef struct {
+    double time, coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], references[ROOM(REFERENCES)];
+    double size;                        /* least pivot of a minor of Phi_z where it was chosen … */
+    double least;                       /* … and at the last point */
+    int rows[ROOM(INDEPENDENT)], columns[ROOM(INDEPENDENT)], sign;
+    int outermost;                      /* the row that stands out least */
+    double seen_time, seen[ROOM(COORDINATES)]; /* where the run was looked at last, had it moved far enough or not */
+    int follows;                        /* whether the next point of the run follows from this one */
+    int told;
+} Watch;
+
+typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
+
+/* Times at which something is wanted inside an interval, where steps need not end; what takes it finds the state there. */
+typedef struct {
+    const double *times;
+    int count;
+    void (*take)(Instance *, double time);
+    void *taker;
+} Wanted;
+
+/* The last step, where it was discarded and nothing was set since. */
+typedef struct {
+    int is_set;
+    double time, length;
+} Discarded;
+
+/* Places where a state waits while another one is tried: not on the stacks of threads, which are short. Each who tries has
+ * one of its own, since some call others. */
+typedef enum {
+    BEFORE_STEP, BEFORE_EVENTS, BEFORE_LOOKING, BEFORE_PASSING, BEFORE_POINT, BEFORE_DESCRIPTION, BEFORE_COMPLETION,
+    BEFORE_UPDATE, BEFORE_COMPARISON, AT_OUTPUT, WAITING_STATES,
+} Waiting;
+
+/* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */
+#define LED (CLOSES_LOOPS && AHEAD > 0 && RANK > 0 ? COORDINATES * FREEDOM : 0)
+
+struct Instance {
+    State state, waiting[WAITING_STATES];
+    Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
+    double memory[MEMORY];
+    struct Team *team;                  /* NULL as long as nothing was shared by threads */
+    double unturned[ROOM(REFERENCES)];  /* references where nothing has turned yet: quaternions w, x, y, z */
+    double outputs[ROOM(OUTPUTS)], violation[2], reactions[ROOM(REACTIONS)];
+    const Signal *signals;              /* that inputs follow until they are set */
+    int signal_count;
+    Wanted *wanted;                     /* NULL where nothing is */
+    double replaced[ROOM(TANGENT)];     /* the state's tangent where the communication step began … */
+    int has_replaced;                   /* … where another one has taken its place since */
+#if FACTORS > 0 && TANGENT > 0
+    double factored[TANGENT], factored_step[2]; /* what the memory `factors` has been found from */
+#endif
+#if LED
+    double leading[LED];                /* R_z at the state … */
+    int leads;                          /* … where the step that begins there has found it */
+#endif
+    const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
+    Watch watch;
+    int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
+    Discarded discarded;
+    Known known;                        /* which of these fit the state */
+#if MODEL_EXCHANGE
+    double flow[ROOM(POINT)];           /* the rates of the continuous states at the point … */
+    int flow_known;                     /* … where they have been found */
+    int exchanges;                      /* what it was made for, which no reset changes */
+#endif
+    Logger logger;
+    void *environment;                  /* of the logger */
+    char reason[512];                   /* of the last failure */
+};
+
+#define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+
+/* A state without its tangent, which is large and rarely another one after a step. */
+static inline void copy_but_tangent(State *to, const State *from) {
+    const size_t behind = offsetof(State, tangent) + sizeof from->tangent;
+    memcpy(to, from, offsetof(State, tangent));
+    memcpy((char *)to + behind, (const char *)from + behind, sizeof *from - behind);
+}
+
+/* Give every argument of the traced functions its place. */
+static inline void connect_memory(Instance *instance) {
+    Parts *parts = &instance->parts;
+    double *next = instance->memory;
+#define TAKE(name, size) parts->name = next, next += ROOM(size);
+    ARGUMENTS(TAKE)
+#undef TAKE
+#define BEGIN_AT(name, size) parts->begun_##name = instance->state.name;
+    STATE_ARRAYS(BEGIN_AT)
+#undef BEGIN_AT
+    parts->threads = &instance->state.threads;
+    parts->team = &instance->team;
+    *parts->penalty = PENALTY;
+    for (int i = 0; i < REFERENCES; i++) instance->unturned[i] = i % 4 == 0 ? 1.0 : 0.0;
+}
+
+/* Take over what the traced functions have as the state; integrals apart. */
+static inline void keep(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    COPY(state->velocities, parts->velocities, COORDINATES);
+    COPY(state->accelerations, parts->accelerations, COORDINATES);
+    COPY(state->multipliers, parts->multipliers, CONSTRAINTS);
+    COPY(state->states, parts->states, STATES);
+    COPY(state->rates, parts->rates, STATES);
+    COPY(state->momenta, parts->momenta, COORDINATES);
+    COPY(state->momentum_rates, parts->momentum_rates, COORDINATES);
+}
+
+/* Whether an instance runs: it is initialized and not terminated. */
+static inline int is_running(const State *state) { return state->mode >= STEPPING && state->mode <= CONTINUOUS_TIME; }
+
+/* Whether a run in process is to end here. */
+static inline int is_stopped(const Instance *instance) { return instance->stop && *instance->stop; }
+
+/* Return 0 and keep the reason. */
+static inline int fail(Instance *instance, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(instance->reason, sizeof instance->reason, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* Stages of linearly implicit methods with a matrix; as mbsfmu/stepping/stages.py. */
+
+#define SOLVED (CONTROLLED - CHAINED)   /* of the elements of y that are controlled the first follow from the others */
+#define SLOPES (SOLVED + INTEGRALS)
+
+#if ELIMINATED
+#include "sparse.c"
+#endif
+#define INTEGRALS_BY_ELEMENT (ELIMINATED && 2 * INTEGRAL_ELEMENTS < INTEGRALS * CONTROLLED)
+
+/* Where a step begins, and what is solved with the derivatives there. */
+typedef struct {
+    double start[ROOM(SIZE)], rates[ROOM(SIZE)], drift[ROOM(SIZE)];
+    double *slope;                      /* shape (SLOPES, CONTROLLED) */
+    double *factors;                    /* shape (SOLVED, SOLVED) */
+    double share;                       /* h gamma */
+    int pivots[ROOM(SOLVED)];
+#if ELIMINATED
+    Elements elements;
+#endif
+#if INTEGRALS_BY_ELEMENT
+    double of_integrals[ROOM(INTEGRAL_ELEMENTS)]; /* derivatives of their rates that may be other than zero */
+#endif
+} Linearization;
+
+/* Find the derivatives where the state is. */
+static inline int find_derivatives(Instance *instance, Linearization *begin, double time) {
+    begin->slope = scratch_of_stages(&instance->parts) + STAGES * ROOM(SIZE);
+    begin->factors = begin->slope + SLOPES * CONTROLLED;
+    if (!find_slope(instance, time, begin->slope)) return 0;
+#if INTEGRALS_BY_ELEMENT
+    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
+        begin->of_integrals[k] = begin->slope[SOLVED + integral_elements[k][0] + SLOPES * integral_elements[k][1]];
+    }
+#endif
+    return all_finite(begin->slope, SLOPES * CONTROLLED) || fail(instance, "the derivatives of the equations are not finite");
+}
+
+/* The element of the matrix for h gamma that follows from the derivatives. */
+static inline double element_of(const double *slope, double share, int i, int j) {
+    double sum = -slope[i + SLOPES * (CHAINED + j)];
+    if (j < CHAINED) sum -= share * slope[i + SLOPES * j];
+    return i == j ? sum + 1.0 / share : sum;
+}
+
+#if ELIMINATED
+
+/* Prepare solutions for h gamma. */
+static int factorize_step(Instance *instance, Linearization *begin, double share) {
+    double scales[ROOM(SOLVED)];
+    int places[ROOM(SOLVED)];
+    begin->share = share;
+    for (int i = 0; i < SOLVED; i++) {
+        places[elimination_order[i]] = i;
+        scales[i] = explicit_scales[CHAINED + elimination_order[i]];
+    }
+    memset(begin->factors, 0, sizeof(double) * SOLVED * SOLVED);
+    for (int k = 0; k < STAGE_ELEMENTS; k++) {
+        const int i = stage_elements[k][0], j = stage_elements[k][1];
+        begin->factors[places[i] + SOLVED * places[j]] = element_of(begin->slope, share, i, j);
+    }
+    return factorize_sparse(begin->factors, scales, begin->pivots, &begin->elements)
+        || fail(instance, "the matrix of the step is singular");
+}
+
+/* Solve with its factors. */
+static inline void solve_step(const Linearization *begin, double *solved) {
+    double ordered[ROOM(SOLVED)];
+    for (int i = 0; i < SOLVED; i++) ordered[i] = solved[elimination_order[i]];
+    substitute_sparse(begin->factors, begin->pivots, &begin->elements, ordered);
+    for (int i = 0; i < SOLVED; i++) solved[elimination_order[i]] = ordered[i];
+}
+
+#else
+
+/* Prepare solutions for h gamma. */
+static int factorize_step(Instance *instance, Linearization *begin, double share) {
+    begin->share = share;
+    for (int j = 0; j < SOLVED; j++) {
+        for (int i = 0; i < SOLVED; i++) begin->factors[i + SOLVED * j] = element_of(begin->slope, share, i, j);
+    }
+    return factorize(SOLVED, begin->factors, begin->pivots) || fail(instance, "the matrix of the step is singular");
+}
+
+/* Solve with its factors. */
+static inline void solve_step(const Linearization *begin, double *solved) {
+    substitute(SOLVED, begin->factors, begin->pivots, solved);
+}
+
+#endif
+
+/* Add what the integrals' rates change with an increment; element by element where most are zero. */
+static inline void add_to_integrals(const Linearization *begin, const double *increment, double *integrals) {
+#if INTEGRALS_BY_ELEMENT
+    for (int k = 0; k < INTEGRAL_ELEMENTS; k++) {
+        integrals[integral_elements[k][0]] += begin->of_integrals[k] * increment[integral_elements[k][1]];
+    }
+#else
+    add_columns(CONTROLLED, INTEGRALS, begin->slope + SOLVED, SLOPES, increment, integrals);
+#endif
+}
+
+/* Solve for one stage; the right side becomes the increment. */
+static inline int solve_stage(Instance *instance, const Linearization *begin, int stage, double *right) {
+    (void)instance;
+    (void)stage;
+    double weights[ROOM(CHAINED)], *const solved = right + CHAINED, *const integrals = right + CONTROLLED;
+    for (int j = 0; j < CHAINED; j++) weights[j] = begin->share * right[j];
+    add_columns(CHAINED, SOLVED, begin->slope, SLOPES, weights, solved);
+    solve_step(begin, solved);
+    for (int j = 0; j < CHAINED; j++) right[j] = begin->share * (solved[j] + right[j]);
+    add_to_integrals(begin, right, integrals);
+    for (int i = 0; i < INTEGRALS; i++) integrals[i] *= begin->share;
+    return 1;
+}

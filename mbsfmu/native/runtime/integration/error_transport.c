@@ -1,0 +1,164 @@
+/* Transport of the error of implicit steps, as mbsfmu/integration/error_transport.py: the exact solution makes the same step
+ * from where it is, with the local error as a defect; one iteration from a prediction solves it. */
+
+#if ERROR > 0
+
+#define ERROR_RATES (2 * COORDINATES + STATES)
+#define MOVES (UNKNOWNS - STATES) /* unknowns that are coordinates or, in formulations of first order, their rates */
+
+/* Where each error stands: of z, z', z'', x and x'. */
+#define OF_Z(error) (error)
+#define OF_V(error) ((error) + COORDINATES)
+#define OF_A(error) ((error) + 2 * COORDINATES)
+#define OF_X(error) ((error) + 3 * COORDINATES)
+#define OF_RATES(error) ((error) + 3 * COORDINATES + STATES)
+
+/* What the error of a step is found from, and the state at its end no longer has. */
+typedef struct {
+    double coordinates[ROOM(COORDINATES)], rates[ROOM(ERROR_RATES)], references[ROOM(REFERENCES)];
+    int dependent[ROOM(COORDINATES)];
+} Begun;
+
+/* z', z'' and x' of a state. */
+static void pack_error_rates(const State *state, double *rates) {
+    COPY(rates, state->velocities, COORDINATES);
+    COPY(rates + COORDINATES, state->accelerations, COORDINATES);
+    COPY(rates + 2 * COORDINATES, state->rates, STATES);
+}
+
+/* The defects of z, z' and x in a step from rates to those of the state; what is remembered of the rates goes on. */
+static void find_defects(State *state, const double *first, double step, double *defects) {
+    double *const last = state->error_history, *const before = last + ERROR_RATES, *const second = before + ERROR_RATES;
+    double *const step_before = second + ERROR_RATES, *const count = step_before + 1;
+    const int jumps = *count == 0.0 || memcmp(first, last, sizeof(double) * ERROR_RATES) != 0;
+    const int bends = *count > 0.0 && !(jumps && *count > 1.0);
+    const double scale = DEFECT * (step * step * step), late = *count == 1.0 ? LATE : 0.0;
+    double ends[ROOM(ERROR_RATES)];
+    pack_error_rates(state, ends);
+    for (int i = 0; i < ERROR_RATES; i++) {
+        const double slope = (ends[i] - first[i]) / step;
+        const double bend = bends ? 2.0 * (slope - before[i]) / (step + *step_before) : 0.0;
+        defects[i] = scale * (jumps ? bend : late > 0.0 ? late * bend : 0.5 * (bend + second[i]));
+        last[i] = ends[i];
+        before[i] = slope;
+        second[i] = bend;
+    }
+    *step_before = step;
+    *count = bends && !jumps ? 2.0 : 1.0;
+}
+
+static void remember_begin(const State *state, Begun *begun) {
+    COPY(begun->coordinates, state->coordinates, COORDINATES);
+    pack_error_rates(state, begun->rates);
+    COPY(begun->references, state->references, REFERENCES);
+    memcpy(begun->dependent, state->dependent, sizeof begun->dependent);
+}
+
+#if SECOND_ORDER
+
+/* Begin the step where the exact solution is, and predict where it ends: all coordinates, and those among the unknowns. */
+static void begin_exact(
+    Instance *instance, const Begun *begun, double step, const double *defects, double *coordinates, double *guess
+) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    const double *error = state->error, *velocities = begun->rates, *accelerations = begun->rates + COORDINATES;
+    for (int j = 0, k = 0; j < COORDINATES; j++) {
+        const double position = begun->coordinates[j] - OF_Z(error)[j] - defects[j];
+        const double velocity = velocities[j] - OF_V(error)[j];
+        const double acceleration = accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
+        const double pushed = acceleration + (state->accelerations[j] - OF_A(error)[j]);
+        coordinates[j] = position + step * velocity + 0.25 * (step * step) * pushed;
+        if (MOVES < COORDINATES && begun->dependent[j]) continue;
+        parts->begin[k] = position;
+        parts->begin_rates[k] = velocity;
+        parts->begin_accelerations[k] = acceleration;
+        guess[k++] = coordinates[j];
+    }
+}
+
+/* Find the error where the step ends: the arguments are where it was predicted to, from which an increment leads. */
+static void end_exact(Instance *instance, double step, const double *increment) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double *error = state->error;
+    for (int j = 0; j < COORDINATES; j++) {
+        double moved = MOVES == COORDINATES ? increment[j] : 0.0;
+        for (int c = 0; MOVES < COORDINATES && c < MOVES; c++) moved += parts->basis[j + COORDINATES * c] * increment[c];
+        OF_Z(error)[j] = state->coordinates[j] - (parts->coordinates[j] - moved);
+        OF_V(error)[j] = state->velocities[j] - (parts->velocities[j] - 2.0 / step * moved);
+        OF_A(error)[j] = state->accelerations[j] - (parts->accelerations[j] - 4.0 / (step * step) * moved);
+    }
+    for (int i = 0; i < STATES; i++) {
+        OF_X(error)[i] = state->states[i] - (parts->states[i] - increment[MOVES + i]);
+        OF_RATES(error)[i] = state->rates[i] - (parts->rates[i] - 2.0 / step * increment[MOVES + i]);
+    }
+}
+
+#else
+
+static void begin_exact(
+    Instance *instance, const Begun *begun, double step, const double *defects, double *coordinates, double *guess
+) {
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    const double *error = state->error;
+    (void)begun;
+    (void)coordinates;
+    for (int i = 0; i < MOVES; i++) {
+        const int j = i % COORDINATES, moving = i >= COORDINATES;
+        const double of_rate = (moving ? OF_A(error) : OF_V(error))[j];
+        const double later = (moving ? state->accelerations : state->velocities)[j] - of_rate;
+        parts->begin[i] -= (moving ? OF_V(error) : OF_Z(error))[j] + defects[i];
+        parts->begin_rates[i] -= of_rate;
+        guess[i] = parts->begin[i] + 0.5 * step * (parts->begin_rates[i] + later);
+    }
+}
+
+static void end_exact(Instance *instance, double step, const double *increment) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double *error = state->error, exact[ROOM(UNKNOWNS)], slopes[ROOM(UNKNOWNS)];
+    for (int i = 0; i < UNKNOWNS; i++) {
+        exact[i] = parts->unknowns[i] - increment[i];
+        slopes[i] = 2.0 / step * (exact[i] - parts->begin[i]) - parts->begin_rates[i];
+    }
+    for (int j = 0; j < COORDINATES; j++) {
+        OF_Z(error)[j] = state->coordinates[j] - exact[j];
+        OF_V(error)[j] = state->velocities[j] - exact[COORDINATES + j];
+        OF_A(error)[j] = state->accelerations[j] - slopes[COORDINATES + j];
+    }
+    for (int i = 0; i < STATES; i++) {
+        OF_X(error)[i] = state->states[i] - exact[MOVES + i];
+        OF_RATES(error)[i] = state->rates[i] - slopes[MOVES + i];
+    }
+}
+
+#endif
+
+/* Carry the error along a step that has led to the state. */
+static void carry_error(Instance *instance, double step, const Begun *begun) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double defects[ROOM(ERROR_RATES)], guess[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
+    double before[ERROR], coordinates[ROOM(COORDINATES)];
+    COPY(before, state->error, ERROR);
+    find_defects(state, begun->rates, step, defects);
+    begin_exact(instance, begun, step, defects, coordinates, guess);
+    for (int i = 0; i < STATES; i++) {
+        const int k = MOVES + i;
+        const double of_rate = OF_RATES(state->error)[i];
+        parts->begin[k] -= OF_X(state->error)[i] + defects[2 * COORDINATES + i];
+        parts->begin_rates[k] -= of_rate;
+        guess[k] = parts->begin[k] + 0.5 * step * (parts->begin_rates[k] + (state->rates[i] - of_rate));
+    }
+    if (evaluate_near(instance, begun->dependent, coordinates, guess, residual)) {
+        solve_tangent(instance, state->tangent, residual, increment);
+        end_exact(instance, step, increment);
+        if (all_finite(state->error, ERROR)) return;
+    }
+    COPY(state->error, before, ERROR);
+    state->error_record[ERROR_RECORD - 1] = LOST_UNSOLVED;
+}
+
+#endif

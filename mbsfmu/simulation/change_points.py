@@ -1,0 +1,178 @@
+"""Change points: configurations on the way in which the loop equations lose rank, whatever the formulation."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mbsfmu.equations.linear import Floats, pivot_columns, pivots
+from mbsfmu.stepping.state import State
+from mbsfmu.systems.functions import SystemFunctions
+
+logger = logging.getLogger(__name__)
+
+KEPT = 0.3
+"""A minor is looked at as long as its least pivot has not fallen below this share of what it was when chosen."""
+STRIDE = 0.1
+"""Points are passed by while no coordinate has moved by more than this share of the least pivot at the last one: no
+pivot can have vanished since then."""
+HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Minor:
+    """A square part of Φ_z that is not singular as long as the loop equations have their rank, or nearly so.
+
+    Attributes
+    ----------
+    rows, columns
+        Indices of loop equations and coordinates, ascending, shapes (r,): where loops have few coordinates in common,
+        so do pivots then.
+    outermost
+        The row that stands out least.
+    size
+        Least pivot in magnitude where it was chosen.
+    sign
+        Sign of its determinant there.
+    """
+
+    rows: np.typing.NDArray[np.intp]
+    columns: np.typing.NDArray[np.intp]
+    outermost: int
+    size: float
+    sign: float
+
+
+class RankWatch:
+    """Looks where the loop equations lose rank between and at the points at which a run is looked at.
+
+    There the sign of every minor of Φ_z changes; that of one is followed. Where it does, the motion between two points
+    is taken from positions and velocities at both, and the rank where the minor vanishes tells change points from
+    points at which other coordinates or equations would have served.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system.
+    rank
+        Number of independent loop equations.
+    arm
+        A length in m by which distances are measured.
+    near
+        Where the last equation stands out of the span of the others by less than this share of the first, rank is lost.
+
+    Attributes
+    ----------
+    near
+        As given.
+    told
+        Whether a change point of the run was told of.
+    joints
+        Name of the joint that each loop equation belongs to.
+    equations, lengths
+        What loop equations and coordinates are divided by to be the same in all units and sizes, shapes (m,) and (n,).
+    """
+
+    def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float) -> None:
+        self._functions = functions
+        self._rank = rank
+        self.near = near
+        self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
+        self.equations, self.lengths = functions.equation_lengths(arm), functions.coordinate_lengths(arm)
+        self.told = False
+        self.forget()
+
+    def begin(self, time: float, state: State) -> None:
+        """Start anew with a run; nothing has been told of it."""
+        self.told = False
+        self.forget()
+        self.follow(time, state)
+
+    def forget(self) -> None:
+        """Let the next point be one that does not follow from the last."""
+        self._last: tuple[float, State, Minor] | None = None
+        self._least = 0.0  # pivot at the last point
+
+    def follow(self, time: float, state: State) -> None:
+        """Look at the next point in s of a run, and tell the first change point in the log."""
+        if not self._rank or self.told:
+            return
+        found: tuple[float, int] | None = None
+        last = self._last
+        if last is not None and _same(last[1].references, state.references):
+            moved = np.abs(state.coordinates - last[1].coordinates)
+            if np.all(moved <= STRIDE * self._least * self.lengths):
+                return
+            self._functions.references[:] = state.references
+            size, sign = self._minor_at(state.coordinates, last[2])
+            if sign == last[2].sign and size >= KEPT * last[2].size:
+                self._last, self._least = (time, state, last[2]), size
+                return
+            if sign != last[2].sign:
+                found = self._between(last, time, state)
+        self._functions.references[:] = state.references
+        minor, measure = self._choose(state.coordinates)
+        self._last, self._least = (time, state, minor), minor.size
+        if found is None and measure < self.near:
+            found = time, minor.outermost
+        if found is not None:
+            self._tell(*found)
+
+    def _tell(self, time: float, row: int) -> None:
+        self.told = True
+        logger.warning(
+            "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
+            "determine neither the reactions near it nor which way the loop goes on",
+            self._functions.system.name,
+            time,
+            self.joints[row],
+        )
+
+    def _jacobian(self, coordinates: Floats) -> Floats:
+        """Return Φ_z without units."""
+        self._functions.coordinates[:] = coordinates
+        return np.asarray(self._functions.closure()[1] / np.divide.outer(self.equations, self.lengths))
+
+    def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
+        """Return a minor by pivoting, and the share by which the last equation stands out."""
+        jacobian, rank = self._jacobian(coordinates), self._rank
+        lengths, columns = pivot_columns(jacobian, rank)
+        rows = pivot_columns(jacobian[:, columns].T, rank)[1]
+        minor = Minor(np.sort(rows), np.sort(columns), int(rows[-1]), 0.0, 0.0)
+        size, sign = self._minor_at(coordinates, minor)
+        return replace(minor, size=size, sign=sign), lengths[rank - 1] / lengths[0]
+
+    def _minor_at(self, coordinates: Floats, minor: Minor) -> tuple[float, float]:
+        """Return least pivot and sign of a minor."""
+        place = minor.rows[:, np.newaxis], minor.columns
+        self._functions.coordinates[:] = coordinates
+        scales = np.divide.outer(self.equations[minor.rows], self.lengths[minor.columns])
+        sizes, sign = pivots(self._functions.closure()[1][place] / scales)
+        return float(np.min(sizes)), sign
+
+    def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
+        """Return where rank is lost between two points, and the equation that stands out least there."""
+        begin, before, minor = last
+        length = time - begin
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            same = self._minor_at(_along(before, state, length, middle), minor)[1] == minor.sign
+            low, high = (middle, high) if same else (low, middle)
+        chosen, measure = self._choose(_along(before, state, length, low))
+        return (begin + low * length, chosen.outermost) if measure < self.near else None
+
+
+def _same(references: Floats, others: Floats) -> bool:
+    return not references.size or np.array_equal(references, others)
+
+
+def _along(before: State, after: State, length: float, share: float) -> Floats:
+    """Return coordinates at a share of an interval in s, cubic by positions and velocities at its ends."""
+    rest = 1.0 - share
+    moved = length * (rest * before.velocities - share * after.velocities)
+    straight = before.coordinates * rest + after.coordinates * share
+    bend = (rest - share) * (before.coordinates - after.coordinates)
+    return np.asarray(straight + share * rest * (bend + moved))

@@ -1,0 +1,130 @@
+"""Loads on Cardan angles of joints that turn freely: where runs come to orientations without such angles."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.equations.joint_coordinates import turned_back
+from mbsfmu.equations.rotation import rotation_from_quaternion
+from mbsfmu.model.names import Reference, references
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.system import System
+from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
+
+UNDEFINED = 1e-2
+"""Cosine of the second Cardan angle below which the first and the third are next to undefined: they turn a hundred
+times as fast as the body."""
+SHARES = np.linspace(0.0, 1.0, 17)
+"""Where orientations between two points of a run are looked at."""
+
+
+@dataclass(frozen=True)
+class LoadedAngle:
+    """A load on a Cardan angle.
+
+    Attributes
+    ----------
+    load, coordinate
+        Name of the part, and the coordinate that it acts along.
+    quaternion
+        Where the four parts of the joint's orientation stand in a row.
+    back
+        What turns the outer body's axes to those of the joint, shape (3, 3).
+    is_reversed
+        Whether the orientation is that of the joint's parent in the child's frame.
+    """
+
+    load: str
+    coordinate: str
+    quaternion: tuple[int, ...]
+    back: Floats
+    is_reversed: bool
+
+    def cosines(self, rows: Floats) -> Floats:
+        """Return cosines of the second Cardan angle, shape (k,), at quaternions of any length, shape (4, k)."""
+        lengths = np.linalg.norm(rows, axis=0)
+        turned = rotation_from_quaternion(rows / lengths)
+        turned = turned.transpose(1, 0, 2) if self.is_reversed else turned
+        first, second, _ = np.einsum("jk,kl->lj", turned[0].T, self.back)
+        return np.hypot(first, second)
+
+
+class CardanWatch:
+    """Looks where the second angle of a joint whose Cardan angles are loaded comes next to ±90 degrees.
+
+    There the first and the third are not defined, and what acts along them has no bounds, or jumps. Orientations
+    between two points of a run are those of the shortest turn, so that steps that jump over such a one are seen.
+
+    Parameters
+    ----------
+    parts
+        The systems, in joint coordinates.
+    names
+        Names of the variables in a row.
+    """
+
+    def __init__(self, parts: Iterable[System], names: Sequence[str]) -> None:
+        place = {name: index for index, name in enumerate(names)}
+        mechanisms = [part for part in parts if isinstance(part, MechanismSystem)]
+        self._angles = [angle for part in mechanisms for angle in _loaded_angles(part, place)]
+
+    def follow(self, times: Floats, rows: Floats) -> None:
+        """Look at the points of a run, and tell of each load the first orientation without angles in the log.
+
+        Parameters
+        ----------
+        times, rows
+            Times in s, shape (k,), and values, shape (k, number of variables).
+        """
+        for angle in self._angles:
+            quaternions = rows[:, angle.quaternion].T
+            least = _least_between(angle, quaternions[:, :-1], quaternions[:, 1:], SHARES)
+            if (near := np.flatnonzero(least < UNDEFINED)).size:
+                logger.warning("at t = %.6g s %s", times[near[0]], _told(angle))
+
+    def cause(self, rows: Floats) -> str:
+        """Return how a sentence goes on about a run that ends behind its last two rows; empty for other causes."""
+        for angle in self._angles:
+            quaternions = rows[-2:, angle.quaternion].T
+            if quaternions.shape[1] == 2:
+                least = _least_between(angle, quaternions[:, :1], quaternions[:, 1:], 2.0 * SHARES)
+                if least[0] < UNDEFINED:
+                    return f"; there {_told(angle)}"
+        return ""
+
+
+def _least_between(angle: LoadedAngle, begin: Floats, end: Floats, shares: Floats) -> Floats:
+    """Return the least cosine between orientations, each of shape (4, k), at shares of the way, shape (k,)."""
+    end = np.where(np.sum(begin * end, axis=0) < 0.0, -end, end)
+    return np.min([angle.cosines(begin + share * (end - begin)) for share in shares], axis=0)
+
+
+def _told(angle: LoadedAngle) -> str:
+    return (
+        f"the angle {angle.coordinate} that {angle.load} acts along is not defined: the second Cardan angle of the "
+        "joint is next to 90 degrees, where the first and the third jump, and the load on them with them; let the "
+        "joint start in another orientation, or take a bushing"
+    )
+
+
+def _loaded_angles(part: MechanismSystem, place: dict[str, int]) -> Iterable[LoadedAngle]:
+    mechanism = part.mechanism
+    topology = mechanism.topology
+    for force in mechanism.forces:
+        for reference in references(force, Reference.JOINT):
+            joint, index = mechanism.joint_element(reference)
+            body = topology.body_of_joint(joint.name)
+            if body is None or not joint.turns_freely or joint.elements[index].slides:
+                continue
+            named = [f"{topology.bodies[body].name}.quaternion.{each}" for each in "wxyz"]
+            found = [next((place[p + n] for p in (f"{part.name}.", "") if p + n in place), None) for n in named]
+            places = tuple(each for each in found if each is not None)
+            if len(places) == len(named):
+                back = turned_back(np.array(joint.orientation))
+                yield LoadedAngle(force.name, reference, places, back, topology.tree[body].reversed)

@@ -1,0 +1,80 @@
+"""Where the matrix of the stages of a linearly implicit method has elements, and in which order these go."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.tracing.workspace import TracedFunction
+
+Pattern = NDArray[np.bool_]
+FULL = 0.25
+"""Share of the elements of a matrix from which on its factors take no less when zeros are passed over."""
+PIVOT_SHARE = 0.1
+"""Share of the largest element of a column, of rows by their scales, that is enough for a pivot on the diagonal."""
+
+
+def nonzero(sparsity: ca.Sparsity) -> Pattern:
+    """Return where elements may be other than zero."""
+    pattern = np.zeros(sparsity.shape, dtype=bool)
+    rows, columns = sparsity.get_triplet()
+    pattern[rows, columns] = True
+    return pattern
+
+
+def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | None = None) -> Pattern:
+    """Return where the derivative of ẏ has elements, independent coordinates apart; the mass matrix counts as full.
+
+    Parameters
+    ----------
+    slope
+        M'', and derivatives of what M'' is solved with and of the rates of states and integrals by (z^i, ż^i, x).
+    by_accelerations
+        Derivative of these rates by the accelerations, where they depend on them.
+    """
+    _, load, rates = map(nonzero, slope.sparsities)
+    pushed = np.broadcast_to(load.any(axis=0), load.shape)
+    if by_accelerations is not None:
+        felt: Pattern = nonzero(by_accelerations.sparsities[0])
+        rates = rates | (felt @ pushed)
+    return np.concatenate([pushed, rates])
+
+
+def stage_pattern(slope: Pattern, chained: int) -> Pattern:
+    """Return where 1/(h γ) − J may have elements, when the first elements of y are left out.
+
+    Parameters
+    ----------
+    slope
+        Pattern of the derivative of ẏ, chained elements apart, by y.
+    chained
+        Number of first elements of y whose rates are the elements that follow.
+    """
+    solved = slope.shape[1] - chained
+    matrix = slope[:solved, chained:] | np.eye(solved, dtype=bool)
+    matrix[:, :chained] |= slope[:solved, :chained]
+    return matrix
+
+
+def elimination_order(pattern: Pattern) -> tuple[list[int], float]:
+    """Return an order in which elimination along the diagonal keeps many zeros, and what share of elements is filled.
+
+    The next row and column are those that take the fewest products [Markowitz1957].
+
+    Parameters
+    ----------
+    pattern
+        Where a square matrix may have elements, shape (n, n).
+    """
+    left = pattern | np.eye(len(pattern), dtype=bool)
+    remaining, order, filled = list(range(len(pattern))), list[int](), 0
+    while remaining:
+        among = left[np.ix_(remaining, remaining)]
+        costs = (among.sum(axis=0) - 1) * (among.sum(axis=1) - 1)
+        place = int(np.argmin(costs))
+        chosen = remaining.pop(place)
+        filled += int(among[place].sum() + among[:, place].sum()) - 1
+        left |= left[:, [chosen]] & left[[chosen]]
+        order.append(chosen)
+    return order, filled / len(pattern) ** 2 if order else 1.0

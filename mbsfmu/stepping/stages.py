@@ -1,0 +1,73 @@
+"""What solves the linear equations of the stages of a step, (1/(h γ) − J) u = r."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from mbsfmu.equations.linear import Factors
+from mbsfmu.tracing.workspace import Floats
+
+
+class Stages(ABC):
+    """Solves with the derivatives where a step begins.
+
+    Attributes
+    ----------
+    controlled
+        Number of elements of y that rates depend on: all but the integrals.
+    """
+
+    controlled: int
+
+    @abstractmethod
+    def factorize(self, share: float) -> bool:
+        """Prepare solutions for h γ in s; tell whether the matrix is regular."""
+
+    @abstractmethod
+    def solve(self, right: Floats) -> Floats:
+        """Return u."""
+
+    def missing(self, right: Floats, solution: Floats) -> Floats | None:  # noqa: ARG002 - as said
+        """Return by how much a solution misses its right side, integrals apart; None where rows are exchanged."""
+        return None
+
+
+class DenseStages(Stages):
+    """Solves with a matrix.
+
+    Where rates of the first elements of y are the elements that follow, as those of positions are, the solution leaves
+    these out: of an n-fold system of second order with k states n + k equations are left.
+
+    Parameters
+    ----------
+    tangent
+        Derivative of ẏ, chained elements apart, by y, integrals apart.
+    chained
+        Number of first elements of y whose rates are the elements that follow these.
+    """
+
+    def __init__(self, tangent: Floats, chained: int) -> None:
+        self.controlled = tangent.shape[1]
+        self._chained = chained
+        self._solved = self.controlled - chained
+        self._by_first, self._by_rest = tangent[:, :chained], tangent[:, chained:]
+
+    def factorize(self, share: float) -> bool:
+        """Prepare solutions for h γ in s; tell whether the matrix is regular."""
+        self._share = share
+        matrix = -self._by_rest[: self._solved]
+        matrix[:, : self._chained] -= share * self._by_first[: self._solved]
+        matrix[np.diag_indices(self._solved)] += 1.0 / share
+        self._factors = Factors(matrix)
+        return not self._factors.singular
+
+    def solve(self, right: Floats) -> Floats:
+        """Return u."""
+        first, rest, integrals = np.split(right, [self._chained, self.controlled])
+        by_first, by_rest, share = self._by_first, self._by_rest, self._share
+        solved = self._factors.solve(rest + share * (by_first[: self._solved] @ first))
+        first = share * (solved[: self._chained] + first)
+        integrals = share * (integrals + by_first[self._solved :] @ first + by_rest[self._solved :] @ solved)
+        return np.concatenate([first, solved, integrals])

@@ -1,0 +1,206 @@
+"""The state of a running system, all of it: whoever has it can continue to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
+
+
+@dataclass(frozen=True)
+class State:
+    """What one step hands over to the next.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations
+        z, ż and z̈, each of shape (n,).
+    multipliers
+        λ, shape (m,); also where the next iteration starts from.
+    states, rates
+        x and ẋ, each of shape (k,).
+    integrals, integral_rates
+        Each of shape (i,).
+    momenta, momentum_rates
+        p and ṗ, each of shape (n,); zero where the formulation has none.
+    references
+        Orientations from which joints that turn freely turn, shape (4 r,).
+    active
+        Ones for the loop equations that count, zeros for those that follow from them, shape (m,); ones where the
+        formulation does not choose.
+    history
+        What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
+    guesses
+        Solutions of algebraic loops where the last step ended, from which the next ones are found; shape (g,).
+    suggested_step
+        What a solver with step control tries next in s, shape (1,); zero where it does not know.
+    tangent, tangent_use
+        What is kept of the tangent that the next implicit step begins with, and what it has been used for; zeros where
+        none is. See `KeptTangent`.
+    unconverged
+        Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
+        where it converged, and the largest until now, shape (2,). Empty elsewhere.
+    ahead
+        What is known past the present, as long as nothing is set: see `mbsfmu.integration.steps_past_stop`. Empty but
+        for solvers that step past where they are asked to come.
+    error, error_history, error_record
+        Of runs whose error is estimated: that of (z, ż, z̈, x, ẋ), the rates of earlier steps, and the largest errors
+        until now; see `mbsfmu.integration.error_transport` and `error_record`. Empty elsewhere.
+    partition
+        Choice of coordinates, None where the formulation needs none.
+    """
+
+    coordinates: Floats
+    velocities: Floats
+    accelerations: Floats
+    multipliers: Floats
+    states: Floats
+    rates: Floats
+    integrals: Floats
+    integral_rates: Floats
+    momenta: Floats
+    momentum_rates: Floats
+    references: Floats
+    active: Floats
+    history: Floats
+    guesses: Floats
+    suggested_step: Floats
+    tangent: Floats
+    tangent_use: Floats
+    unconverged: Floats
+    ahead: Floats
+    error: Floats
+    error_history: Floats
+    error_record: Floats
+    partition: Partition | None = None
+
+    def goes_on_from(self, other: State) -> bool:
+        """Tell whether the motion is described as in another state: by the same coordinates and loop equations."""
+        return self.partition is other.partition and np.array_equal(self.active, other.active)
+
+    @classmethod
+    def begun(cls, functions: SystemFunctions, integrals: Floats) -> State:
+        """Return the state of a run that begins where functions are: all loop equations count, nothing moves it yet."""
+        nothing = np.zeros_like(functions.coordinates)
+        return cls(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            nothing,
+            np.zeros(len(functions.rows)),
+            functions.states.copy(),
+            np.zeros_like(functions.states),
+            integrals,
+            np.zeros_like(integrals),
+            nothing,
+            nothing,
+            functions.references.copy(),
+            np.ones(len(functions.rows)),
+            np.zeros_like(functions.history),
+            functions.guesses.copy(),
+            np.zeros_like(functions.suggested_step),
+            functions.tangent,
+            functions.tangent_use,
+            functions.unconverged,
+            functions.ahead,
+            functions.error,
+            functions.error_history,
+            functions.error_record,
+        )
+
+    @classmethod
+    def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
+        """Return the state where functions are, without momenta, nothing remembered."""
+        nothing = np.zeros_like(functions.coordinates)
+        return cls(
+            functions.coordinates.copy(),
+            functions.velocities.copy(),
+            functions.accelerations.copy(),
+            functions.multipliers.copy(),
+            functions.states.copy(),
+            functions.rates.copy(),
+            integrals,
+            integral_rates,
+            nothing,
+            nothing,
+            functions.references.copy(),
+            functions.active.copy(),
+            np.zeros_like(functions.history),
+            functions.guesses.copy(),
+            np.zeros_like(functions.suggested_step),
+            functions.tangent,
+            functions.tangent_use,
+            functions.unconverged,
+            functions.ahead,
+            functions.error,
+            functions.error_history,
+            functions.error_record,
+        )
+
+    @property
+    def touched(self) -> Self:
+        """The state after something was set: what was known past it holds no more."""
+        return replace(self, ahead=np.zeros_like(self.ahead)) if len(self.ahead) else self
+
+    @property
+    def turned(self) -> Self:
+        """The state after something has jumped of itself: as touched, but nobody has set anything."""
+        kept = self.touched
+        kept.ahead[:1] = self.ahead[:1]
+        return kept
+
+    def with_error(self, error: Floats, history: Floats, record: Floats) -> Self:
+        """Return the state with what is known of its error."""
+        return replace(self, error=error, error_history=history, error_record=record)
+
+    def lost(self, loss: int) -> Floats:
+        """Return the record of its error from which on that is not known, for a reason."""
+        record = self.error_record.copy()
+        record[-1] = loss
+        return record
+
+    def moved(self, coordinates: Floats, velocities: Floats, states: Floats) -> Self:
+        """Return the state with other coordinates, velocities and states x."""
+        return replace(self, coordinates=coordinates, velocities=velocities, states=states)
+
+    @property
+    def forgetful(self) -> Self:
+        """The state without what is remembered of the steps before."""
+        nothing = {name: np.zeros_like(getattr(self, name)) for name in ("history", "tangent", "tangent_use")}
+        return replace(self, **nothing)
+
+
+ARRAYS = {
+    "coordinates": "coordinates",
+    "velocities": "coordinates",
+    "accelerations": "coordinates",
+    "multipliers": "rows",
+    "states": "states",
+    "rates": "states",
+    "integrals": "integrals",
+    "integral_rates": "integrals",
+    "momenta": "coordinates",
+    "momentum_rates": "coordinates",
+    "references": "references",
+    "active": "rows",
+    "history": "history",
+    "guesses": "guesses",
+    "suggested_step": "suggested_step",
+    "tangent": "tangent",
+    "tangent_use": "tangent_use",
+    "unconverged": "unconverged",
+    "ahead": "ahead",
+    "error": "error",
+    "error_history": "error_history",
+    "error_record": "error_record",
+}
+"""The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
+
+
+def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:
+    """Return the sizes of these arrays for a system."""
+    return tuple(len(getattr(functions, like)) for like in ARRAYS.values())

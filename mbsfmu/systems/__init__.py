@@ -1,0 +1,1 @@
+"""A model's equations in one form: mechanisms, circuits, blocks, and several of them coupled."""

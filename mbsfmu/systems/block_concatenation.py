@@ -1,0 +1,70 @@
+"""Functions of a whole: those of its parts side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.system import Instant, System
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Whole(Protocol):
+    """What has parts that share arguments."""
+
+    name: str
+    parts: tuple[System, ...]
+
+    def shares(self, kind: str, given: Any) -> Sequence[Any]:
+        """Return what each part gets of an argument of a kind."""
+        ...
+
+
+def nothing(*_: object) -> Array:
+    """Return an empty vector."""
+    return np.zeros(0)
+
+
+def two_of_nothing(*_: object) -> tuple[Array, Array]:
+    """Return two empty vectors."""
+    return np.zeros(0), np.zeros(0)
+
+
+def as_given(coordinates: Array, velocities: Array, _: Instant) -> tuple[Array, Array]:
+    """Return z and ż as they are given."""
+    return coordinates, velocities
+
+
+def joined(declared: Function, *kinds: str, concerns: str = "", otherwise: Callable[..., object] = nothing) -> Function:
+    """Return a function of a whole: those of the parts, each with its shares of the arguments, side by side.
+
+    Parameters
+    ----------
+    declared
+        The function as systems have it.
+    kinds
+        How each argument is shared: `instant`, `loops`, `same` for all parts, or what there is one number for.
+    concerns
+        A part that has none of these needs no such function.
+    otherwise
+        What stands for the function of a part that has none.
+    """
+    name = declared.__name__
+
+    def whole(self: Whole, *arguments: object) -> object:
+        results: list[Any] = []
+        shares = zip(*(self.shares(kind, given) for kind, given in zip(kinds, arguments, strict=True)), strict=True)
+        for part, own in zip(self.parts, shares, strict=True):
+            if not hasattr(part, name) and concerns and part.size(concerns):
+                raise TypeError(f"system '{part.name}' of '{self.name}' has {concerns}, but no function '{name}'")
+            results.append(getattr(part, name, otherwise)(*own))
+        if isinstance(results[0], tuple):
+            return tuple(map(np.concatenate, zip(*results, strict=True)))
+        return np.concatenate(results)
+
+    whole.__name__, whole.__doc__ = name, declared.__doc__
+    return cast("Function", whole)

@@ -1,0 +1,73 @@
+"""Parts whose equations cannot read the numbers of their data past what they are given."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from typing import Any, TypeVar
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.modelling import DynamicPart, parameter_fields
+from mbsfmu.tracing.symbols import TracingError
+
+Part = TypeVar("Part", bound=DynamicPart)
+_STRUCTURE = ("states", "inputs", "outputs", "limited", "orderings")
+"""What a part says of itself, once and for all."""
+
+
+def with_hidden_numbers(part: Part) -> Part:
+    """Return a part whose fields that are parameters raise a `TracingError` where its equations read them.
+
+    They stay as they are in the data, whatever a run, a study or an importer sets.
+
+    Raises
+    ------
+    InputError
+        When `states` takes from such a field where a state begins.
+    """
+    if part.states() and not part.gives("initial_states"):
+        _check_starts(part)
+    hidden = copy(part)
+    fields = {name: getattr(part, name) for name in type(part).model_fields}
+    structure = {name: getattr(part, name) for name in _STRUCTURE if hasattr(part, name)}
+    object.__setattr__(hidden, "__dict__", {**fields, **structure})
+    object.__setattr__(hidden, "__class__", _hiding(type(part)))
+    return hidden
+
+
+def _check_starts(part: DynamicPart) -> None:
+    """Refuse a part whose states begin elsewhere when fields that are parameters say something else."""
+    for field in parameter_fields(type(part)):
+        other = copy(part)
+        object.__setattr__(other, "__dict__", {**part.__dict__, field: _changed(getattr(part, field))})
+        for state, elsewhere in zip(part.states(), other.states(), strict=True):
+            if state.start != elsewhere.start:
+                raise InputError(
+                    f"{part.type} '{part.name}' is refused: states() takes the start of '{state.name}' from the "
+                    f"parameter self.{field}, and a value set later would not reach it; give the start in "
+                    f'initial_states(now), from now["{field}"]'
+                )
+
+
+def _changed(value: Any) -> Any:
+    if value is None:
+        return None
+    return tuple(map(_changed, value)) if isinstance(value, tuple) else 1.125 * value + 0.5
+
+
+@cache
+def _hiding(kind: type[Part]) -> type[Part]:
+    """Return a class that is another one but for the fields that are parameters."""
+    hiding: Any = type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__}, abstract=True)
+    for field in parameter_fields(kind):
+        setattr(hiding, field, _refusal(field))
+    return hiding
+
+
+def _refusal(field: str) -> property:
+    def read(_: DynamicPart) -> float:
+        raise TracingError(
+            f'reads self.{field}, which stays as it is in the data whatever is set; take now["{field}"], the parameter'
+        )
+
+    return property(read)

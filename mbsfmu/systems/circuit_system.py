@@ -1,0 +1,100 @@
+"""A hydraulic circuit as a system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from hydraulics import Circuit, CircuitEnergies, CircuitEquations
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.kinds import is_built_in
+from mbsfmu.modelling.variables import Causality
+from mbsfmu.systems.capabilities import StartLimits
+from mbsfmu.systems.checks.circuit_checks import check_displacements, check_energy
+from mbsfmu.systems.checks.own_numbers import with_hidden_numbers
+from mbsfmu.systems.checks.traced_parts import check_part
+from mbsfmu.systems.motionless_system import MotionlessSystem
+from mbsfmu.systems.part_variables import part_variable, trial_points
+from mbsfmu.systems.system import Instant, started, starting, starts
+
+_MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
+"""Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
+
+
+class CircuitSystem(MotionlessSystem, StartLimits):
+    """A circuit: pressures and spool positions are states of first order; it has no coordinates.
+
+    Parameters
+    ----------
+    circuit
+        The circuit.
+    name
+        Name of the system.
+    start_values
+        Start values of inputs, parameters and states by name, where they are not those of the circuit.
+    """
+
+    def __init__(
+        self, circuit: Circuit, name: str = "circuit", start_values: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
+        self.name, self._given = name, start_values
+        self._equations = CircuitEquations(circuit)
+        self._energies = CircuitEnergies(self._equations)
+        self.states = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.states)
+        inputs = (part_variable(each, Causality.INPUT, _MAGNITUDES) for each in self._equations.inputs)
+        parameters = (part_variable(each, Causality.PARAMETER) for each in self._equations.parameters)
+        self.inputs, self.parameters = starting(inputs, start_values), starting(parameters, start_values)
+        self.orderings = self._equations.orderings
+        self.limited = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.limited)
+        self.integrals = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in CircuitEnergies.integrals)
+        self.outputs = tuple(
+            part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL, _MAGNITUDES)
+            for each in (*self._equations.outputs, *CircuitEnergies.outputs)
+        )
+
+        for component in circuit.components:
+            if not is_built_in(type(component)):
+                owner = f"{component.type} '{component.name}'"
+                answers = partial(self._equations.answers, with_hidden_numbers(component))
+                check_part(owner, type(component), answers, self._points)
+                check_displacements(component, self._equations, self._points)
+                check_energy(component, self._equations, self._points)
+
+    def _points(self) -> list[tuple[Array, ...]]:
+        """Return states, inputs and parameters: those at the start, and some about them."""
+        parameters = starts(self.parameters)
+        states = (self._equations.initial_states(parameters), self.states)
+        return trial_points(parameters, states, (starts(self.inputs), self.inputs))
+
+    def rates(self, instant: Instant) -> Array:
+        """Return the rates of pressures in Pa/s and of spools in V/s."""
+        return self._equations.rates(instant.states, instant.inputs, instant.parameters)
+
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the powers in W that change the circuit's energies, shape (4,)."""
+        return self._energies.powers(instant.states, instant.inputs, instant.parameters)
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return nothing supplied, delivered and lost, and the energy stored at the start, in J; shape (4,)."""
+        return self._energies.initial_integrals(instant.states, instant.inputs, instant.parameters)
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return forces, pressures, flows and energies, in the order of `outputs`."""
+        given = instant.states, instant.inputs, instant.parameters
+        energies = self._energies.evaluate_outputs(instant.integrals, *given)
+        return np.concatenate([self._equations.evaluate_outputs(*given), energies])
+
+    def start_limits(self, instant: Instant) -> Array:
+        """Return pressures and lengths of cylinders at the start, with their limits."""
+        return self._equations.start_limits(instant.inputs, instant.parameters)
+
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what to do about a cylinder whose load no pressure balances."""
+        return self._equations.start_advice(limited, parameters)
+
+    def initial_states(self, parameters: Array) -> Array:
+        """Return pressures in Pa and spool positions in V at the start."""
+        return started(self._equations.initial_states(parameters), self.states, self._given)

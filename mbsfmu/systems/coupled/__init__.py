@@ -1,0 +1,1 @@
+"""Several systems as one: connections, algebraic loops, the order of updates."""

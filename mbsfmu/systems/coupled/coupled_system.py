@@ -1,0 +1,401 @@
+"""Several systems with connected variables as one system again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.corrections import JoinedCorrections
+from mbsfmu.equations.vector_pieces import cut
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.variables import Causality, Variable
+from mbsfmu.systems.block_concatenation import as_given, joined, two_of_nothing
+from mbsfmu.systems.capabilities import (
+    AccelerationFeedback,
+    AlgebraicLoops,
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    ConstraintCorrections,
+    ConstraintMotion,
+    InertiaTensors,
+    JointReactions,
+    LoopSolution,
+    MovingReferences,
+    SampledUpdates,
+    StartLimits,
+    StartPlacement,
+    capable,
+)
+from mbsfmu.systems.coupled.acceleration_feed_through import check_feedback
+from mbsfmu.systems.coupled.algebraic_loops import NonlinearLoop
+from mbsfmu.systems.coupled.levels import At
+from mbsfmu.systems.coupled.update_order import readers_first
+from mbsfmu.systems.coupled.wiring import Wiring
+from mbsfmu.systems.expressions import SystemExpressions
+from mbsfmu.systems.part_names import PartNames
+from mbsfmu.systems.system import SIZES, Instant, LoopsInUse, Sampling, System
+from mbsfmu.tracing.kept_traces import Traces
+from mbsfmu.tracing.reused_results import Kept
+from mbsfmu.tracing.symbols import expression, symbolic_array
+
+
+class CoupledSystem(
+    AccelerationFeedback,
+    AlgebraicLoops,
+    SampledUpdates,
+    InertiaTensors,
+    StartLimits,
+    JointReactions,
+    StartPlacement,
+    MovingReferences,
+    ArticulatedDynamics,
+    CanonicalMomenta,
+    ConstraintCorrections,
+    ConstraintMotion,
+):
+    """Systems whose inputs other systems' outputs drive.
+
+    Variables keep their names where these are unique over the parts; elsewhere the part's name stands before. The whole
+    can do what its parts can.
+
+    Parameters
+    ----------
+    name
+        Name of the whole.
+    parts
+        Systems by name.
+    connections
+        Pairs (`part.variable`, `part.variable`): source and target.
+    traces
+        Has what was traced of it before.
+
+    Attributes
+    ----------
+    parts
+        The systems.
+    feeds
+        Calculated parameters that other parts take as parameters.
+
+    Raises
+    ------
+    DataError
+        When a connection names what is not there, drives something twice, joins different units, or closes an
+        algebraic loop that nothing determines.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, System],
+        connections: Iterable[tuple[str, str]],
+        traces: Traces | None = None,
+    ) -> None:
+        self.name = name
+        self._part_names = tuple(parts)
+        self.parts = tuple(parts.values())
+        self._connections = tuple(connections)
+        self._wiring = Wiring(parts, self._connections)
+        self._inputs = self._wiring.free
+        self.feeds = self._wiring.feeds
+        traces = traces or Traces()
+        self._levels = self._wiring.levels(traces)
+        self.felt = tuple(self._wiring.name(wire) for wire in self._wiring.felt)
+        self.guesses = tuple(guess for level in self._levels for guess in level.guesses)
+        self._kept: Kept[list[Instant]] = Kept()
+        self._names = names = PartNames(parts, self._inputs)
+        self.coordinates = names.every("coordinates")
+        self.velocities = names.every("velocities")
+        self.accelerations = names.every("accelerations")
+        self.states = names.every("states")
+        self.discrete = names.every("discrete")
+        self.integrals = names.every("integrals")
+        self.inputs = tuple(names.of(index, self.parts[index].inputs[entry]) for index, entry in self._inputs)
+        fed = {self._offset("parameters", feed.target) + feed.parameter for feed in self.feeds}
+        self.parameters = tuple(
+            replace(variable, causality=Causality.LOCAL) if index in fed else variable
+            for index, variable in enumerate(names.every("parameters"))
+        )
+        self.outputs = names.every("outputs")
+        self.reactions = names.every("reactions")
+        self.limited = names.limited()
+        self.tensors = names.tensors()
+        self.constraints = tuple(name for part in self.parts for name in part.constraints)
+        self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
+        self.references = sum(part.references for part in self.parts)
+        offsets = [(part, self._offset("parameters", index)) for index, part in enumerate(self.parts)]
+        self.orderings = tuple((at + less, at + more) for part, at in offsets for less, more in part.orderings)
+        offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]
+        self.steep = tuple(at + coordinate for part, at in offsets for coordinate in part.steep)
+        self.samplings = self._sorted_samplings()
+        check_feedback(self, traces)
+
+    @classmethod
+    def of(cls, system: System) -> CoupledSystem:
+        """Return a system alone as a whole of one part; what is a whole already as it is."""
+        return system if isinstance(system, CoupledSystem) else cls(system.name, {system.name: system}, ())
+
+    # -- structure ------------------------------------------------------------------------------------------
+
+    def _sorted_samplings(self) -> tuple[Sampling, ...]:
+        """Return when discrete states are updated, of all parts."""
+        samplings = [
+            replace(sampling, first=self._offset("discrete", index) + sampling.first)
+            for index, part in enumerate(self.parts)
+            for sampling in part.samplings
+        ]
+        if len(samplings) < 2:
+            return tuple(samplings)
+        traced = SystemExpressions(self)
+        return readers_first(samplings, traced.depends(traced.updates, "discrete"))
+
+    def input_name(self, reference: str) -> str:
+        """Return the name in the whole of an input given as `part.variable`.
+
+        Raises
+        ------
+        DataError
+            When it is no input, or driven by a connection.
+        """
+        return self._names.name(*self._wiring.free_input(reference))
+
+    def settable(self) -> dict[str, Variable]:
+        """Return the parameters and inputs that nothing drives by `part.variable`, under their names in the whole."""
+        result = {
+            f"{name}.{own.name}": named
+            for index, (name, part) in enumerate(zip(self._part_names, self.parts, strict=True))
+            for own, named in zip(part.parameters, self.parameters[self.parameters_of(index)], strict=True)
+            if named.settable
+        }
+        for (index, entry), named in zip(self._inputs, self.inputs, strict=True):
+            result[f"{self._part_names[index]}.{self.parts[index].inputs[entry].name}"] = named
+        return result
+
+    @property
+    def connected(self) -> tuple[str, ...]:
+        """The inputs and parameters that connections drive, as `part.variable`."""
+        return tuple(target for _, target in self._connections)
+
+    def inputs_of(self, part: int) -> tuple[int, ...]:
+        """Return where a part's inputs stand among those of the whole; −1 where a connection drives one."""
+        places = {place: index for index, place in enumerate(self._inputs)}
+        return tuple(places.get((part, entry), -1) for entry in range(len(self.parts[part].inputs)))
+
+    def calculated(self, part: int) -> tuple[Variable, ...]:
+        """Return the calculated parameters of a part under their names in the whole."""
+        return tuple(self._names.of(part, variable) for variable, _ in self.parts[part].balances)
+
+    def qualified(self) -> dict[str, str]:
+        """Return the variables as `part.variable`, by their names in the whole."""
+        return self._names.qualified()
+
+    def _offset(self, kind: str, part: int) -> int:
+        return sum(each.size(kind) for each in self.parts[:part])
+
+    def parameters_of(self, part: int) -> slice:
+        """Return where a part's parameters stand among those of the whole."""
+        start = self._offset("parameters", part)
+        return slice(start, start + len(self.parts[part].parameters))
+
+    @cached_property
+    def _start(self) -> System:
+        parts = {name: part.start_system for name, part in zip(self._part_names, self.parts, strict=True)}
+        if all(part is own for part, own in zip(self.parts, parts.values(), strict=True)):
+            return self
+        return CoupledSystem(self.name, parts, self._connections)
+
+    @property
+    def start_system(self) -> System:
+        """The system in whose coordinates the start is given."""
+        return self._start
+
+    # -- shares ---------------------------------------------------------------------------------------------
+
+    def shares(self, kind: str, given: Any) -> Sequence[Any]:
+        """Return what each part gets of an argument; kinds as for `joined`."""
+        if kind == "same":
+            return [given] * len(self.parts)
+        if kind == "instant":
+            return self._instants(given)
+        if kind == "loops":
+            return self._loops(given)
+        if kind == "guesses":  # loops are between the parts
+            return [given[:0]] * len(self.parts)
+        owners = [part.start_system for part in self.parts] if kind == "start_coordinates" else self.parts
+        return cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
+
+    def _loops(self, loops: LoopsInUse) -> list[LoopsInUse]:
+        """Return each part's loop equations among those in use."""
+        rows = np.asarray(loops.rows, dtype=int)
+        ends = np.cumsum([0, *(len(part.constraints) for part in self.parts)])
+        own = [(rows >= first) & (rows < last) for first, last in pairwise(ends)]
+        counts = [int(np.count_nonzero(each)) for each in own]
+        counting = [None] * len(own) if loops.active is None else cut(loops.active, counts)
+        each = zip(own, ends[:-1], counting, cut(loops.multipliers, counts), strict=True)
+        return [
+            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers, loops.sequential)
+            for mine, first, active, multipliers in each
+        ]
+
+    def _instants(self, instant: Instant) -> list[Instant]:
+        """Return each part's instant, with connected inputs from the other parts' outputs.
+
+        All functions of one instant need the same ones: they are kept until another instant comes.
+        """
+        given = [getattr(instant, part.name) for part in fields(instant)]
+        return self._kept.of(given, lambda: self._connected(instant))
+
+    def _connected(
+        self, instant: Instant, solve: Callable[[NonlinearLoop, At, Array], Array] | None = None
+    ) -> list[Instant]:
+        """Return the same; loops that are not linear are solved by what is given, where symbols do not stand for it."""
+        entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
+        for index, (part, entry) in enumerate(self._inputs):
+            entries[part][entry] = instant.inputs[index]
+        shared = {each: self.shares(kind, getattr(instant, each)) for each, kind in SIZES.items() if each != "inputs"}
+
+        def at(part: int) -> Instant:
+            inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
+            return Instant(inputs=inputs, **{each: shares[part] for each, shares in shared.items()})
+
+        first = 0
+        for level in self._levels:
+            guesses = instant.guesses[first : first + len(level.guesses)]
+            if isinstance(level, NonlinearLoop) and solve is not None:
+                guesses = solve(level, at, guesses)
+            for wire, value in level.values(self.parts, at, guesses):
+                known = wire in self._wiring.felt and len(instant.felt)
+                entries[wire.target][wire.input] = instant.felt[self._wiring.felt.index(wire)] if known else value
+            first += len(level.guesses)
+        return [at(part) for part in range(len(self.parts))]
+
+    def felt_values(self, instant: Instant) -> Array:
+        """Return what connections carry that depends on accelerations, at those of the instant."""
+        parts = self._instants(replace(instant, felt=np.zeros(0)))
+        return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.felt])
+
+    def solved_loops(self, instant: Instant) -> list[LoopSolution]:
+        """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
+        found: list[LoopSolution] = []
+
+        def solve(loop: NonlinearLoop, at: At, guesses: Array) -> Array:
+            values, off = map(symbolic_array, loop.solution(at, expression(guesses)))
+            found.append(LoopSolution(loop.told, values, off))
+            return values
+
+        self._connected(instant, solve)
+        return found
+
+    # -- functions ------------------------------------------------------------------------------------------
+
+    residual = joined(System.residual, "instant")
+    closure = joined(System.closure, "instant")
+    closure_rate = joined(ConstraintMotion.closure_rate, "instant", concerns="constraints")
+    rates = joined(System.rates, "instant")
+    integral_rates = joined(System.integral_rates, "instant")
+    constraint_drifts = joined(System.constraint_drifts, "instant")
+    constraint_drift_rates = joined(System.constraint_drift_rates, "instant")
+    driving_powers = joined(System.driving_powers, "instant", "loops")
+    evaluate_outputs = joined(System.evaluate_outputs, "instant")
+    initial_coordinates = joined(System.initial_coordinates, "parameters")
+    initial_states = joined(System.initial_states, "parameters")
+    initial_integrals = joined(System.initial_integrals, "instant")
+    updates = joined(SampledUpdates.updates, "instant", concerns="discrete")
+    initial_discrete = joined(SampledUpdates.initial_discrete, "parameters", concerns="discrete")
+    inertia_tensors = joined(InertiaTensors.inertia_tensors, "parameters", concerns="tensors")
+    start_limits = joined(StartLimits.start_limits, "instant", concerns="limited")
+    evaluate_reactions = joined(JointReactions.evaluate_reactions, "instant", "loops", concerns="reactions")
+    start_references = joined(MovingReferences.start_references, "start_coordinates", concerns="references")
+    place = joined(StartPlacement.place, "start_coordinates", "start_coordinates", "instant", otherwise=as_given)
+    forward_dynamics = joined(
+        ArticulatedDynamics.forward_dynamics,
+        *("instant", "loops", "same"),
+        concerns="coordinates",
+        otherwise=two_of_nothing,
+    )
+    responses = joined(
+        ArticulatedDynamics.responses,
+        *("instant", "loops", "coordinates"),
+        concerns="coordinates",
+        otherwise=two_of_nothing,
+    )
+    balance = joined(ArticulatedDynamics.balance, "instant", "loops", concerns="coordinates")
+    loop_accelerations = joined(
+        ArticulatedDynamics.loop_accelerations, "instant", "loops", "same", concerns="coordinates"
+    )
+    initial_momenta = joined(CanonicalMomenta.initial_momenta, "instant", concerns="coordinates")
+    impulsive_velocities = joined(
+        CanonicalMomenta.impulsive_velocities,
+        *("instant", "loops", "same"),
+        concerns="coordinates",
+        otherwise=two_of_nothing,
+    )
+    canonical_momenta = joined(CanonicalMomenta.canonical_momenta, "instant", "loops", concerns="coordinates")
+    loop_rates = joined(CanonicalMomenta.loop_rates, "instant", "loops", "same", concerns="coordinates")
+    momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
+    apparent_inertias = joined(CanonicalMomenta.apparent_inertias, "instant", concerns="coordinates")
+    own_inertias = joined(CanonicalMomenta.own_inertias, "instant", concerns="coordinates")
+    carried_inertias = joined(CanonicalMomenta.carried_inertias, "instant", concerns="coordinates")
+    free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
+    unheld = joined(ConstraintCorrections.unheld, "instant", "coordinates", concerns="coordinates")
+    constrained_residual = joined(
+        ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
+    )
+
+    @property
+    def depths(self) -> list[int]:
+        """By coordinate how many joints there are from the ground to its own."""
+        return [each for part in self.parts if part.coordinates for each in capable(part, ArticulatedDynamics).depths]
+
+    @property
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on."""
+        return [
+            [self._offset("coordinates", index) + coordinate for coordinate in moved]
+            for index, part in enumerate(self.parts)
+            for moved in (capable(part, ConstraintCorrections).moved_by_constraints if part.coordinates else ())
+        ]
+
+    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
+        """Return the corrections of all parts that have coordinates: no constraint is between parts."""
+        own = [
+            (capable(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
+            for part, now, closed in zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
+            if part.coordinates
+        ]
+        return JoinedCorrections(*zip(*own, strict=True)) if own else JoinedCorrections((), ())
+
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""
+        rows, first, count = [np.zeros((0, len(self.coordinates)))], 0, len(self.coordinates)
+        for part, own in zip(self.parts, self._instants(instant), strict=True):
+            last = first + len(part.coordinates)
+            if len(part.constraints):
+                moved = capable(part, ConstraintMotion).closure_jacobian(own)
+                before, behind = (np.zeros((len(moved), width)) for width in (first, count - last))
+                rows.append(np.concatenate([before, moved, behind], axis=1))
+            first = last
+        return np.concatenate(rows)
+
+    def start_advice(self, limited: int, parameters: Array) -> str:
+        """Return what the part says to which one of `limited` belongs."""
+        first = 0
+        for part, own in zip(self.parts, self.shares("parameters", parameters), strict=True):
+            index, first = limited - first, first + len(part.limited)
+            if isinstance(part, StartLimits) and limited < first:
+                return part.start_advice(index, own)
+        return ""
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with all references moved to where it is now."""
+        moved = [
+            part.recentred(own) if isinstance(part, MovingReferences) else own
+            for part, own in zip(self.parts, self._instants(instant), strict=True)
+        ]
+        kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
+        joined = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}
+        return replace(instant, **joined)

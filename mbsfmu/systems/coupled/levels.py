@@ -1,0 +1,78 @@
+"""Connections by level: those of one level carry what follows from lower ones, or determine each other in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.variables import Variable
+from mbsfmu.systems.system import Instant, System
+
+At = Callable[[int], Instant]
+"""Gives the instant of a part by its index; inputs of the level that asks and of higher ones are zero there."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A connection between variables of two parts, by their indices.
+
+    Attributes
+    ----------
+    source, target
+        Indices of the parts.
+    output
+        Index in the readings of the source (outputs, coordinates, velocities, states, discrete states, accelerations,
+        in this order).
+    input
+        Index of the target's input.
+    """
+
+    source: int
+    output: int
+    target: int
+    input: int
+
+
+class Level:
+    """Connections that carry what follows from inputs of lower levels.
+
+    Parameters
+    ----------
+    wires
+        The connections.
+
+    Attributes
+    ----------
+    guesses
+        What is solved for by iteration, under the names of the inputs that take it.
+    """
+
+    guesses: tuple[Variable, ...] = ()
+
+    def __init__(self, wires: Sequence[Wire]) -> None:
+        self._wires = wires
+
+    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[Wire, Array]]:  # noqa: ARG002
+        """Return what each connection carries.
+
+        Parameters
+        ----------
+        parts
+            The systems.
+        at
+            Their instants.
+        guesses
+            Values near those that are solved for, shape (number of guesses,); symbols stand for the solution itself.
+        """
+        readings = {source: _read(parts[source], at(source)) for source in {wire.source for wire in self._wires}}
+        return [(wire, readings[wire.source][wire.output]) for wire in self._wires]
+
+
+def _read(part: System, instant: Instant) -> Array:
+    """Return all that can be read from a part."""
+    outputs = part.evaluate_outputs(instant)
+    moving = [instant.coordinates, instant.velocities, instant.states, instant.discrete, instant.accelerations]
+    return np.concatenate([outputs, *moving])

@@ -1,0 +1,253 @@
+"""The equations of a system as functions that are fast to call."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.expressions import PARTS
+from mbsfmu.systems.recorded_system import RecordedSystem, varies
+from mbsfmu.systems.system import LoopsInUse
+from mbsfmu.systems.system_workspace import LOOP_PARTS, SystemWorkspace
+from mbsfmu.tracing.tape.recorded_program import depends, program_of
+from mbsfmu.tracing.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction
+
+
+class _Traced(cached_property[AnyFunction]):
+    """A function of the property's name that gives one vector of the expressions, whose name there is given."""
+
+    def __init__(self, vector: str) -> None:
+        super().__init__(lambda own: own.defined(self.attrname, lambda given: [getattr(given, vector)]))
+
+
+class SystemFunctions(SystemWorkspace):
+    """A system's functions and derivatives at the values in the arrays of a workspace (`functions.coordinates[:] = …`).
+
+    Parameters and attributes are those of `SystemWorkspace`.
+    """
+
+    @cached_property
+    def loop_solutions(self) -> TracedFunction:
+        """How far each algebraic loop that is not linear stays off, 0 where it is solved, and the solutions."""
+        return self.kept("loop_solutions", lambda: self.expressions.loop_solutions)
+
+    def follow_loops(self) -> None:
+        """Solve the algebraic loops where the arrays are, and take what is found as guesses.
+
+        Raises
+        ------
+        SimulationError
+            When one of them is not solved.
+        """
+        if not len(self.guesses):
+            return
+        off, found = self.loop_solutions()
+        for (told, first), left in zip(self.expressions.unsolved, off.tolist(), strict=True):
+            if left != 0.0:
+                raise SimulationError(f"{told} = {self.guesses[first]:.6g} on: it stays off by {left:.3g}")
+        self.guesses[:] = found
+
+    gap = _Traced("closure")
+    """Φ of the constraints in use, shape (m,)."""
+    quadratic = _Traced("quadratic")
+    """Φ̇_z ż + Φ_tt, shape (m,)."""
+    integral_rates = _Traced("integral_rates")
+    """Rates of the integrals, shape (i,), with the multipliers that belong to the motion."""
+    updates = _Traced("updates")
+    """The discrete states after an update of all of them, shape (d,)."""
+    initial_discrete = _Traced("initial_discrete")
+    """The discrete states before their first update, shape (d,)."""
+    reactions = _Traced("reactions")
+    """Forces and moments in the joints, shape (number of reactions,)."""
+    inertia_tensors = _Traced("inertia_tensors")
+    """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
+    start_limits = _Traced("start_limits")
+    """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
+    initial_integrals = _Traced("initial_integrals")
+    """The integrals at the start, shape (i,)."""
+
+    @cached_property
+    def rates_by_accelerations(self) -> bool:
+        """Whether rates of states or integrals depend on accelerations: they are found behind these then."""
+        given = self.expressions
+        if not self.system.felt:
+            return False
+        return ca.depends_on(ca.vertcat(given.rates, given.integral_rates), given.symbol_by_part["accelerations"])
+
+    @cached_property
+    def masses(self) -> TracedFunction:
+        """M, and M where connections carry nothing of accelerations, each of shape (n, n)."""
+        given = self.expressions
+        return self.kept("masses", lambda: [given.mass, given.bare_mass], matrices=[0, 1])
+
+    state_rates = _Traced("rates")
+    """ẋ, shape (k,)."""
+
+    @cached_property
+    def closure(self) -> AnyFunction:
+        """Φ, shape (m,), and Φ_z, shape (m, n), of the constraints in use."""
+        return self.defined("closure", lambda given: [given.closure, given.closure_jacobian], matrices=[1])
+
+    @cached_property
+    def all_closure(self) -> AnyFunction:
+        """Φ, Φ_z and Φ_t of all constraints, redundant ones included."""
+        return self.defined(
+            "all_closure", lambda given: [given.all_closure, given.all_closure_jacobian, given.all_drifts], matrices=[1]
+        )
+
+    @cached_property
+    def driven(self) -> tuple[int, ...]:
+        """Indices, among the loop equations in use, of those that move with time; they do work."""
+        if self.in_loops:
+            return tuple(np.flatnonzero(varies(self._recorded_system.drifts)).tolist())
+        return tuple(self.traces.fact("driven", lambda: list(self.expressions.driven)))
+
+    @cached_property
+    def missed(self) -> AnyFunction:
+        """Φ, Φ̇ and Φ_t of the loop equations that move."""
+        rows = list(self.driven)
+        return self.defined(
+            "missed", lambda given: [each[rows] for each in (given.closure, given.closure_rate, given.drifts)]
+        )
+
+    @cached_property
+    def equilibrium(self) -> TracedFunction:
+        """M, shape (n, n), −Q, shape (n,), ẋ, and ∂(M z̈ − Q)/∂u, shape (n, number of inputs)."""
+        given = self.expressions
+
+        def made() -> list[ca.SX]:
+            return [given.mass, given.rest, given.rates, given.derivative(given.residual, "inputs")]
+
+        return self.kept("equilibrium", made, matrices=[0, 3])
+
+    @cached_property
+    def standing(self) -> AnyFunction:
+        """−Q without motion, shape (n,), and how it changes by each of the inputs that balance, one after the other."""
+        names = [each.name for each in self.system.inputs]
+        columns = [names.index(name) for _, name in self.system.balances]
+        if not self.in_loops:
+            given = self.expressions
+            return self.kept(
+                "standing", lambda: [given.rest, ca.vec(given.derivative(given.residual, "inputs")[:, columns])]
+            )
+
+        units = np.eye(len(names))[columns]
+
+        def made(given: RecordedSystem, _: object) -> list[Array]:
+            changes = [given.changes([given.resting], [(given.instant.inputs, unit)])[0] for unit in units]
+            return [given.resting, np.concatenate(changes)]
+
+        return self.recorded("standing", made)
+
+    @cached_property
+    def freed(self) -> RecordedFunction:
+        """What loads that stand in the place of momenta begin in the open tree, M⁻¹ p, shape (n,); in loops."""
+        return self.recorded("freed", lambda given, _: [given.open_velocities])
+
+    @cached_property
+    def outputs(self) -> AnyFunction:
+        """Outputs y, and the magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
+        return self.defined("outputs", lambda given: [given.outputs, given.violation])
+
+    @cached_property
+    def outputs_by_accelerations(self) -> tuple[bool, ...]:
+        """Which outputs depend on accelerations."""
+        if isinstance(self.outputs, RecordedFunction):
+            pattern = depends(self.outputs.program, 0, "accelerations")
+        else:
+            pattern = self.expressions.depends(self.expressions.outputs, "accelerations")
+        return tuple(bool(each.any()) for each in pattern)
+
+    @cached_property
+    def reactions_open(self) -> bool:
+        """Whether redundant constraints leave the reactions open, and nothing else decides on them."""
+        if self.redundant or self.rank == len(self.system.constraints):
+            return self.redundant
+        if self.in_loops:
+            return self._shares_reactions
+        return self.traces.fact("reactions_open", lambda: self.expressions.reactions_open)
+
+    @cached_property
+    def _shares_reactions(self) -> bool:
+        """Whether what constraints transmit that no motion touches adds to what is transmitted anyway."""
+        given, still = self._recorded_system, self._recorder.new(1)
+        own = dict(zip(self.rows, given.loops.multipliers, strict=True))
+        every = range(len(self.system.constraints))
+        multipliers = np.stack([own.get(row, still[0]) for row in every])
+        reactions = given.of_loops(LoopsInUse(every, multipliers=multipliers)).reactions
+        offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS)} | {"still": still}
+        shared = depends(program_of("shared", self._recorder, offered, [reactions]), 0, "still")
+        return bool((shared[:, 0] & varies(given.reactions)).any())
+
+    @cached_property
+    def moving_rows(self) -> tuple[int, ...]:
+        """Indices of the constraints that depend on the coordinates at all."""
+        if self.in_loops:
+            return tuple(np.flatnonzero(varies(self._recorded_system.all_closure_jacobian).any(axis=1)).tolist())
+        return tuple(self.traces.fact("moving_rows", lambda: list(self.expressions.moving_rows)))
+
+    @cached_property
+    def shared_reactions(self) -> AnyFunction:
+        """What the multipliers of all constraints in the part `shared_multipliers` add to the reactions."""
+        part = "shared_multipliers"
+        if self.in_loops:
+            return self.recorded("shared_reactions", lambda given, own: [given.shared_reactions(own[part])], [part])
+        return self.kept("shared_reactions", lambda: [self.expressions.shared_reactions(self.symbol(part))])
+
+    @cached_property
+    def all_closure_jacobian(self) -> AnyFunction:
+        """Φ_z of all constraints, redundant ones included."""
+        return self.defined("all_closure_jacobian", lambda given: [given.all_closure_jacobian], matrices=[0])
+
+    @cached_property
+    def recentred(self) -> AnyFunction:
+        """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
+        return self.defined("recentred", lambda given: list(given.recentred.values()))
+
+    @cached_property
+    def start(self) -> AnyFunction:
+        """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
+        return self.defined("start", lambda given: list(given.start.values()))
+
+    @cached_property
+    def _start_parts(self) -> tuple[ca.SX, ca.SX]:
+        count = len(self.system.start_system.coordinates)
+        return self.add_part("start_coordinates", count)[0], self.add_part("start_velocities", count)[0]
+
+    @cached_property
+    def start_references(self) -> AnyFunction:
+        """Nothing but what it writes: references that suit the part `start_coordinates`."""
+        given, (coordinates, _) = self.expressions, self._start_parts
+        if self.in_loops:
+            return self.recorded(
+                "start_references",
+                lambda given, own: [given.start_references(own["start_coordinates"])],
+                ["start_coordinates"],
+                into=["references"],
+            )
+        return self.kept("start_references", lambda: [given.start_references(coordinates)], into=["references"])
+
+    @cached_property
+    def placement(self) -> AnyFunction:
+        """Nothing but what it writes: z and ż from the parts `start_coordinates` and `start_velocities`."""
+        given, parts = self.expressions, self._start_parts
+        if self.in_loops:
+            return self.recorded(
+                "placement",
+                lambda given, own: list(given.placed(*own.values())),
+                ["start_coordinates", "start_velocities"],
+                into=["coordinates", "velocities"],
+            )
+        return self.kept("placement", lambda: given.placed(*parts), into=["coordinates", "velocities"])
+
+    def place(self, coordinates: Floats, velocities: Floats) -> None:
+        """Write references, z and ż that belong to coordinates and velocities of the start system."""
+        functions = self.start_references, self.placement
+        for part, values in (("start_coordinates", coordinates), ("start_velocities", velocities)):
+            self._memory[part][:] = values
+        for function in functions:
+            function()

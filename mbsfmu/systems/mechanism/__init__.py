@@ -1,0 +1,1 @@
+"""Mechanisms as systems, in joint coordinates and in absolute ones."""

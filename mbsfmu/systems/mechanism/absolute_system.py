@@ -1,0 +1,344 @@
+"""The equations of motion of a mechanism in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
+
+A body's coordinates are the position of its centre of mass and its orientation: a quaternion of Euler parameters and
+three Cardan angles from there, which are small because the quaternion moves along (see `charts`). The quaternion has
+length one by construction: the paper's normalization constraints and singular inertia matrices do not occur. The
+mechanism starts from joint coordinates, and these are measured where the bodies are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.articulation import about, relating_wrenches
+from mbsfmu.divide_and_conquer.closure_motion import along_coordinates, filled, joint_jacobian
+from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
+from mbsfmu.divide_and_conquer.corrections import Corrections
+from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
+from mbsfmu.equations.charts import angle_rates, cardan_angles
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
+from mbsfmu.equations.joint_measurement import measure, unwound
+from mbsfmu.equations.kinematics import Kinematics
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.rotation import (
+    cross,
+    quaternion_about,
+    quaternion_conjugate,
+    quaternion_product,
+    rotation_from_quaternion,
+)
+from mbsfmu.equations.tree_joints import JointKinematics, floating_joints, reference_of
+from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.capabilities import ConstraintCorrections, StartPlacement
+from mbsfmu.systems.mechanism.bodies_system import BodiesSystem
+from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions
+from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.mechanism.mechanism_variables import absolute_variables, turning_variables
+from mbsfmu.systems.mechanism.turning_joints import TurningJoints, orientation_of
+from mbsfmu.systems.system import Instant, LoopsInUse, System
+from mbsfmu.tracing.reused_results import Kept
+
+
+@dataclass(frozen=True)
+class AbsoluteMotion(Motion):
+    """Motion with joint coordinates as measured; those of joints that turn freely have angles of zero.
+
+    Attributes
+    ----------
+    placed
+        Where the bodies are, with the axes of the absolute coordinates.
+    """
+
+    placed: Frames
+
+
+class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
+    """A mechanism as a system in the absolute coordinates of its bodies.
+
+    Inputs, parameters and joint variables have the names that they have in joint coordinates.
+
+    Parameters
+    ----------
+    mechanism, name, start_values
+        As for `MechanismSystem`.
+
+    Attributes
+    ----------
+    bodies
+        The bodies, independent but for constraints.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        name: str | None = None,
+        start_values: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
+        self._in_joints = joints = MechanismSystem(mechanism, name, start_values)
+        self.parts = parts = joints.parts
+        self._joints = parts.kinematics.joints
+        self._hung = [body for body, joint in enumerate(parts.topology.tree) if joint.joint.constrains]
+        constraining = [parts.topology.tree[body] for body in self._hung]
+        self.constraining = [CutJoint(each.joint, mechanism, parts.points) for each in constraining] + parts.cuts
+        self._absolute = Kinematics(floating_joints([each.centre for each in parts.masses]))
+        self.turning = TurningJoints(self._absolute.joints)
+        inwards = [*(each.reversed for each in constraining), *(False for _ in parts.cuts)]
+        joints_with_relations = parts.kinematics, parts.relations
+        self.bodies = ConstrainedBodies(
+            parts.masses, self._absolute.joints, self.constraining, inwards, *joints_with_relations
+        )
+        self._kept: Kept[AbsoluteMotion] = Kept()
+        elements = [(joint, element) for joint in self._joints for element in joint.elements]
+        self._measured = [e.coordinate for joint, e in elements if e.slides or joint.reference is None]
+        self._turns = [e.coordinate for joint, e in elements if not e.slides and joint.reference is None]
+        accelerated = [e.coordinate for joint, e in elements if joint.reference is None]
+        self.name = joints.name
+        self.coordinates, self.velocities, self.accelerations = absolute_variables(parts.topology.bodies)
+        self.states, self.inputs, self.parameters = joints.states, joints.inputs, joints.parameters
+        self.balances, self.tensors = joints.balances, joints.tensors
+        self.integrals = (*joints.integrals, *turning_variables(joints.coordinates[index] for index in self._turns))
+        self.outputs = (
+            *(joints.coordinates[index] for index in self._measured),
+            *(joints.velocities[index] for index in self._measured),
+            *(joints.accelerations[index] for index in accelerated),
+            *joints.outputs,
+        )
+        shared = "; of least norm where constraints are redundant"
+        self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
+        self.constraints, self.constraint_units = self.constraint_variables()
+        self.references, self.steep = len(parts.masses), self.turning.steep
+
+    # -- the start ------------------------------------------------------------------------------------------
+
+    @property
+    def start_system(self) -> System:
+        """The same mechanism in joint coordinates."""
+        return self._in_joints
+
+    def start_references(self, coordinates: Array) -> Array:
+        """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""
+        quaternions: list[Array] = []
+        for joint in self._joints:
+            quaternion = quaternions[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
+            for hinge in joint.hinges:
+                quaternion = quaternion_product(quaternion, quaternion_about(hinge.axis, coordinates[hinge.coordinate]))
+            quaternions.append(quaternion_product(quaternion, joint.quaternion))
+        return np.concatenate(quaternions)
+
+    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+        """Return absolute coordinates and their rates from joint coordinates and their rates."""
+        no_turns = self._in_joints.start_references(coordinates)
+        frames = self.parts.kinematics.frames(coordinates, no_turns, instant.parameters)
+        moving = self.parts.kinematics.velocities(frames, velocities)
+        places: list[Array] = []
+        rates: list[Array] = []
+        for body, properties in enumerate(self.parts.masses):
+            centre = frames.point(body, properties.centre.of(instant.parameters))
+            reference = rotation_from_quaternion(reference_of(instant.references, body))
+            angles = cardan_angles(reference.T @ frames.rotation[body])
+            turning = angle_rates(list(np.eye(3)), angles, reference.T @ moving[body][3:])
+            places += [centre, angles]
+            rates += [point_velocity(moving[body], centre), turning]
+        return np.concatenate(places), np.concatenate(rates)
+
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return energies in J and measured angles in rad, with the full turns of the start values."""
+        given, _ = self.initial_coordinates(instant.parameters)
+        found = measure(self._joints, self._placed(instant), instant.parameters).coordinates
+        angles = stack([unwound(found[index], given[index]) for index in self._turns])
+        energies = instant.integrals[: len(instant.integrals) - len(angles)]
+        wound = replace(instant, integrals=np.concatenate([energies, angles]))
+        return np.concatenate([self.parts.start_energies(self.motion(wound), wound), angles])
+
+    # -- motion ---------------------------------------------------------------------------------------------
+
+    def _placed(self, instant: Instant) -> Frames:
+        return self._absolute.frames(instant.coordinates, instant.references, instant.parameters)
+
+    def motion(self, instant: Instant) -> AbsoluteMotion:
+        """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
+        # The full turns of measured angles are in the integrals.
+        given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
+        return self._kept.of(given, lambda: self._moved(instant))
+
+    def _moved(self, instant: Instant) -> AbsoluteMotion:
+        placed = self._placed(instant)
+        velocities = self._absolute.velocities(placed, instant.velocities)
+        found = measure(self._joints, placed, instant.parameters)
+        coordinates = dict(found.coordinates)
+        for index, integral in zip(self._turns, self._turned(instant), strict=True):
+            coordinates[index] = unwound(coordinates[index], integral)
+        rates = {}
+        for body, joint in enumerate(self._joints):
+            rates |= across(found.frames, velocities, body, self._measured_part(joint))
+        return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
+
+    def _turned(self, instant: Instant) -> list[Array]:
+        """Return the integrals that tell the full turns of measured angles."""
+        first = len(self.integrals) - len(self._turns)
+        return [instant.integrals[first + number] for number in range(len(self._turns))]
+
+    def _listed(self, values: dict[int, Array]) -> Array:
+        """Return values of joint coordinates as a vector, zero where there is none; shape (joint coordinates,)."""
+        return stack([values.get(index, np.asarray(0.0)) for index in range(self.parts.topology.coordinates)])
+
+    def _measured_part(self, joint: JointKinematics) -> JointKinematics:
+        """Return a joint without the hinges that are not measured."""
+        return replace(joint, elements=tuple(e for e in joint.elements if e.coordinate in self._measured))
+
+    def _joint_accelerations(self, motion: AbsoluteMotion, instant: Instant) -> dict[int, Array]:
+        """Return z̈ of the joints that do not turn freely, by the index of the coordinate."""
+        moved = self._body_accelerations(motion, instant, instant.accelerations)
+        result: dict[int, Array] = {}
+        for body, joint in enumerate(self._joints):
+            if joint.reference is None:
+                angular = body_velocity(motion.body_velocities, joint.parent)[3:]
+                quadratic = self.parts.kinematics.quadratic(motion.frames, joint, angular, motion.velocities)
+                adding = list(moved)
+                adding[body] = moved[body] - quadratic
+                result |= across(motion.frames, adding, body, joint)
+        return result
+
+    def _body_accelerations(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
+        """Return Ż of each body, each of shape (6,)."""
+        return self._absolute.accelerations(motion.placed, motion.body_velocities, instant.velocities, accelerations)
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def residual(self, instant: Instant) -> Array:
+        """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
+        motion = self.motion(instant)
+        return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
+
+    def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
+        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do.
+
+        M is what accelerations are found with: a slender beam that cannot turn about its axis has a small moment there,
+        and elimination a pivot.
+        """
+        motion = self.motion(instant)
+        unbalanced = self._unbalanced(motion, instant, instant.accelerations, regular=True)
+        pushing = self.bodies.constrained(motion.placed, instant.parameters, multipliers)
+        return self._in_coordinates(motion, [one + other for one, other in zip(unbalanced, pushing, strict=True)])
+
+    @property
+    def moved_by_constraints(self) -> list[list[int]]:
+        """By constraint the coordinates of the bodies that it acts on, six each."""
+        return [[6 * body + index for body in ends for index in range(6)] for ends in self.bodies.ends]
+
+    def _in_coordinates(self, motion: AbsoluteMotion, wrenches: list[Array]) -> Array:
+        """Return the generalized forces of wrenches about the centres of mass, each of shape (6,)."""
+        axes = [[motion.placed.axis[hinge.coordinate] for hinge in joint.hinges] for joint in self._absolute.joints]
+        forces = [
+            np.concatenate([wrench[:3], np.stack([axis @ wrench[3:] for axis in own])])
+            for own, wrench in zip(axes, wrenches, strict=True)
+        ]
+        return np.concatenate(forces)
+
+    def _unbalanced(
+        self, motion: AbsoluteMotion, instant: Instant, accelerations: Array, *, regular: bool = False
+    ) -> list[Array]:
+        """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, loads in joints among F and N."""
+        moved = self._body_accelerations(motion, instant, accelerations)
+        centres = list(instant.coordinates.reshape(-1, 6)[:, :3])
+        result = []
+        for body, load in enumerate(self._loads(motion, instant)):
+            given, rotation = self.parts.masses[body], motion.frames.rotation[body]
+            mass, inertia = given.mass.of(instant.parameters), given.inertia(instant.parameters)
+            resisting = given.regular_inertia(instant.parameters) if regular else inertia
+            angular, turning = rotation.T @ motion.body_velocities[body][3:], rotation.T @ moved[body][3:]
+            moment = rotation @ (resisting @ turning + cross(angular, inertia @ angular))
+            force = mass * accelerations[6 * body : 6 * body + 3]
+            result.append(np.concatenate([force, moment]) - about(centres, body, load))
+        return result
+
+    def _loads(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
+        """Return what acts on each body about the inertial origin, each of shape (6,)."""
+        loads = self.parts.loads(motion, instant)
+        wrenches, loaded = list(loads.wrenches), stack(loads.joint_loads)
+        for body, joint in enumerate(self._joints):
+            if joint.reference is None:
+                load = impulse(motion.frames, joint, loaded)
+                wrenches[body] = wrenches[body] + load
+                if joint.parent >= 0:
+                    wrenches[joint.parent] = wrenches[joint.parent] - load
+        return wrenches
+
+    def closure_jacobian(self, instant: Instant) -> Array:
+        """Return Φ_q where Φ = 0, shape (number of constraints, n)."""
+        motion, parameters, count = self.motion(instant), instant.parameters, len(self.coordinates)
+        opening = joint_jacobian(self.constraining, self._absolute, motion.placed, parameters, count)
+        entries = [
+            entry
+            for row, relation in enumerate(self.parts.relations)
+            for body, wrench in relating_wrenches(self.parts.kinematics, motion.frames, relation, parameters).items()
+            for entry in along_coordinates(self._absolute, motion.placed, body, (row,), [wrench])
+        ]
+        return np.concatenate([opening, filled(entries, len(self.parts.relations), count)])
+
+    def free_accelerations(self, instant: Instant) -> Array:
+        """Return q̈ without constraints, shape (6 bodies,)."""
+        motion = self.motion(instant)
+        unbalanced = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
+        return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
+
+    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
+        """Return what finds Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by an assembly of all joints."""
+        placed = self.motion(instant).placed
+        return self.bodies.corrections(
+            placed, instant.parameters, penalty, active=loops.active, sequential=loops.sequential
+        )
+
+    def unheld(self, instant: Instant, forces: Array) -> Array:
+        """Return M⁻¹ f of generalized forces, shape (6 bodies,)."""
+        return self.bodies.unheld(self.motion(instant).placed, forces, instant.parameters)
+
+    # -- outputs --------------------------------------------------------------------------------------------
+
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return powers in W and the rates of measured angles in rad/s."""
+        motion = self.motion(instant)
+        turning = stack([motion.velocities[index] for index in self._turns])
+        return np.concatenate([self.parts.powers(motion, instant), turning])
+
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return joint coordinates, their rates and accelerations, and what there is in joint coordinates."""
+        motion = self.motion(instant)
+        accelerations = self._joint_accelerations(motion, instant)
+        positions = [motion.coordinates[index] for index in self._measured]
+        rates = [motion.velocities[index] for index in self._measured]
+        moved = partial(self._body_accelerations, motion, instant, instant.accelerations)
+        told = self.parts.evaluate_outputs(motion, instant, self._turns_of(motion, instant), moved)
+        return np.concatenate([stack([*positions, *rates, *accelerations.values()]), told])
+
+    def _turns_of(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
+        """Return quaternion and angular velocity of each joint that turns freely."""
+        absolute = [orientation_of(joint, instant) for joint in self._absolute.joints]
+        result = []
+        for body, joint in enumerate(self._joints):
+            if joint.reference is None:
+                continue
+            outer = absolute[body]
+            inner = absolute[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
+            relative = motion.body_velocities[body] - body_velocity(motion.body_velocities, joint.parent)
+            result.append(quaternion_product(quaternion_conjugate(inner), outer))
+            result.append(motion.frames.orientation(joint.parent).T @ relative[3:])
+        return result
+
+    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return force in N and moment in N m of each joint on its child, from the multipliers.
+
+        Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs
+        in a joint exert is part of its reaction.
+        """
+        motion = self.motion(instant)
+        loads = self.parts.loads(motion, instant).joint_loads
+        return constraint_reactions(self.parts, self.constraining, self._hung, motion, loads, instant.parameters, loops)

@@ -1,0 +1,105 @@
+"""What the system of a mechanism has in whatever coordinates it is described."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.closure_motion import joint_rates
+from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.capabilities import ConstraintMotion, InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
+from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
+from mbsfmu.systems.mechanism.turning_joints import TurningJoints
+from mbsfmu.systems.system import Instant, LoopsInUse
+
+
+class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintMotion):
+    """A mechanism as a system.
+
+    Attributes
+    ----------
+    parts
+        Its bodies, joints and forces.
+    constraining
+        The joints whose equations are its constraints.
+    turning
+        The joints of its coordinates that turn freely.
+    """
+
+    parts: MechanismParts
+    constraining: Sequence[CutJoint]
+    turning: TurningJoints
+
+    @abstractmethod
+    def motion(self, instant: Instant) -> Motion:
+        """Return positions and velocities of the bodies."""
+
+    def closure(self, instant: Instant) -> Array:
+        """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
+        motion = self.motion(instant)
+        violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
+        related = stack([each.evaluate(motion.coordinates, given(instant)) for each in self.parts.relations])
+        return np.concatenate([*violations, related])
+
+    def closure_rate(self, instant: Instant) -> Array:
+        """Return dΦ/dt in m/s and rad/s, shape (number of constraints,)."""
+        motion, parameters = self.motion(instant), instant.parameters
+        opening = joint_rates(self.constraining, motion.frames, motion.body_velocities, parameters)
+        related = [
+            each.sum(motion.velocities, parameters) + each.drift(given(instant)) for each in self.parts.relations
+        ]
+        return stack([*opening, *related])
+
+    def constraint_drifts(self, instant: Instant) -> Array:
+        """Return Φ_t, shape (number of constraints,)."""
+        return self._behind_joints([each.drift(given(instant)) for each in self.parts.relations])
+
+    def constraint_drift_rates(self, instant: Instant) -> Array:
+        """Return Φ_tt, shape (number of constraints,)."""
+        return self._behind_joints([each.drift_rate(given(instant)) for each in self.parts.relations])
+
+    def _behind_joints(self, of_relations: list[Array]) -> Array:
+        """Return what belongs to relations behind zeros for the equations of joints."""
+        return np.concatenate([np.zeros(sum(len(joint.names) for joint in self.constraining)), stack(of_relations)])
+
+    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return the power of what moves joints as prescribed, and zeros, in W; shape (number of integrals,)."""
+        pulls = relating_pulls(self.constraining, self.parts, loops)
+        pairs = zip(pulls, self.parts.relations, strict=True)
+        power = sum((-pull * relation.drift(given(instant)) for pull, relation in pairs), start=np.asarray(0.0))
+        return np.concatenate([np.stack([power]), np.zeros(len(self.integrals) - 1)])
+
+    def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names and units of the constraints, those of joints first."""
+        relations = self.parts.relations
+        names = (*(name for joint in self.constraining for name in joint.names), *(each.name for each in relations))
+        units = (*(unit for joint in self.constraining for unit in joint.units), *(each.unit for each in relations))
+        return names, units
+
+    def rates(self, instant: Instant) -> Array:
+        """Return the rates of the forces' states."""
+        return stack(self.parts.forces.rates(self.motion(instant), given(instant)))
+
+    def inertia_tensors(self, parameters: Array) -> Array:
+        """Return the tensors about the centres of mass in the bodies' axes, shape (6 k,)."""
+        tensors = [each.inertia(parameters) for each in self.parts.changeable]
+        rows = [each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors]
+        return np.concatenate(rows) if rows else np.zeros(0)
+
+    def recentred(self, instant: Instant) -> Instant:
+        """Return the same motion with present orientations as references."""
+        return self.turning.recentred(instant)
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return joint coordinates and their rates as given with the joints."""
+        return self.parts.coordinates.initial(parameters)
+
+    def initial_states(self, parameters: Array) -> Array:
+        """Return the forces' states at the start."""
+        return stack(self.parts.forces.initial_states(parameters))

@@ -1,0 +1,211 @@
+"""Motion of a mechanism in the coordinates of its open tree: residuals, and divide and conquer.
+
+The assemblies are Featherstone's of accelerations, and of momenta [Chadaj2017].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from mbsfmu.divide_and_conquer.articulation import Articulation, spatial
+from mbsfmu.divide_and_conquer.joint_subspaces import impulse
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
+from mbsfmu.systems.system import NO_LOOPS, Instant, LoopsInUse
+
+
+class TreeDynamics:
+    """Equations of motion of a mechanism's tree, with loops cut.
+
+    Parameters
+    ----------
+    parts
+        Bodies, joints and forces.
+    """
+
+    def __init__(self, parts: MechanismParts) -> None:
+        self._parts = parts
+        self._kinematics = parts.kinematics
+        self._articulated = cache(self._articulation)
+
+    def articulation(self, loops: LoopsInUse) -> Articulation:
+        """Return the mechanism as the divide-and-conquer assembly takes it, with the loop equations in use."""
+        return self._articulated(tuple(loops.rows), loops.sequential)
+
+    def _articulation(self, rows: tuple[int, ...], sequential: bool) -> Articulation:
+        parts = self._parts
+        own = parts.masses, parts.cuts, parts.pitched, parts.relations
+        return Articulation(self._kinematics, *own, rows, sequential=sequential)
+
+    def moved(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
+        """Return Ż of each body at z̈, each of shape (6,)."""
+        return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
+
+    def residual(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return M' z̈ − Q' + Φ_zᵀ λ in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
+
+        Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
+        """
+        moved = self.moved(motion, instant, instant.accelerations)
+        balance, loads = self._parts.balance(motion, moved, instant)
+        return self._with_loops(motion.frames, balance, instant.parameters, loops) - stack(loads.joint_loads)
+
+    def _with_loops(self, frames: Frames, wrenches: list[Array], parameters: Array, loops: LoopsInUse) -> Array:
+        """Return what wrenches on the bodies come to along the coordinates, with Φ_zᵀ λ, shape (n,)."""
+        if not len(loops.rows):
+            return self._along_joints(frames, wrenches)
+        articulation = self.articulation(loops)
+        pulled = articulation.pulled(wrenches, self._loop_wrenches(frames, parameters), loops.multipliers)
+        return articulation.along(self._along_joints(frames, pulled), loops.multipliers, parameters)
+
+    def _loop_wrenches(self, frames: Frames, parameters: Array) -> list[tuple[Array, Array]]:
+        """Return the wrenches of unit multipliers of all cut joints, on the parent and on the child."""
+        return [pair for cut in self._parts.cuts for pair in cut.wrenches(frames, parameters)]
+
+    def _along_joints(self, frames: Frames, wrenches: list[Array]) -> Array:
+        """Return bᵀ times the sum of the wrenches on the bodies behind each joint, shape (n,)."""
+        total = self._behind_joints(wrenches)
+        columns = {
+            element.coordinate: self._kinematics.transformation(frames, element.coordinate) @ total[body]
+            for body, joint in enumerate(self._kinematics.joints)
+            for element in joint.elements
+        }
+        return stack([columns[index] for index in range(len(columns))])
+
+    def _behind_joints(self, vectors: list[Array]) -> list[Array]:
+        """Return the sum of what each body and all behind it have."""
+        total = list(vectors)
+        for body in reversed(range(len(total))):
+            inner = self._kinematics.joints[body].parent
+            if inner >= 0:
+                total[inner] = total[inner] + total[body]
+        return total
+
+    def _with_joints(self, frames: Frames, wrenches: Sequence[Array], along: Array) -> list[Array]:
+        """Return wrenches on the bodies with what acts along the joints' coordinates, on both ends of each joint."""
+        result = list(wrenches)
+        for body, joint in enumerate(self._kinematics.joints):
+            acting = impulse(frames, joint, along)
+            result[body] = result[body] + acting
+            if joint.parent >= 0:
+                result[joint.parent] = result[joint.parent] - acting
+        return result
+
+    # -- divide and conquer ---------------------------------------------------------------------------------
+
+    def forward_dynamics(
+        self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
+        """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
+
+        V is what z̈ adds to the bodies' accelerations: the velocity terms are those at z̈ = 0, which obey all joints
+        of the tree.
+        """
+        articulation = self.articulation(loops)
+        moved = self.moved(motion, instant, np.zeros(len(instant.coordinates)))
+        balance, loads = self._parts.balance(motion, moved, instant)
+        wrenches = self._with_joints(motion.frames, [-wrench for wrench in balance], stack(loads.joint_loads))
+        bias = np.zeros(len(loops.rows))
+        if len(loops.rows):
+            still = replace(instant, accelerations=np.zeros(len(instant.coordinates)))
+            bias = self._closing(motion, still, loops, stabilisation, moved)
+        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
+        return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
+
+    def loop_accelerations(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
+        moved = self.moved(motion, instant, instant.accelerations)
+        return self._closing(motion, instant, loops, stabilisation, moved)
+
+    def _closing(
+        self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float, moved: list[Array]
+    ) -> Array:
+        """Return the same, with the Ż of the bodies at the z̈ of an instant."""
+        articulation = self.articulation(loops)
+        at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
+        found = articulation.loop_accelerations(motion, given(instant), at_origin, instant.accelerations)
+        if not stabilisation:
+            return found
+        rate, violation = (
+            articulation.loop_rates(motion, given(instant)),
+            self._violation(motion.frames, instant, loops),
+        )
+        return found + 2.0 * stabilisation * rate + stabilisation**2 * violation
+
+    def _violation(self, frames: Frames, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return Φ of the loop equations in use, shape (rows,)."""
+        violations = [cut.evaluate(frames, instant.parameters) for cut in self._parts.cuts]
+        related = [each.evaluate(instant.coordinates, given(instant)) for each in self._parts.relations]
+        return np.concatenate([*violations, stack(related)])[list(loops.rows)]
+
+    # -- momenta --------------------------------------------------------------------------------------------
+
+    def momenta(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+        """Return p = M ż − Φ_zᵀ σ, shape (n,).
+
+        Without loops it is the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6].
+        """
+        momenta, impulses = self._parts.momenta(motion, instant.parameters), -loops.multipliers
+        return self._with_loops(motion.frames, momenta, instant.parameters, replace(loops, multipliers=impulses))
+
+    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+        """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
+
+        Where the loops are to close, Φ̇ = −a Φ takes the place of Φ̇ = 0: ṗ [eq. 77] holds for either, for it has the
+        constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
+        """
+        bias = self.articulation(loops).loop_drifts(given(instant))
+        if stabilisation and len(loops.rows):
+            frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+            bias = bias + stabilisation * self._violation(frames, instant, loops)
+        return self.responses(instant, replace(loops, multipliers=bias), instant.momenta)
+
+    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+        """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
+
+        H F acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
+
+        Parameters
+        ----------
+        instant
+            Where the bodies are.
+        loops
+            The loop equations in use, with γ in the place of their multipliers.
+        loads
+            F, shape (n,).
+        """
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
+        return self.articulation(loops).solve(frames, instant.parameters, wrenches, loops.multipliers, loops.active)
+
+    def loop_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+        """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
+        found = self.articulation(loops).loop_rates(motion, given(instant))
+        return found + stabilisation * self._violation(motion.frames, instant, loops) if stabilisation else found
+
+    def momentum_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse) -> Array:
+        """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
+
+        At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the
+        rates of the cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies
+        less the impulses of their cut joints.
+        """
+        loads = self._parts.loads(motion, instant)
+        forces, momenta = loads.wrenches, self._parts.momenta(motion, instant.parameters)
+        if len(loops.rows):  # a relation's wrenches along the coordinates stay as they are
+            articulation, impulses = self.articulation(loops), -loops.multipliers
+            wrenches = self._loop_wrenches(motion.frames, instant.parameters)
+            forces = articulation.pulled(forces, articulation.wrench_rates(motion, instant.parameters), impulses)
+            momenta = articulation.pulled(momenta, wrenches, impulses)
+        behind = self._behind_joints(momenta)
+        turning = self._kinematics.transformation_rates(motion.frames, motion.body_velocities, instant.velocities)
+        joints = {e.coordinate: body for body, joint in enumerate(self._kinematics.joints) for e in joint.elements}
+        along = self._along_joints(motion.frames, forces) + stack(loads.joint_loads)
+        return along + stack([turning[index] @ behind[joints[index]] for index in range(len(joints))])

@@ -1,0 +1,32 @@
+"""The base of systems that have no coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.system import Instant, System
+
+
+class MotionlessSystem(System):
+    """A system of first-order equations alone: nothing in it moves by equations of motion."""
+
+    def residual(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing: there are no coordinates."""
+        return np.zeros(0)
+
+    def closure(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing: there are no loops to close."""
+        return np.zeros(0)
+
+    def integral_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing."""
+        return np.zeros(0)
+
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Return nothing: there are no coordinates."""
+        return np.zeros(0), np.zeros(0)
+
+    def initial_integrals(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return nothing."""
+        return np.zeros(0)

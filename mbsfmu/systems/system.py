@@ -1,0 +1,282 @@
+"""The one interface between equations and time stepping: what every system has.
+
+What some systems can do beside is in `capabilities`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.variables import Variable
+
+
+@dataclass(frozen=True)
+class Instant:
+    """All that the equations of a system may depend on, in SI units.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations
+        z, ż and z̈, each of shape (n,).
+    states
+        States x of first order, shape (k,).
+    integrals
+        Integrals over time, shape (i,): outputs depend on them, and full turns of measured angles.
+    inputs, parameters
+        Shape (number of inputs,) and (number of parameters,).
+    references
+        Quaternions (w, x, y, z) from which joints that turn freely turn, shape (4 r,).
+    momenta
+        Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
+    discrete
+        Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
+    guesses
+        Values near the solutions of algebraic loops that are not linear, shape (g,).
+    felt
+        What the connections that `felt` of a system names carry, where this does not follow from the accelerations of
+        the instant; empty where it does.
+    """
+
+    coordinates: Array
+    velocities: Array
+    accelerations: Array
+    states: Array
+    integrals: Array
+    inputs: Array
+    parameters: Array
+    references: Array
+    momenta: Array
+    discrete: Array
+    guesses: Array = field(default_factory=lambda: np.zeros(0))
+    felt: Array = field(default_factory=lambda: np.zeros(0))
+
+
+SIZES = {
+    "coordinates": "coordinates",
+    "velocities": "coordinates",
+    "accelerations": "coordinates",
+    "states": "states",
+    "integrals": "integrals",
+    "inputs": "inputs",
+    "parameters": "parameters",
+    "references": "references",
+    "momenta": "coordinates",
+    "discrete": "discrete",
+    "guesses": "guesses",
+}
+"""The parts of an `Instant` in their order, each with what of a system it has one number for."""
+MOTION = tuple(SIZES)[:3]
+
+
+@dataclass(frozen=True)
+class LoopsInUse:
+    """The loop equations that a function takes into account, with a number for each.
+
+    Attributes
+    ----------
+    rows
+        Their indices.
+    active
+        Ones for those that count, zeros for those that follow from these, shape (rows,); None where all count.
+    multipliers
+        λ, or the impulses σ, shape (rows,), for functions of them.
+    sequential
+        Whether divide and conquer eliminates the joints of a tree one after the other where there are none.
+    """
+
+    rows: Sequence[int]
+    active: Array | None = None
+    multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    sequential: bool = False
+
+
+NO_LOOPS = LoopsInUse(())
+"""No loop equations."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Discrete states that are updated at the instants offset + k · sample_time, k = 0, 1, ….
+
+    Attributes
+    ----------
+    owner
+        Name of what they belong to.
+    first, count
+        Index of the first of them, and how many there are.
+    sample_time, offset
+        In s.
+    """
+
+    owner: str
+    first: int
+    count: int
+    sample_time: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """The inertia tensor of a body, which parameters decide.
+
+    Attributes
+    ----------
+    body
+        Name of the body.
+    rod
+        Whether one of its principal moments may be zero.
+    """
+
+    body: str
+    rod: bool
+
+
+class System(ABC):
+    """Equations of motion with loop constraints, and first-order equations, in one form.
+
+    M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z, u) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
+
+    All functions are pure NumPy; they take numbers and symbols alike. A hydraulic circuit has no
+    coordinates, a mechanism no states x. Integrals are quantities such as work that are integrated beside.
+
+    Attributes
+    ----------
+    name
+        Name of the system.
+    coordinates, velocities, accelerations
+        Variables of z, ż and z̈.
+    states
+        Variables of x; their nominal values set the tolerances.
+    discrete
+        Variables of the discrete states.
+    samplings
+        When these are updated: at one instant in this order, those behind seeing what those before have changed.
+    integrals
+        Variables that are integrated beside the motion.
+    inputs, parameters, outputs
+        Variables of u, p and y.
+    reactions
+        Variables of the forces and moments that joints transmit.
+    constraints, constraint_units
+        One name per element of Φ, and its unit, m or rad.
+    balances
+        Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
+        system at rest where it starts.
+    orderings
+        Pairs of parameters' indices: the second must be greater than the first.
+    tensors
+        Inertia tensors that must be such as bodies have.
+    limited
+        Variables that must lie between limits where the system starts.
+    references
+        Number r of orientations that are described from a reference.
+    guesses
+        What algebraic loops between its parts are solved for by iteration, with the values to begin with.
+    felt
+        Names of the inputs that are driven by what depends on accelerations, and count at once.
+    steep
+        Indices of the coordinates for which a reference must be moved before they get large.
+    """
+
+    name: str
+    coordinates: tuple[Variable, ...] = ()
+    velocities: tuple[Variable, ...] = ()
+    accelerations: tuple[Variable, ...] = ()
+    states: tuple[Variable, ...] = ()
+    discrete: tuple[Variable, ...] = ()
+    samplings: tuple[Sampling, ...] = ()
+    integrals: tuple[Variable, ...] = ()
+    inputs: tuple[Variable, ...] = ()
+    parameters: tuple[Variable, ...] = ()
+    outputs: tuple[Variable, ...] = ()
+    reactions: tuple[Variable, ...] = ()
+    constraints: tuple[str, ...] = ()
+    constraint_units: tuple[str, ...] = ()
+    balances: tuple[tuple[Variable, str], ...] = ()
+    orderings: tuple[tuple[int, int], ...] = ()
+    tensors: tuple[Tensor, ...] = ()
+    limited: tuple[Variable, ...] = ()
+    references: int = 0
+    guesses: tuple[Variable, ...] = ()
+    felt: tuple[str, ...] = ()
+    steep: tuple[int, ...] = ()
+
+    @abstractmethod
+    def residual(self, instant: Instant) -> Array:
+        """Return M z̈ − Q in N m and N, shape (n,)."""
+
+    @abstractmethod
+    def closure(self, instant: Instant) -> Array:
+        """Return Φ in m and rad, shape (number of constraints,)."""
+
+    @abstractmethod
+    def rates(self, instant: Instant) -> Array:
+        """Return ẋ, shape (k,)."""
+
+    @abstractmethod
+    def integral_rates(self, instant: Instant) -> Array:
+        """Return the rates of the integrals, shape (i,)."""
+
+    @abstractmethod
+    def evaluate_outputs(self, instant: Instant) -> Array:
+        """Return y, shape (number of outputs,)."""
+
+    @abstractmethod
+    def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
+        """Return z and ż as the user gave them, not yet on the constraints; each of shape (n,)."""
+
+    @abstractmethod
+    def initial_states(self, parameters: Array) -> Array:
+        """Return x at the start, shape (k,)."""
+
+    @abstractmethod
+    def initial_integrals(self, instant: Instant) -> Array:
+        """Return the integrals at the start, shape (i,)."""
+
+    def constraint_drifts(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return Φ_t, shape (number of constraints,), which depends neither on positions nor on velocities."""
+        return np.zeros(len(self.constraints))
+
+    def constraint_drift_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+        """Return Φ_tt, of which the same holds."""
+        return np.zeros(len(self.constraints))
+
+    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:  # noqa: ARG002
+        """Return what constraints that move add to the rates of the integrals, λᵀ Φ_t to work, shape (i,)."""
+        return np.zeros(len(self.integrals))
+
+    @property
+    def start_system(self) -> System:
+        """The system in whose coordinates the start is given."""
+        return self
+
+    def size(self, kind: str) -> int:
+        """Return how many numbers there are of what an attribute lists or counts."""
+        counted = getattr(self, kind)
+        return 4 * self.references if kind == "references" else counted if isinstance(counted, int) else len(counted)
+
+    def instant(self, vector: Callable[[str, int], Array]) -> Instant:
+        """Make an instant whose parts `vector(name, size)` gives."""
+        return Instant(**{part: vector(part, self.size(kind)) for part, kind in SIZES.items()})
+
+
+def starts(variables: Sequence[Variable]) -> Array:
+    """Return the start values of variables, zero where there is none; shape (number of variables,)."""
+    return np.array([variable.start or 0.0 for variable in variables], dtype=float)
+
+
+def starting(variables: Iterable[Variable], values: Mapping[str, float]) -> tuple[Variable, ...]:
+    """Return variables with other start values where such are given by name."""
+    return tuple(replace(variable, start=values.get(variable.name, variable.start)) for variable in variables)
+
+
+def started(states: Array, variables: Sequence[Variable], values: Mapping[str, float]) -> Array:
+    """Return states at the start, with those that are given by name."""
+    if not any(each.name in values for each in variables):
+        return states
+    return np.stack([np.asarray(values.get(each.name, states[index])) for index, each in enumerate(variables)])

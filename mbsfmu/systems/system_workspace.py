@@ -1,0 +1,255 @@
+"""Arrays of a system, and how functions of them are made: traced to straight code, or recorded in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, cast
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.code_form import Code, is_in_loops
+from mbsfmu.systems.expressions import PARTS, SystemExpressions
+from mbsfmu.systems.loop_equations import NEAR, LoopEquations
+from mbsfmu.systems.recorded_system import RecordedSystem
+from mbsfmu.systems.system import Instant, LoopsInUse, System, starts
+from mbsfmu.tracing.kept_traces import Traces
+from mbsfmu.tracing.tape.recorded_program import program_of, programs_in_turn
+from mbsfmu.tracing.tape.recording import RecordedArray, Recorder
+from mbsfmu.tracing.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
+
+LOOP_PARTS = ("multipliers", "active")
+
+
+class SystemWorkspace(Workspace):
+    """Arrays of a system, and functions of them in the form that its code has: straight, or in loops.
+
+    Parameters
+    ----------
+    system
+        The system.
+    loops
+        The loop equations in use; all of them, as if they were independent, by default.
+    traces
+        Has what was traced of this system before.
+    code
+        The form of their code.
+    sequential
+        Whether divide and conquer eliminates the joints of a tree one after the other in code in loops.
+    sections
+        In how many sections it takes a tree there, for as many threads.
+    in_blocks
+        Whether calls are made block by block there, so that numbers stay in a cache.
+
+    Attributes
+    ----------
+    in_loops
+        Whether that is in loops.
+    expressions
+        What the functions are made of.
+    traces
+        As given, of these loop equations.
+    rows, rank, scales, near
+        Indices of the loop equations in use, how many of them are independent, what their violations are large by, and
+        by which share the last of them stands out least where no change point is near.
+    coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
+        The parts of an `Instant`; references are no rotation at first.
+    guesses
+        Those of algebraic loops in the instant, at first their start values.
+    multipliers
+        λ, shape (number of rows,).
+    rates, momentum_rates
+        ẋ and ṗ at the end of a step, written by the formulations; shapes (k,) and (n,).
+    shared_multipliers
+        Those of all constraints whose share of the reactions is asked for, shape (number of constraints,).
+    suggested_step
+        Room for one number, which solvers that choose their steps remember.
+    tangent, tangent_use
+        Zeros for what states keep of a tangent; empty but for implicit steps.
+    unconverged
+        Zeros for how far steps were from converged; empty but where iterations are limited.
+    ahead
+        Zeros for what is known past the present; empty but for solvers that step past where they are asked to come.
+    error, error_history, error_record
+        Zeros for what is known of the error of a run; empty but where that is estimated.
+    active
+        Ones for the loop equations that count, zeros for those that follow from them, shape (m,).
+    """
+
+    def __init__(
+        self,
+        system: System,
+        loops: LoopEquations | None = None,
+        traces: Traces | None = None,
+        code: Code | None = None,
+        *,
+        sequential: bool = False,
+        sections: int = 1,
+        in_blocks: bool = True,
+    ) -> None:
+        self.system = system
+        self._sequential = sequential
+        self.expressions = SystemExpressions(system, loops)
+        self.in_loops = is_in_loops(system, code)
+        self._recorded_parts: dict[str, RecordedArray] = {}
+        self.rows = self.expressions.rows
+        # Of all functions in loops: what they have in common is recorded once.
+        self._recorder = Recorder(1 if self.rows else sections, in_blocks=in_blocks)
+        self.rank = len(self.rows) if loops is None else loops.rank
+        self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
+        self.near = NEAR if loops is None else loops.near
+        self.staged = None if loops is None else loops.staged
+        super().__init__(self.expressions.symbol_by_part)
+        self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
+        self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
+        self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
+        self.references, self.momenta, self.discrete, self.guesses = (self._memory[part] for part in PARTS[7:])
+        self.guesses[:] = starts(system.guesses)
+        self.references[::4] = 1.0
+        self.multipliers = self._memory["multipliers"]
+        self.rates = self.add_part("rates", len(system.states))[1]
+        self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]
+        self.add_part("integral_rates", len(system.integrals))
+        self.add_part("input_rates", len(system.inputs))
+        self.shared_multipliers = self.add_part("shared_multipliers", len(system.constraints))[1]
+        self.suggested_step = np.zeros(1)
+        self.tangent = self.tangent_use = self.unconverged = self.ahead = np.zeros(0)
+        self.error = self.error_history = self.error_record = np.zeros(0)
+        self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
+        self.active[:] = 1.0
+
+    @property
+    def history(self) -> Floats:
+        """What the rule of integration remembers; empty but for formulations whose rule does."""
+        return self._memory.get("history", np.zeros(0))
+
+    @property
+    def redundant(self) -> bool:
+        """Whether some of the loop equations in use follow from others."""
+        return self.rank < len(self.rows)
+
+    def element_scales(self, arm: float) -> Floats:
+        """Return what the elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n).
+
+        Parameters
+        ----------
+        arm
+            A length in m by which distances are measured.
+        """
+        return np.divide.outer(self.equation_lengths(arm), self.coordinate_lengths(arm))
+
+    def equation_lengths(self, arm: float) -> Floats:
+        """Return what loop equations in use are divided by to be the same in all units and sizes, shape (m,)."""
+        units = self.system.constraint_units
+        return np.array([arm if units[row] == "m" else 1.0 for row in self.rows])
+
+    def coordinate_lengths(self, arm: float) -> Floats:
+        """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""
+        return np.array([arm if each.unit == "m" else 1.0 for each in self.system.coordinates])
+
+    def kept(
+        self, name: str, results: Callable[[], Sequence[ca.SX]], matrices: Sequence[int] = (), into: Iterable[str] = ()
+    ) -> TracedFunction:
+        """Return a function that was traced before, or trace it; arguments as for `traced`, expressions when wanted."""
+        function = self.traces.function(name, lambda: self._function(name, results()))
+        return TracedFunction(function, self._memory, matrices, into)
+
+    def defined(
+        self,
+        name: str,
+        results: Callable[[Any], Sequence[Any]],
+        matrices: Sequence[int] = (),
+        into: Iterable[str] = (),
+    ) -> AnyFunction:
+        """Return a function of what the system gives; its code is in loops where that of the system is.
+
+        Parameters
+        ----------
+        name, matrices, into
+            As for `traced`.
+        results
+            Function of `SystemExpressions`, or of a `RecordedSystem`.
+        """
+        if not self.in_loops:
+            return self.kept(name, lambda: results(self.expressions), matrices, into)
+        return self.recorded(name, lambda given, _: results(given), into=into)
+
+    def recorded(
+        self,
+        name: str,
+        results: Callable[[RecordedSystem, dict[str, Any]], Sequence[Any]],
+        beside: Sequence[str] = (),
+        into: Iterable[str] = (),
+    ) -> RecordedFunction:
+        """Return a function in loops.
+
+        Parameters
+        ----------
+        name, into
+            As for `traced`.
+        results
+            Function of the system, and of the parts that are given beside those of its instant.
+        beside
+            Names of these.
+        """
+        own = {part: self._recorded_part(part) for part in beside}
+        found = results(self._recorded_system, own)
+        offered = {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)}
+        return RecordedFunction(program_of(name, self._recorder, offered, found), self._memory, into)
+
+    def recorded_in_turn(
+        self,
+        names: tuple[str, str],
+        results: Callable[[RecordedSystem, dict[str, Any]], tuple[Sequence[Any], Sequence[Any]]],
+        beside: Sequence[str],
+        later: Sequence[str],
+        memory_name: str,
+    ) -> tuple[RecordedFunction, RecordedFunction]:
+        """Return two functions in loops, the second of which goes on from what the first has found.
+
+        Parameters
+        ----------
+        names
+            Of the functions.
+        results
+            As for `recorded`, of both.
+        beside
+            As for `recorded`, of the first.
+        later
+            Names of the parts that the second is given besides.
+        memory_name
+            Name of the memory that they share.
+        """
+        own = {part: self._recorded_part(part) for part in (*beside, *later)}
+        found = results(self._recorded_system, own)
+        given = (
+            {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)},
+            {part: own[part] for part in later},
+        )
+        programs = programs_in_turn(names, self._recorder, given, found, memory_name)
+        memory = programs[1].memory()
+        memory[: programs[0].schedule.size] = programs[0].memory()
+        first, second = (RecordedFunction(each, self._memory, work=memory) for each in programs)
+        return first, second
+
+    def _recorded_part(self, part: str) -> RecordedArray:
+        if part not in self._recorded_parts:
+            self._recorded_parts[part] = self._recorder.new(self.values(part).size)
+        return self._recorded_parts[part]
+
+    @cached_property
+    def _recorded_system(self) -> RecordedSystem:
+        parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
+        multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
+        chosen = self.redundant or self.staged is not None
+        loops = LoopsInUse(self.rows, active if chosen else None, multipliers, self._sequential)
+        return RecordedSystem(self.system, Instant(**parts), loops)
+
+    def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
+        return super()._function(name, self.expressions.closed(results), merged=merged)
+
+    def numeric_instant(self) -> Instant:
+        """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
+        return Instant(*(self._memory[part].copy() for part in PARTS))

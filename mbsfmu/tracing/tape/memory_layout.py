@@ -1,0 +1,312 @@
+"""Where the calls of a program find their numbers, in few integers.
+
+The arguments of a kernel fall into fields: places that are at the same distances from each other in all its calls,
+such as the elements of a matrix that another call has made. A call is told where each field begins. Calls that do not
+depend on each other are batches, cut into stretches in which fields move on by equal distances; calls one after the
+other are chains, in which a few calls, of several kernels where joints alternate, may repeat. Fields that would cut
+stretches short are listed call by call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from mbsfmu.tracing.tape.dependence import Places
+from mbsfmu.tracing.tape.phases import SHARED
+from mbsfmu.tracing.tape.recorded_program import Program
+from mbsfmu.tracing.tape.repetition import Repetition, repetitions
+
+_NARROW = 4
+"""Calls that are independent of each other and fewer than these are taken one after the other."""
+_FEW = 8
+"""Stretches of one kernel that are as many as they may be …"""
+_LONG = 8
+"""… and calls in each of them on the average, below which it is seen whether fields are better listed …"""
+_SHORTER = 3
+"""… which they are if they are not shorter by this factor otherwise."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """How the arguments of a kernel lie.
+
+    Attributes
+    ----------
+    field
+        By argument the number of its field; −1 where it has one place in all calls.
+    offset
+        How far behind the beginning of the field it is, or its place.
+    first
+        By field, an argument at its beginning; those of fields that are listed come last.
+    listed
+        How many fields are listed.
+    """
+
+    field: Places
+    offset: Places
+    first: tuple[int, ...]
+    listed: int = 0
+
+    @property
+    def regular(self) -> tuple[int, ...]:
+        """As `first`, of fields that move on by equal distances."""
+        return self.first[: len(self.first) - self.listed]
+
+    @property
+    def irregular(self) -> tuple[int, ...]:
+        """As `first`, of those that are listed."""
+        return self.first[len(self.first) - self.listed :]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Calls of one kernel, each as far behind the one before.
+
+    Attributes
+    ----------
+    kernel
+        Its index among those of the program.
+    begin
+        Of the first call where its results are, and where each field begins that is not listed.
+    distance
+        By how much these move on.
+    listed
+        Where the other fields begin, shape (calls, fields).
+    """
+
+    kernel: int
+    begin: Places
+    distance: Places
+    listed: Places
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Calls that are repeated in turn.
+
+    Attributes
+    ----------
+    calls
+        What is called in each repetition.
+    count
+        How many repetitions there are.
+    """
+
+    calls: tuple[Calls, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Stretches one after the other.
+
+    Attributes
+    ----------
+    stretches
+        The stretches.
+    shared
+        Whether threads share them, there being much to do.
+    sections
+        Numbers of stretches, one section after the other, that do not depend on those of other sections; empty where
+        all calls of a shared phase are independent of each other.
+    """
+
+    stretches: tuple[Stretch, ...]
+    shared: bool
+    sections: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A program's calls.
+
+    Attributes
+    ----------
+    fields
+        By kernel that is called.
+    phases
+        The calls in their order.
+    """
+
+    fields: dict[int, Fields]
+    phases: tuple[Phase, ...]
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Those of all phases."""
+        return tuple(stretch for phase in self.phases for stretch in phase.stretches)
+
+
+def layout(program: Program) -> Layout:
+    """Return how the calls of a program are laid out."""
+    arguments: dict[int, list[Places]] = {}
+    for loop in program.schedule.loops:
+        arguments.setdefault(loop.kernel, []).append(loop.arguments)
+    together = {kernel: np.concatenate(each) for kernel, each in arguments.items()}
+    fields = {kernel: _fields(each) for kernel, each in together.items()}
+    found = Layout(fields, _phases(program, fields))
+    needed = Counter(each.kernel for stretch in found.stretches for each in stretch.calls)
+    irregular = [kernel for kernel, each in together.items() if needed[kernel] > max(_FEW, len(each) // _LONG)]
+    if not irregular:
+        return found
+    fields |= {kernel: _listed(fields[kernel], together[kernel]) for kernel in irregular}
+    return Layout(fields, _phases(program, fields))
+
+
+def _fields(arguments: Places) -> Fields:
+    """Return how the arguments of all calls of a kernel lie, given their places, shape (calls, arguments)."""
+    first = arguments[0]
+    if len(arguments) == 1 and len(first):
+        # Told where they begin, and not where they are: other programs may have them elsewhere, and the same code.
+        begin = int(np.argmin(first))
+        return Fields(np.zeros(len(first), dtype=np.int64), first - first[begin], (begin,))
+    moved = np.ascontiguousarray((arguments - first).T)
+    members: dict[bytes, list[int]] = {}
+    for argument, row in enumerate(moved):
+        members.setdefault(row.tobytes() if row.any() else b"", []).append(argument)
+    field, offset, begins = np.full(len(first), -1), first.copy(), []
+    for key, own in members.items():
+        if key:
+            begin = own[int(np.argmin(first[own]))]
+            field[own], offset[own] = len(begins), first[own] - first[begin]
+            begins.append(begin)
+    return Fields(field, offset, tuple(begins))
+
+
+def _listed(fields: Fields, arguments: Places) -> Fields:
+    """Return fields with those listed that are shorter so."""
+    regular, irregular = [], []
+    for number, argument in enumerate(fields.first):
+        column = arguments[:, argument : argument + 1]
+        pieces = repetitions(column, np.zeros(len(column), dtype=np.int64))
+        length = sum(each.length * min(each.count, 2) for each in pieces)
+        (irregular if _SHORTER * length > len(column) else regular).append(number)
+    order = [*regular, *irregular]
+    number = np.array([*np.argsort(order), -1])  # the last one for what belongs to no field
+    return Fields(number[fields.field], fields.offset, tuple(fields.first[each] for each in order), len(irregular))
+
+
+def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
+    """Return a program's calls as stretches, phase by phase."""
+    loops = program.schedule.loops
+    if not loops:
+        return ()
+    width = 1 + max(len(each.regular) for each in fields.values())
+    rows = np.zeros((sum(len(loop.arguments) for loop in loops), width), dtype=np.int64)
+    listed: list[Places] = []
+    begin = 0
+    for loop in loops:
+        results, own = program.kernels[loop.kernel].results, fields[loop.kernel]
+        end = begin + len(loop.arguments)
+        rows[begin:end, 0] = loop.first + results * np.arange(end - begin)
+        rows[begin:end, 1 : 1 + len(own.regular)] = loop.arguments[:, own.regular]
+        listed.extend(loop.arguments[:, own.irregular])
+        begin = end
+    kinds = np.repeat([loop.kernel for loop in loops], [len(loop.arguments) for loop in loops])
+    parts = _parts(program)
+    part = np.repeat(np.arange(len(parts)), [each.size for each in parts])
+    found: list[tuple[_Part, dict[int, list[Stretch]]]] = []
+    last = -1
+    for each in repetitions(rows, kinds + (1 + kinds.max()) * part):
+        own = parts[part[each.begin]]
+        if own.phase != last:
+            found.append((own, {}))
+            last = own.phase
+        calls = tuple(_calls(rows, kinds, listed, fields, each, index) for index in range(each.length))
+        # Calls of a batch one after the other, though they come in turn: it takes less time.
+        stretches = [Stretch((one,), each.count) for one in calls] if own.batch else [Stretch(calls, each.count)]
+        found[-1][1].setdefault(own.section, []).extend(stretches)
+    return tuple(
+        Phase(
+            tuple(stretch for own in sections.values() for stretch in own),
+            own.shared,
+            tuple(map(len, sections.values())) if len(sections) > 1 else (),
+        )
+        for own, sections in found
+    )
+
+
+@dataclass
+class _Part:
+    """Calls that are a batch, or a chain.
+
+    Attributes
+    ----------
+    batch
+        Whether they are independent of each other.
+    size
+        How many they are.
+    shared
+        Whether threads may share them.
+    phase
+        Number of the phase that it is in.
+    section
+        Of the section there.
+    """
+
+    batch: bool
+    size: int
+    shared: bool
+    phase: int
+    section: int = 0
+
+
+def _parts(program: Program) -> list[_Part]:
+    """Return the batches and chains of a program."""
+    if not any(loop.phase for loop in program.schedule.loops):
+        return _parts_without_sections(program)
+    costs: dict[int, int] = {}
+    sections: dict[int, set[int]] = {}
+    for loop in program.schedule.loops:
+        costs[loop.phase] = costs.get(loop.phase, 0) + len(loop.arguments) * program.kernels[loop.kernel].cost
+        sections.setdefault(loop.phase, set()).add(loop.section)
+    parts: list[_Part] = []
+    for loop in program.schedule.loops:
+        # Calls of one section depend on each other: there is nothing to share where it is alone.
+        shared = len(sections[loop.phase]) > 1 and costs[loop.phase] >= SHARED
+        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+            size = end - begin
+            own = _Part(size >= _NARROW, size, shared, loop.phase, loop.section)
+            if parts and not own.batch and replace(parts[-1], size=size) == own:
+                parts[-1].size += size
+            else:
+                parts.append(own)
+    return parts
+
+
+def _parts_without_sections(program: Program) -> list[_Part]:
+    """Return the same where there are no sections.
+
+    Batches that do not depend on each other are in one phase where they follow each other.
+    """
+    parts = [_Part(False, 0, False, 0)]
+    made = np.full(program.schedule.size, -1)  # by place the phase in which it is made
+    for loop in program.schedule.loops:
+        kernel = program.kernels[loop.kernel]
+        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+            last, size = parts[-1], end - begin
+            batch = size >= _NARROW
+            shared = batch and size * kernel.cost >= SHARED
+            if not batch and not last.batch:
+                last.size += size
+            else:
+                alike = shared == last.shared and not (shared and np.any(made[loop.arguments[begin:end]] == last.phase))
+                parts.append(_Part(batch, size, shared, last.phase + (not alike)))
+            made[loop.first + begin * kernel.results : loop.first + end * kernel.results] = parts[-1].phase
+    return parts
+
+
+def _calls(
+    rows: Places, kinds: Places, listed: list[Places], fields: dict[int, Fields], found: Repetition, index: int
+) -> Calls:
+    """Return the calls of one row of a repetition."""
+    first = found.begin + index
+    kernel = int(kinds[first])
+    width = 1 + len(fields[kernel].regular)
+    distance = rows[first + found.length] - rows[first] if found.count > 1 else np.zeros_like(rows[first])
+    own = np.array(listed[first : found.begin + found.length * found.count : found.length])
+    return Calls(kernel, rows[first, :width], distance[:width], own)

@@ -1,0 +1,210 @@
+"""A recorded function of named arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.tracing.tape.dependence import Places, joined, needed
+from mbsfmu.tracing.tape.recording import Kernel, RecordedArray, Recorder
+from mbsfmu.tracing.tape.schedule import Schedule, schedule
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Loops over calls of kernels, from arrays that it is given to its results.
+
+    Attributes
+    ----------
+    name
+        Name of the function.
+    offered
+        Names and sizes of what it may depend on.
+    given
+        Those of them that it does depend on; they lie behind each other at the beginning of its memory.
+    constants
+        Numbers that follow these.
+    kernels, schedule
+        What is called, and in which order.
+    memory_name
+        Name of the memory it works in: programs that go on from what others have found share one.
+    """
+
+    name: str
+    offered: Mapping[str, int]
+    given: Mapping[str, int]
+    constants: tuple[float, ...]
+    kernels: tuple[Kernel, ...]
+    schedule: Schedule
+    memory_name: str = "work"
+
+    @property
+    def results(self) -> tuple[Places, ...]:
+        """Places of the elements of each result."""
+        return self.schedule.results
+
+    @property
+    def operations(self) -> int:
+        """How many operations a call takes."""
+        loops = self.schedule.loops
+        return sum(len(loop.arguments) * self.kernels[loop.kernel].cost for loop in loops)
+
+    @property
+    def first_constant(self) -> int:
+        """Where in the memory the constants begin."""
+        return self.schedule.first + sum(self.given.values())
+
+    def memory(self) -> Floats:
+        """Return a memory with the constants in their places."""
+        memory = np.zeros(self.schedule.size)
+        memory[self.first_constant :][: len(self.constants)] = self.constants
+        return memory
+
+    def evaluate(self, memory: Floats, given: Mapping[str, Floats]) -> list[Floats]:
+        """Return the results: independent calls of a loop are made at once.
+
+        Parameters
+        ----------
+        memory
+            What `memory` gave; it is overwritten.
+        given
+            The arrays, by name.
+        """
+        first = self.schedule.first
+        for name, size in self.given.items():
+            memory[first : first + size] = given[name].ravel()
+            first += size
+        for loop in self.schedule.loops:
+            kernel = self.kernels[loop.kernel]
+            for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+                values = kernel.function(memory[loop.arguments[begin:end]].T)
+                place = loop.first + begin * kernel.results
+                memory[place : place + (end - begin) * kernel.results] = np.asarray(values).T.ravel()
+        return [memory[places] for places in self.results]
+
+
+def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:
+    """Return which elements of a result depend on which elements of a part, shape (elements, size of the part)."""
+    size = program.offered[part]
+    if part not in program.given:
+        return np.zeros((program.results[result].size, size), dtype=bool)
+    names = list(program.given)
+    first = sum(program.given[name] for name in names[: names.index(part)])
+    pattern = np.zeros((program.schedule.size, -(-size // 8)), dtype=np.uint8)
+    pattern[first : first + size] = np.packbits(np.eye(size, dtype=bool), axis=1)
+    for loop in program.schedule.loops:
+        needed = _needed(program.kernels[loop.kernel])
+        for begin, end in pairwise((*loop.stages, len(loop.arguments))):
+            for index, arguments in enumerate(needed):
+                places = loop.first + len(needed) * np.arange(begin, end) + index
+                pattern[places] = np.bitwise_or.reduce(pattern[loop.arguments[begin:end][:, arguments]], axis=1)
+    return np.unpackbits(pattern[program.results[result].ravel()], axis=1, count=size).astype(bool)
+
+
+def _needed(kernel: Kernel) -> list[list[int]]:
+    """Return which arguments each result of a kernel depends on."""
+    sparsity = kernel.function.jac_sparsity(0, 0)
+    needed: list[list[int]] = [[] for _ in range(kernel.results)]
+    for row, column in zip(*sparsity.get_triplet(), strict=True):
+        needed[row].append(column)
+    return needed
+
+
+def programs_in_turn(
+    names: tuple[str, str],
+    recorder: Recorder,
+    given: tuple[Mapping[str, RecordedArray], Mapping[str, RecordedArray]],
+    results: tuple[Sequence[Any], Sequence[Any]],
+    memory_name: str,
+) -> tuple[Program, Program]:
+    """Return what was recorded as two functions in one memory: the second goes on from what the first has found there.
+
+    Parameters
+    ----------
+    names, results, memory_name
+        As of one.
+    recorder
+        What has recorded the results.
+    given
+        What the first may depend on, and what the second may besides.
+    """
+    later = np.concatenate([each.places.ravel() for each in given[1].values()])
+    kept = _needed_before(recorder, later, [each.places for each in results[1]])
+    first = program_of(names[0], recorder, given[0], results[0], memory_name, kept=kept)
+    second = program_of(names[1], recorder, given[1], results[1], memory_name, before=first)
+    return first, second
+
+
+def _needed_before(recorder: Recorder, later: Places, results: Sequence[Places]) -> Places:
+    """Return places of what results need of what does not depend on what is given later."""
+    is_late = np.zeros(recorder.places, dtype=bool)
+    is_late[later] = True
+    taken = [each.ravel() for each in results]
+    for call in needed(recorder.calls, taken, recorder.places):
+        given = call.taken[call.taken >= 0]
+        if is_late[given].any():
+            is_late[call.made] = True
+            taken.append(given)
+    every = np.unique(np.concatenate(taken))
+    every = every[every >= 0]
+    return np.asarray(every[~is_late[every]])
+
+
+def program_of(
+    name: str,
+    recorder: Recorder,
+    offered: Mapping[str, RecordedArray],
+    results: Sequence[Any],
+    memory_name: str = "work",
+    before: Program | None = None,
+    kept: Places | None = None,
+) -> Program:
+    """Return what was recorded as a function of arrays.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    recorder
+        What has recorded the results.
+    offered
+        What they may depend on.
+    results
+        Arrays, recorded or of numbers.
+    memory_name
+        Name of the memory.
+    before
+        A program of the same recorder whose values are in the memory, and stay.
+    kept
+        Recorded places of what must be there for programs that go on from this one.
+    """
+    places = [each.places if isinstance(each, RecordedArray) else recorder.constants(each) for each in results]
+    goes_on = None if before is None else before.schedule
+    made = [] if goes_on is None else [np.flatnonzero(goes_on.placed >= 0)]
+    known = joined([*made, *(each.places.ravel() for each in offered.values())])
+    wanted = places if kept is None else [*places, kept]
+    calls = needed(recorder.calls, wanted, recorder.places, known)
+    used = np.zeros(recorder.places + 1, dtype=bool)  # the last one for constants
+    used[np.maximum(joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)]), -1)] = True
+    given = {part: each for part, each in offered.items() if used[each.places].any()}
+    first = joined([each.places.ravel() for each in given.values()])
+    costs = [kernel.cost for kernel in recorder.kernels]
+    ordered = schedule(calls, first, wanted, costs, goes_on, in_blocks=recorder.in_blocks)
+    placed = ordered.placed if kept is not None else ordered.placed[:0]  # large, and of use to what goes on alone
+    ordered = replace(ordered, results=ordered.results[: len(places)], placed=placed)
+    return Program(
+        name,
+        {part: each.size for part, each in offered.items()},
+        {part: each.size for part, each in given.items()},
+        tuple(recorder.values[number] for number in ordered.constants),
+        tuple(recorder.kernels),
+        ordered,
+        memory_name,
+    )

@@ -1,0 +1,567 @@
+"""NumPy code recorded as calls of kernels, for mechanisms that are large.
+
+A `RecordedArray` is an array of places in a memory that does not exist yet. NumPy's functions of such arrays that only
+move elements about move places; those that compute are recorded as calls of kernels. A kernel is a function of few
+numbers, traced once for all calls that are alike: neither tracing nor the code grows with the mechanism. Functions that
+are marked by `kernel` are recorded whole, as one call each, and so are NumPy's own, element by element or matrix by
+matrix.
+
+Places are integers. Zero, one and minus one are no places but numbers: calls are alike only where these stand at the
+same arguments, so that zeros fold away as they do in straight-line code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import casadi as ca
+import numpy as np
+
+from mbsfmu.tracing.symbols import SymbolicArray, TracingError, expression, symbolic_array
+from mbsfmu.tracing.tape.dependence import Call, Places, joined, needed
+
+_MOVING = {
+    np.concatenate, np.stack, np.reshape, np.ravel, np.transpose, np.swapaxes, np.broadcast_to, np.tile, np.repeat,
+    np.moveaxis, np.expand_dims, np.squeeze, np.atleast_1d, np.split,
+}  # fmt: skip
+"""NumPy's functions that move elements about and compute nothing."""
+
+
+class RecordedArray:
+    """An array of places.
+
+    It is none of NumPy's own kind: what cannot be recorded fails instead of taking places for values.
+
+    Attributes
+    ----------
+    recorder, places
+        What records, and the places of the elements.
+    """
+
+    def __init__(self, recorder: Recorder, places: Places) -> None:
+        self.recorder = recorder
+        self.places = np.asarray(places)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As of arrays."""
+        return self.places.shape
+
+    @property
+    def ndim(self) -> int:
+        """As of arrays."""
+        return self.places.ndim
+
+    @property
+    def size(self) -> int:
+        """As of arrays."""
+        return self.places.size
+
+    @property
+    def T(self) -> RecordedArray:  # noqa: N802 - NumPy's name
+        """As of arrays."""
+        return RecordedArray(self.recorder, self.places.T)
+
+    def is_same_as(self, other: RecordedArray) -> bool:
+        """Tell whether these are the same places: `==` is recorded."""
+        return self.recorder is other.recorder and np.array_equal(self.places, other.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[RecordedArray]:
+        return (self[index] for index in range(len(self)))
+
+    def __getitem__(self, key: Any) -> RecordedArray:
+        return RecordedArray(self.recorder, self.places[key])
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TracingError("makes an array of numbers of what is recorded")
+
+    def __bool__(self) -> bool:
+        raise TracingError("branches on a value that is recorded")
+
+    def __float__(self) -> float:
+        raise TracingError("makes a number of what is recorded")
+
+    def sum(self, axis: int | None = None) -> RecordedArray:
+        """As of arrays."""
+        return cast("RecordedArray", np.add.reduce(self, axis=axis))
+
+    def reshape(self, *shape: int) -> RecordedArray:
+        """As of arrays."""
+        return RecordedArray(self.recorder, self.places.reshape(*shape))
+
+    def ravel(self) -> RecordedArray:
+        """As of arrays."""
+        return RecordedArray(self.recorder, self.places.ravel())
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Record what a NumPy ufunc computes, matrix by matrix or element by element."""
+        if options.get("out") is not None or method == "at":
+            raise TracingError("writes in place")
+        operands = [self._as_places(each) for each in inputs]
+        if ufunc is np.matmul:
+            return self._matrix_product(*operands)
+        if method == "reduce":
+            return self._reduced(ufunc, operands[0], options.get("axis", 0))
+        broadcast = np.broadcast_arrays(*operands)
+        return self._in_rows(ufunc, broadcast)
+
+    def _as_places(self, value: Any) -> Places:
+        return value.places if isinstance(value, RecordedArray) else self.recorder.constants(value)
+
+    def _in_rows(self, function: Callable[..., Any], operands: Sequence[Places]) -> RecordedArray:
+        """Record calls for vectors of a few elements at most."""
+        if operands[0].ndim <= 1 and operands[0].size <= _WIDEST:
+            wrapped = [RecordedArray(self.recorder, each) for each in operands]
+            return self.recorder.call(function, wrapped, {})
+        rows = [self._in_rows(function, each).places for each in zip(*operands, strict=True)]
+        return RecordedArray(self.recorder, np.stack(rows))
+
+    def _reduced(self, ufunc: np.ufunc, operand: Places, axis: int | None) -> RecordedArray:
+        if axis is None:
+            operand, axis = operand.ravel(), 0
+        moved = np.moveaxis(operand, axis, -1)
+        flat = moved.reshape(-1, moved.shape[-1])
+        rows = [self.recorder.call(_reduction, [RecordedArray(self.recorder, each)], {"ufunc": ufunc}) for each in flat]
+        return RecordedArray(self.recorder, np.array([each.places for each in rows]).reshape(moved.shape[:-1]))
+
+    def _matrix_product(self, one: Places, other: Places) -> RecordedArray:
+        if one.ndim <= 2 and other.ndim <= 2:
+            return self.recorder.call(np.matmul, [RecordedArray(self.recorder, each) for each in (one, other)], {})
+        count = max(len(each) for each in (one, other) if each.ndim == 3)
+        pairs = zip(*(each if each.ndim == 3 else [each] * count for each in (one, other)), strict=True)
+        return RecordedArray(self.recorder, np.stack([self._matrix_product(*pair).places for pair in pairs]))
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        """Move elements about, or record what NumPy's other functions compute."""
+        if func is np.shape:
+            return self.shape
+        if func in _MOVING:
+            moved = func(*_places_of(self, args), **kwargs)
+            if isinstance(moved, list):
+                return [RecordedArray(self.recorder, each) for each in moved]
+            return RecordedArray(self.recorder, moved)
+        if func is np.where:
+            return self._in_rows(np.where, np.broadcast_arrays(*(self._as_places(each) for each in args)))
+        # All others are kernels, traced with symbols: they can do what symbols can.
+        return self.recorder.call(_function, args, {"called": func, **kwargs})
+
+
+_WIDEST = 9
+
+
+def _reduction(array: Any, *, ufunc: np.ufunc) -> Any:
+    return ufunc.reduce(array)
+
+
+def _function(*arguments: Any, called: Callable[..., Any], **alike: Any) -> Any:
+    return called(*arguments, **alike)
+
+
+def _places_of(own: RecordedArray, argument: Any) -> Any:
+    if isinstance(argument, (list, tuple)):
+        return type(argument)(_places_of(own, each) for each in argument)
+    if isinstance(argument, RecordedArray):
+        return argument.places
+    if (isinstance(argument, np.ndarray) and argument.dtype != np.intp) or isinstance(argument, float):
+        return own.recorder.constants(argument)
+    return argument
+
+
+def _operator(ufunc: np.ufunc, *, swapped: bool = False) -> Callable[[RecordedArray, Any], Any]:
+    def apply(self: RecordedArray, other: Any) -> Any:
+        return self.__array_ufunc__(ufunc, "__call__", *((other, self) if swapped else (self, other)))
+
+    return apply
+
+
+def _alone(ufunc: np.ufunc) -> Callable[[RecordedArray], Any]:
+    def apply(self: RecordedArray) -> Any:
+        return self.__array_ufunc__(ufunc, "__call__", self)
+
+    return apply
+
+
+for _name, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "matmul": np.matmul,
+    "pow": np.power,
+}.items():  # fmt: skip
+    setattr(RecordedArray, f"__{_name}__", _operator(_ufunc))
+    setattr(RecordedArray, f"__r{_name}__", _operator(_ufunc, swapped=True))
+for _name, _ufunc in {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}.items():  # fmt: skip
+    setattr(RecordedArray, f"__{_name}__", _operator(_ufunc))
+for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute}.items():
+    setattr(RecordedArray, f"__{_name}__", _alone(_ufunc))
+
+_FOLDED = (0.0, 1.0, -1.0)
+"""Numbers that decide which calls are alike."""
+ZERO, ONE, MINUS_ONE = -1, -2, -3
+"""Their places."""
+_MOST_FOLDED = -len(_FOLDED)
+_NO_PLACES = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of few numbers that is called often.
+
+    Attributes
+    ----------
+    name
+        What it computes, and its number.
+    function
+        One vector in, one vector out.
+    """
+
+    name: str
+    function: ca.Function
+
+    @property
+    def arguments(self) -> int:
+        """How many numbers it takes."""
+        return self.function.numel_in(0)
+
+    @property
+    def results(self) -> int:
+        """How many numbers it gives."""
+        return self.function.numel_out(0)
+
+    @property
+    def cost(self) -> int:
+        """How many operations a call takes."""
+        return self.function.n_instructions()
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """A kernel with the shape of its answer, whose elements are numbers in `table`: folded ones, arguments, results."""
+
+    kernel: int
+    answer: Any
+    constants: Places
+
+
+@dataclass(frozen=True)
+class _Defined:
+    """Values that linear equations define, whatever calls have found them.
+
+    Attributes
+    ----------
+    values
+        The values.
+    equations
+        Records what vanishes at these values.
+    solved
+        Records by how much the values change to make up for a change of the equations.
+    """
+
+    values: RecordedArray
+    equations: Callable[[], Any]
+    solved: Callable[[Any], Any]
+
+
+class Recorder:
+    """Records calls.
+
+    Parameters
+    ----------
+    sections
+        In how many sections, which threads can take at the same time, what is recorded is wanted.
+    in_blocks
+        Whether calls are ordered so that numbers of large programs stay in a cache, not in as few loops as can be.
+
+    Attributes
+    ----------
+    kernels
+        What was traced.
+    calls
+        What was called, in its order.
+    sections, in_blocks
+        As given.
+    """
+
+    def __init__(self, sections: int = 1, *, in_blocks: bool = True) -> None:
+        self.sections = sections
+        self.in_blocks = in_blocks
+        self._section: tuple[int | None, int | None] = None, None
+        self.kernels: list[Kernel] = []
+        self.calls: list[Call] = []
+        self.values: list[float] = list(_FOLDED)
+        """Numbers of the negative places: place −1 − k has the number k of them."""
+        self._number_by_value: dict[float, int] = {value: index for index, value in enumerate(_FOLDED)}
+        self._places = 0
+        self._known: dict[Hashable, _Traced] = {}
+        self._made: dict[Hashable, Places] = {}
+        self._derivatives: dict[int, Callable[..., Any]] = {}
+        self._jacobians: dict[int, Callable[..., Any]] = {}
+        self._defined: dict[bytes, _Defined] = {}  # by places of values: the same ones are defined once
+
+    @property
+    def places(self) -> int:
+        """How many places there are, those of constants apart."""
+        return self._places
+
+    def new(self, count: int) -> RecordedArray:
+        """Return that many new places."""
+        first, self._places = self._places, self._places + count
+        return RecordedArray(self, np.arange(first, self._places))
+
+    def constants(self, values: Any) -> Places:
+        """Return the places of numbers."""
+        array = np.asarray(values, dtype=float)
+        numbers = [self._constant(value) for value in array.ravel().tolist()]
+        return np.array(numbers, dtype=np.int64).reshape(array.shape)
+
+    def _constant(self, value: float) -> int:
+        found = self._number_by_value.get(value)
+        if found is None:
+            found = self._number_by_value[value] = len(self.values)
+            self.values.append(value)
+        return -1 - found
+
+    @contextmanager
+    def in_section(self, section: int, stage: int | None = None) -> Iterator[None]:
+        """Record calls as those of a section, or of what joins sections, by a negative number for each join.
+
+        In a section, those of a stage are made in a later phase than those of an earlier stage that they depend on:
+        other sections, which wait for these, can begin meanwhile.
+        """
+        before, self._section = self._section, (section, stage)
+        try:
+            yield
+        finally:
+            self._section = before
+
+    def call(self, function: Callable[..., Any], arguments: Sequence[Any], static: dict[str, Hashable]) -> Any:
+        """Record a call of a function, and return its answer.
+
+        Parameters
+        ----------
+        function
+            A function of NumPy arrays.
+        arguments
+            Arrays, recorded or of numbers, None, and lists and tuples of such.
+        static
+            What else it is given; what is equal gives equal answers.
+        """
+        places: list[Places] = []
+        shape = self._shape(arguments, places)
+        given = np.concatenate([each.ravel() for each in places]) if places else np.zeros(0, dtype=np.int64)
+        seen: dict[int, int] = {}  # by first use: what is alike has the same pattern wherever it stands in memory
+        pattern = tuple([seen.setdefault(place, len(seen)) for place in given.tolist()])
+        folded = tuple([place if _MOST_FOLDED <= place < 0 else 0 for place in seen])
+        key = (function, tuple(static.items()), shape, pattern, folded)
+        traced = self._known.get(key)
+        if traced is None:
+            traced = self._known[key] = self._trace(function, arguments, static, pattern, folded)
+        taken = np.array([place for place, fold in zip(seen, folded, strict=True) if not fold], dtype=np.int64)
+        made = _NO_PLACES if traced.kernel < 0 else self._called(traced.kernel, taken)
+        table = np.concatenate([taken, made, traced.constants])
+        return _mapped(traced.answer, lambda places: RecordedArray(self, table[places]))
+
+    def _called(self, kernel: int, taken: Places) -> Places:
+        """Return where the results of a kernel are; what was called with the same before is not called again."""
+        key = kernel, taken.tobytes()
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = self.new(self.kernels[kernel].results).places
+            self.calls.append(Call(kernel, taken, made, *self._section))
+        return made
+
+    def define(self, values: RecordedArray, equations: Callable[[], Any], solved: Callable[[Any], Any]) -> None:
+        """Say what values follow from, so that their changes are found by that and not through all that was called.
+
+        Parameters
+        ----------
+        values
+            Values that were computed.
+        equations
+            Records what vanishes at these values, from what they follow from and from them.
+        solved
+            Records by how much the values change to make up for a change of the equations.
+        """
+        self._defined.setdefault(values.places.tobytes(), _Defined(values, equations, solved))
+
+    def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
+        """Return how values change along directions: by what defines them, else by the derivatives of what was called.
+
+        Parameters
+        ----------
+        values
+            Arrays that were computed, or numbers.
+        directions
+            Arrays that these depend on, whatever they have been computed from, each with how it changes, recorded or as
+            numbers.
+        """
+        wanted = [self._places_of(each) for each in values]
+        known = list(directions)
+        for each in list(self._defined.values()):
+            if self._follows(wanted, each.values, self._all_places(known)):
+                resting = (each.values, np.zeros(each.values.shape))
+                (change,) = self._changes_by_calls([self._places_of(each.equations())], [*known, resting])
+                unmoved = np.all(change.places == ZERO)
+                known.append(resting if unmoved else (each.values, each.solved(change)))
+        return self._changes_by_calls(wanted, known)
+
+    def _follows(self, wanted: Sequence[Places], values: RecordedArray, given: Places) -> bool:
+        """Tell whether what is wanted follows from certain values, those apart that are given."""
+        own = np.setdiff1d(values.places, given)
+        if not own.size:
+            return False
+        calls = needed(self.calls, wanted, self.places, given)
+        used = joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)])
+        return bool(np.isin(own, used).any())
+
+    def _all_places(self, directions: Sequence[tuple[RecordedArray, Any]]) -> Places:
+        return joined([array.places.ravel() for array, _ in directions])
+
+    def _changes_by_calls(
+        self, wanted: Sequence[Places], directions: Sequence[tuple[RecordedArray, Any]]
+    ) -> list[RecordedArray]:
+        change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
+        for array, direction in directions:
+            change[array.places] = self._places_of(direction)
+
+        def moved(places: Places) -> RecordedArray:
+            return RecordedArray(self, change[np.maximum(places, ZERO)])
+
+        for call in needed(self.calls, wanted, self.places, self._all_places(directions)):
+            directed = moved(call.taken)
+            if np.all(directed.places == ZERO):
+                continue
+            found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
+            change[call.made] = found.places
+        return [moved(places) for places in wanted]
+
+    def _places_of(self, array: Any) -> Places:
+        return array.places if isinstance(array, RecordedArray) else self.constants(array)
+
+    def _derivative(self, number: int) -> Callable[..., Any]:
+        """Return the function of a kernel's arguments and their changes that gives the changes of its results."""
+        if number not in self._derivatives:
+            kernel = self.kernels[number]
+            at, along = (ca.SX.sym(name, kernel.arguments) for name in ("x", "d"))
+            moved = ca.Function("change", [at, along], [ca.densify(ca.jtimes(kernel.function(at), at, along))])
+
+            def change(values: Any, directions: Any) -> Any:
+                return symbolic_array(moved(expression(values), expression(directions)))
+
+            change.__name__ = f"change_of_{kernel.name}"
+            self._derivatives[number] = change
+        return self._derivatives[number]
+
+    def jacobian(self, call: Call, columns: Sequence[int]) -> RecordedArray:
+        """Return the derivatives of all results of a call by some of its arguments, shape (results, columns)."""
+        if call.kernel not in self._jacobians:
+            kernel = self.kernels[call.kernel]
+            at = ca.SX.sym("x", kernel.arguments)
+            found = ca.Function("jacobian", [at], [ca.densify(ca.jacobian(kernel.function(at), at))])
+
+            def jacobian(values: Any, *, columns: tuple[int, ...]) -> Any:
+                matrix = symbolic_array(ca.vec(found(expression(values)))).reshape((at.numel(), -1)).T
+                return matrix[:, list(columns)]
+
+            jacobian.__name__ = f"jacobian_of_{kernel.name}"
+            self._jacobians[call.kernel] = jacobian
+        given = RecordedArray(self, call.taken)
+        result: RecordedArray = self.call(self._jacobians[call.kernel], [given], {"columns": tuple(columns)})
+        return result
+
+    def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
+        """Return arrays as one, along their first axis."""
+        return RecordedArray(self, np.concatenate([each.places for each in arrays]))
+
+    def _shape(self, argument: Any, places: list[Places]) -> Hashable:
+        """Return how an argument is built, and add the places of its elements to the list."""
+        if argument is None:
+            return None
+        if isinstance(argument, (list, tuple)):
+            return tuple(self._shape(each, places) for each in argument)
+        if isinstance(argument, RecordedArray):
+            places.append(argument.places)
+            return argument.places.shape, ""
+        places.append(self.constants(argument))
+        return places[-1].shape, ""
+
+    def _trace(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        static: dict[str, Hashable],
+        pattern: tuple[int, ...],
+        folded: tuple[int, ...],
+    ) -> _Traced:
+        vector = ca.SX.sym("x", folded.count(0))
+        symbols = iter(symbolic_array(vector).view(np.ndarray))
+        distinct = [self.values[-1 - place] if place else next(symbols) for place in folded]
+        elements = iter([distinct[index] for index in pattern])
+        answer = function(*_mapped(arguments, lambda leaf: _with(elements, np.shape(leaf))), **static)
+        found: list[Any] = []
+        _mapped(answer, lambda leaf: found.extend(_elements(leaf)))
+        return self._kept(function.__name__, vector, answer, found)
+
+    def _kept(self, name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
+        """Keep a kernel that gives each element of an answer once; arguments and numbers among them need none."""
+        argument = {vector[index].__hash__(): index for index in range(vector.numel())}
+        computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
+        if computed:
+            computed = ca.vertsplit(ca.cse([ca.vertcat(*computed)])[0])
+        rest = iter(computed)
+        results: dict[int, int] = {}
+        kept: list[ca.SX] = []
+        constants: list[int] = []
+        numbers: list[tuple[str, int]] = []
+        for each in found:
+            value = each
+            if isinstance(each, ca.SX):
+                if (place := argument.get(each.__hash__())) is not None:
+                    numbers.append(("argument", place))
+                    continue
+                value = next(rest)
+                if not value.is_constant():
+                    place = results.setdefault(value.__hash__(), len(kept))
+                    kept += [value] * (place == len(kept))
+                    numbers.append(("result", place))
+                    continue
+            numbers.append(("constant", len(constants)))
+            constants.append(self._constant(float(value)))
+        first = {"argument": 0, "result": vector.numel(), "constant": vector.numel() + len(kept)}
+        order = iter([first[kind] + index for kind, index in numbers])
+        template = _mapped(answer, lambda leaf: _numbered(np.shape(leaf), order))
+        if not kept:
+            return _Traced(-1, template, np.array(constants, dtype=np.int64))
+        number = len(self.kernels)
+        named = f"{name.strip('_')}_{number}"
+        self.kernels.append(Kernel(named, ca.Function(named, [vector], [ca.densify(ca.vertcat(*kept))])))
+        return _Traced(number, template, np.array(constants, dtype=np.int64))
+
+
+def _mapped(tree: Any, apply: Callable[[Any], Any]) -> Any:
+    """Return what a function gives of each array in lists and tuples, which may be in each other; None stays."""
+    if tree is None:
+        return None
+    return type(tree)(_mapped(each, apply) for each in tree) if isinstance(tree, (list, tuple)) else apply(tree)
+
+
+def _with(elements: Iterator[Any], shape: tuple[int, ...]) -> Any:
+    """Return an array of a shape with the next elements: symbols, or numbers where there is none."""
+    array = np.empty(shape, dtype=object)
+    for index in np.ndindex(shape):
+        array[index] = next(elements)
+    return array.view(SymbolicArray) if any(isinstance(each, ca.SX) for each in array.flat) else array.astype(float)
+
+
+def _elements(array: Any) -> list[Any]:
+    return np.asarray(array, dtype=object).view(np.ndarray).ravel().tolist()
+
+
+def _numbered(shape: tuple[int, ...], order: Iterator[int]) -> Places:
+    return np.array([next(order) for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)

@@ -1,0 +1,97 @@
+"""What repeats in a sequence of places: a few rows that come again and again, each moved on by a distance of its own.
+
+Along a chain all of a loop is one row that is repeated; where joints alternate, or two handles take turns, a few rows
+are. What repeats nowhere is rows of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.tracing.tape.dependence import Places
+
+LONGEST = 64
+"""Rows that are looked for as one repetition at most: for a link of a ring, tangents take 28 calls in turn."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """Rows of a sequence.
+
+    Attributes
+    ----------
+    begin
+        Index of the first row.
+    length
+        How many rows are repeated.
+    count
+        How often they come: row k of repetition r is row k of the first moved on r times by a distance.
+    """
+
+    begin: int
+    length: int
+    count: int
+
+
+def repetitions(rows: Places, kinds: Places) -> Iterator[Repetition]:
+    """Cut a sequence into repetitions, as long ones as there are.
+
+    Parameters
+    ----------
+    rows
+        Places, shape (rows, places).
+    kinds
+        What each row is for; only rows of one kind are alike, shape (rows,).
+    """
+    gains, lengths, counts = _longest(_hashed(rows), kinds)
+    begin = 0
+    while begin < len(rows):
+        found = Repetition(begin, int(lengths[begin]), int(counts[begin]))
+        if gains[begin] <= 0 or not _repeats(rows, found):
+            found = Repetition(begin, 1, 1)
+        yield found
+        begin += found.length * found.count
+
+
+def _hashed(rows: Places) -> NDArray[np.uint64]:
+    """Return a number for each row, linear in the places: where rows are at equal distances, these are."""
+    weights = np.random.default_rng(1).integers(1, 2**63, size=rows.shape[1], dtype=np.uint64)
+    return (rows.astype(np.uint64) * weights).sum(axis=1, dtype=np.uint64)
+
+
+def _longest(hashed: NDArray[np.uint64], kinds: Places) -> tuple[Places, Places, Places]:
+    """Return, for a repetition that begins at each row, how many rows it saves, its length, and its count."""
+    size = len(hashed)
+    gains, lengths, counts = (
+        np.zeros(size, dtype=np.int64),
+        np.ones(size, dtype=np.int64),
+        np.ones(size, dtype=np.int64),
+    )
+    for length in range(1, min(LONGEST, size // 3) + 1):
+        alike = kinds[length:] == kinds[:-length]
+        distances = hashed[length:] - hashed[:-length]
+        regular = alike[length:] & alike[:-length] & (distances[length:] == distances[:-length])
+        ends = _next_false(regular) + 2 * length  # of rows that go on as the two before them, by where these begin
+        begins = np.arange(len(regular))
+        count = np.where(_next_false(alike)[: len(regular)] - begins >= length, (ends - begins) // length, 1)
+        gain = (count - 2) * length
+        better = np.flatnonzero(gain > gains[: len(regular)])
+        gains[better], lengths[better], counts[better] = gain[better], length, count[better]
+    return gains, lengths, counts
+
+
+def _next_false(values: NDArray[np.bool_]) -> Places:
+    """Return the index of the first false value from each one on; the number of values where there is none."""
+    places = np.where(values, len(values), np.arange(len(values)))
+    return np.minimum.accumulate(places[::-1])[::-1]
+
+
+def _repeats(rows: Places, found: Repetition) -> bool:
+    """Tell whether rows are those of a repetition, which equal numbers for them only make likely."""
+    block = rows[found.begin : found.begin + found.length * found.count].reshape(found.count, found.length, -1)
+    distances = np.diff(block, axis=0)
+    return bool(np.all(distances == distances[0]))

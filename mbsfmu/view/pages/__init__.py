@@ -1,0 +1,1 @@
+"""The skeleton of pages, and the elements that stand in them."""

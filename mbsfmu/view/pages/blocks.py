@@ -1,0 +1,67 @@
+"""What pages are put together from: sections, paragraphs, lists, and what is unfolded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from mbsfmu.view.pages.element import Element
+
+_STYLES = ("pages/blocks.css",)
+
+
+def stack(*parts: Element) -> Element:
+    """Return some elements one below the other."""
+    return Element.around(Markup("\n").join(part.markup for part in parts), parts)
+
+
+def heading(text: str) -> Element:
+    """Return the heading of a page."""
+    return Element(Markup("<h1>{}</h1>").format(text))
+
+
+def section(title: str, *parts: Element) -> Element:
+    """Return elements under a heading."""
+    inside = stack(*parts)
+    return Element.around(Markup("<section><h2>{}</h2>\n{}\n</section>").format(title, inside.markup), [inside])
+
+
+def paragraph(text: str, kind: str = "") -> Element:
+    """Return a paragraph; `soft`, `good`, `warn` and `bad` colour it."""
+    return Element(Markup('<p class="{}">{}</p>').format(kind, text) if kind else Markup("<p>{}</p>").format(text))
+
+
+def answer(sentences: Iterable[tuple[str, str]]) -> Element:
+    """Return what a page has to say, before anything else: sentences, each with its kind as of a paragraph."""
+    paragraphs = stack(*(paragraph(text, kind) for text, kind in sentences))
+    return Element(
+        Markup('<section class="answer" aria-label="In short">{}</section>').format(paragraphs.markup), _STYLES
+    )
+
+
+def notes(title: str, texts: Iterable[str]) -> Element:
+    """Return a list of warnings."""
+    items = Markup("").join(Markup("<li>{}</li>").format(text) for text in texts)
+    return Element(Markup('<section class="notes"><h2>{}</h2><ul>{}</ul></section>').format(title, items), _STYLES)
+
+
+def unfolded(summary: str, *parts: Element, opened: bool = False) -> Element:
+    """Return elements that show when their summary is chosen, or at once where they are opened."""
+    inside = stack(*parts)
+    markup = Markup("<details{}><summary>{}</summary>\n{}\n</details>")
+    made = markup.format(Markup(" open") if opened else "", summary, inside.markup)
+    return Element(made, (*_STYLES, *inside.styles), inside.scripts)
+
+
+def beside(*parts: Element) -> Element:
+    """Return small elements in a row."""
+    inside = stack(*parts)
+    markup = Markup('<div class="row">{}</div>').format(inside.markup)
+    return Element(markup, (*_STYLES, *inside.styles), inside.scripts)
+
+
+def call(text: str) -> Element:
+    """Return a call as one types it, whose words are not broken."""
+    words = Markup(" ").join(Markup("<span>{}</span>").format(word) for word in text.split(" "))
+    return Element(Markup('<p><code class="call">{}</code></p>').format(words), _STYLES)

@@ -1,0 +1,75 @@
+"""The skeleton of all pages: one file that loads nothing, light and dark, on paper, screen and phone."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from mbsfmu.base.files import complete_file
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.files import libraries_of, text_of
+
+
+def page(title: str, content: Element) -> str:
+    """Return a whole page.
+
+    What it has inside it may use; a rule in its head forbids it to load anything else.
+
+    Parameters
+    ----------
+    title
+        What a browser calls it.
+    content
+        What it shows; headings begin with `h1`.
+    """
+    names = (*content.styles, *content.scripts)
+    return (
+        environment()
+        .from_string(text_of("pages/page.html"))
+        .render(
+            title=title,
+            content=content.markup,
+            styles=[Markup(text_of(name)) for name in ("pages/page.css", *content.styles)],
+            scripts=[Markup(text_of(name)) for name in content.scripts],
+            libraries=libraries_of(names),
+        )
+    )
+
+
+def write_page(title: str, content: Element, path: str | os.PathLike[str]) -> Path:
+    """Write a whole page to an HTML file, which appears complete or not at all and replaces what is there."""
+    text = page(title, content)
+    with complete_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+@cache
+def environment() -> Environment:
+    """Return what templates are read with: names in them are text, never markup."""
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+
+
+def filled(template: str, **values: Any) -> Markup:
+    """Return a template of this package by its path, filled."""
+    return Markup(environment().from_string(text_of(template)).render(**values))
+
+
+def framed(title: str, content: Element, height: int) -> str:
+    """Return markup that shows a whole page inside of another one, such as a notebook's, which it cannot disturb.
+
+    Parameters
+    ----------
+    title, content
+        As for `page`.
+    height
+        Of the frame in pixels; the page in it scrolls.
+    """
+    return Markup(
+        '<iframe title="{}" srcdoc="{}" style="width: 100%; height: {}px; border: 0" loading="lazy"></iframe>'
+    ).format(title, page(title, content), height)

@@ -1,0 +1,52 @@
+"""The report of a comparison: what coupling and the step cost, and where."""
+
+from __future__ import annotations
+
+from mbsfmu.comparison import Comparison
+from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
+from mbsfmu.view.pages.download import csv_text, download
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.report import comparison_plots as plots
+from mbsfmu.view.report import comparison_words as words
+from mbsfmu.view.report.circumstances import Circumstances
+from mbsfmu.view.report.moving import moving
+
+
+def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tuple[str, Element]:
+    """Return title and content of the report of a comparison."""
+    title = f"{comparison.model}: what coupling costs"
+    about = ", ".join(filter(None, (comparison.description, f"formulation {comparison.formulation}")))
+    content = stack(
+        heading(title),
+        paragraph(f"{about}; coupled units beside the same model as one system", "soft"),
+        answer(words.sentences(comparison, circumstances.ended)),
+        *circumstances.told(),
+        *moving(
+            comparison.animate, "Monolithic; ghosts are the coupled runs of the largest step that did not diverge."
+        ),
+        section("Algorithms", words.algorithms(comparison)),
+        *plots.error_over_step(comparison),
+        *plots.outputs_over_time(comparison),
+        *plots.energy_over_time(comparison),
+        *plots.error_over_cost(comparison),
+        words.errors_of_outputs(comparison),
+        section("All coupled runs", words.all_runs(comparison)),
+        *words.stability(comparison),
+        words.reference(comparison),
+        _downloads(comparison),
+        circumstances.provenance(),
+    )
+    return title, content
+
+
+def _downloads(comparison: Comparison) -> Element:
+    rows = comparison.rows
+    return section(
+        "Numbers",
+        beside(
+            download("All numbers, JSON", f"{comparison.model}.json", comparison.to_dict()),
+            download(
+                "Coupled runs, CSV", f"{comparison.model}-runs.csv", csv_text(list(rows[0]) if rows else [], rows)
+            ),
+        ),
+    )

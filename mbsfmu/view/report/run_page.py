@@ -1,0 +1,145 @@
+"""The report of a run in one process: how far it came, what stayed closed and conserved, and all signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mbsfmu.integration.solvers import makes_equal_steps
+from mbsfmu.simulation.result import Result
+from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
+from mbsfmu.view.pages.download import csv_text, download
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
+from mbsfmu.view.pages.table import facts
+from mbsfmu.view.plots.plot import grouped
+from mbsfmu.view.report.circumstances import Circumstances
+from mbsfmu.view.report.moving import moving
+from mbsfmu.view.report.signals import points_told, signals_over_time, table_of_signals
+
+
+def run_page(result: Result, circumstances: Circumstances) -> tuple[str, Element]:
+    """Return title and content of the report of a run."""
+    summary = result.summary()
+    title = f"{result.model}: a run of {quantity(summary['stop'], 's')}"
+    content = stack(
+        heading(title),
+        paragraph(f"formulation {result.formulation}, solver {result.solver}; {points_told(result)}", "soft"),
+        answer(_sentences(result, summary, circumstances.ended)),
+        *circumstances.told(),
+        *moving(result.animate),
+        signals_over_time(result),
+        section("The run", facts(_facts(result, summary))),
+        section("Numbers", table_of_signals(result), *_downloads(result, summary)),
+        circumstances.provenance(),
+    )
+    return title, content
+
+
+def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[tuple[str, str]]:
+    stop, wall = summary["stop"], result.wall_seconds
+    sentences = []
+    if ended:
+        sentences.append((f"The run ended at {quantity(stop, 's', 6)}: {ended}", "bad"))
+    else:
+        faster = f", {number(stop / wall, 2)} times faster than the machine itself" if 0 < wall < stop else ""
+        took = f"{quantity(stop, 's')} of motion took {quantity(wall, 's', 2)} to compute{faster}"
+        sentences.append((f"{took}{_interim(result)}.", ""))
+    sentences += [(sentence, "") for sentence in (_error(result), _kept(summary), _energy(summary)) if sentence]
+    sentences.append((_unknown(result), "soft"))
+    return sentences
+
+
+def _interim(result: Result) -> str:
+    """Say how much of the computing time passed while optimized code was not there; nothing where none did."""
+    if not result.interim_seconds:
+        return ""
+    return (
+        f"; {quantity(result.interim_seconds, 's', 2)} of it passed in code that was not optimized yet, which runs are "
+        "spared once optimized code is kept"
+    )
+
+
+def _error(result: Result) -> str:
+    """Say how far the run is off; nothing where that is not estimated."""
+    share, variable, note = result.error
+    if share is None:
+        return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return f"The error is estimated at {percent(share, 2)} of the range of {variable}; no other variable's is larger."
+
+
+def _kept(summary: Mapping[str, Any]) -> str:
+    """Say how far loops opened; nothing where there are none."""
+    opened = summary["constraint_position_max"]
+    if opened is None:
+        return ""
+    return f"Loops of the mechanism opened by {number(opened, 2)} (m and rad together) at most."
+
+
+def _energy(summary: Mapping[str, Any]) -> str:
+    """Say by how much the energy drifts, beside what actuators did; nothing where that is not known."""
+    drift = summary["machine_energy_drift_max"]
+    drift = summary["energy_drift_max"] if drift is None else drift
+    if drift is None:
+        return ""
+    bounds = [summary[name] for name in ("actuator_work_max", "actuator_work_min") if summary[name] is not None]
+    work = max(map(abs, bounds), default=0.0)
+    share = f", {percent(drift / work, 2)} of the {quantity(work, 'J')} that actuators did" if work > 0 else ""
+    return f"The energy drifted by {quantity(drift, 'J', 2)} at most{share}."
+
+
+def _unknown(result: Result) -> str:
+    """Say what one run cannot tell."""
+    if result.error.share is not None:
+        return (
+            "Not known from one run: how far the model is from the machine; the error above is that of its steps alone."
+        )
+    if makes_equal_steps(result.solver):
+        return (
+            f"Not known from one run: what its step of {step_length(result.step)} costs. A run with half of it shows "
+            "how much changes; mbsfmu compare measures it, for machines of several systems."
+        )
+    return (
+        "Not known from one run: how far it is from the exact solution. One with a tenth of the tolerances shows "
+        "how much changes."
+    )
+
+
+def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
+    newton = f"{number(summary['newton_mean'])} / {summary['newton_max']}" if summary["newton_total"] else ""
+    told = {
+        "formulation": result.formulation,
+        "solver": result.solver,
+        "step": step_length(result.step),
+        "simulated time": quantity(summary["stop"], "s", 6),
+        "computing time": quantity(result.wall_seconds, "s"),
+        "of it in code not optimized yet": quantity(result.interim_seconds or None, "s"),
+        "internal steps": grouped(summary["steps"]),
+        "Newton iterations a step, mean / most": newton,
+        "tangents": grouped(summary["tangents"]) if summary["tangents"] else "",
+        "steps halved and made again": grouped(summary["retries"]) if summary["newton_total"] else "",
+        "evaluations of the right-hand side": grouped(summary["rhs_evaluations"]) if summary["rhs_evaluations"] else "",
+        "largest energy drift, mechanism": quantity(summary["energy_drift_max"], "J"),
+        "largest energy drift, hydraulics": quantity(summary["hydraulic_energy_drift_max"], "J"),
+        "actuator work, least": quantity(summary["actuator_work_min"], "J"),
+        "actuator work, greatest": quantity(summary["actuator_work_max"], "J"),
+    }
+    return {name: text for name, text in told.items() if text not in ("", quantity(None, ""))}
+
+
+def _downloads(result: Result, summary: Mapping[str, Any]) -> list[Element]:
+    rows = [
+        {"signal": name, "unit": result.unit(name), "start": values[0], "least": values.min()}
+        | {"greatest": values.max(), "end": values[-1]}
+        for name, values in result.items()
+    ]
+    columns = ("signal", "unit", "start", "least", "greatest", "end")
+    return [
+        beside(
+            download("Facts and final values, JSON", f"{result.model}.json", summary),
+            download("Table of signals, CSV", f"{result.model}-signals.csv", csv_text(columns, rows)),
+        ),
+        paragraph(
+            "Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"
+        ),
+    ]

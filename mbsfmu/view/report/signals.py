@@ -1,0 +1,73 @@
+"""All signals of a run: as plots, part by part, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.view.pages.blocks import paragraph, section, stack, unfolded
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.quantity import quantity
+from mbsfmu.view.pages.table import table
+from mbsfmu.view.plots.curve import Curve
+from mbsfmu.view.plots.plot import Plot, by_unit, grouped
+
+_POINTS = 240_000  # of all signals of a report, so that it stays small
+_OPENED = 2  # groups of signals that are open at first
+_FEW = 3  # groups that say too little where they are all that there is
+
+
+def signals_over_time(run: Trajectory) -> Element:
+    """Return plots of all signals over time: one for each part of the machine, zoomed together."""
+    share = _POINTS // max(len(run.names), 1)
+    parts = [
+        unfolded(_summary(part, names), _drawn(run, part, names, share * len(names)), opened=place < _OPENED)
+        for place, (part, names) in enumerate(_parts(run.names).items())
+    ]
+    return section("Signals over time", *parts)
+
+
+def table_of_signals(run: Trajectory) -> Element:
+    """Return a table of all signals: where they begin and end, and between which values they were."""
+    rows = []
+    for name in run.names:
+        values, unit = run[name], run.unit(name)
+        numbers = (values[0], values.min(), values.max(), values[-1])
+        rows.append([name, *(quantity(float(each), unit, 5) for each in numbers)])
+    made = table(("signal", "start", "least", "greatest", "end"), rows, "All signals, in five digits.")
+    return unfolded(f"All {len(run.names)} signals: start, least, greatest, end", made)
+
+
+def _parts(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return names by the part of the machine that they belong to: by their first word, or two if one tells few."""
+    for depth in (1, 2):
+        found: dict[str, list[str]] = {}
+        for name in names:
+            words = name.split(".")
+            found.setdefault(".".join(words[: min(depth, len(words) - 1)]) or name, []).append(name)
+        if len(found) > _FEW:
+            break
+    return found
+
+
+def _summary(part: str, names: Sequence[str]) -> str:
+    return part if names == [part] else f"{part} ({'1 signal' if len(names) == 1 else f'{len(names)} signals'})"
+
+
+def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> Element:
+    """Return the plot of some signals; those that stay what they are need none."""
+    still = [name for name in names if len(run.time) and not np.ptp(run[name]) > 0]
+    curves = [(Curve.of(name, run.time, run[name]), run.unit(name)) for name in names if name not in still]
+    told = ", ".join(f"{name} = {quantity(float(run[name][0]), run.unit(name), 5)}" for name in still)
+    constants = [paragraph(f"Constant: {told}.", "soft")] if still else []
+    if not curves:
+        return constants[0]
+    plot = Plot(part, by_unit(curves), group="time", most=most).element()
+    return stack(plot, *constants)
+
+
+def points_told(run: Trajectory) -> str:
+    """Say at how many times signals were recorded."""
+    return f"{len(run.names)} signals at {grouped(len(run.time))} times"

@@ -1,0 +1,200 @@
+"""The report of a study: how many points went well, what varies most, and all points."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.studies import StudyResult
+from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
+from mbsfmu.view.pages.download import csv_text, download
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
+from mbsfmu.view.pages.table import Cell, table
+from mbsfmu.view.plots.curve import Curve, Kind
+from mbsfmu.view.plots.plot import COLOURS, Axis, Panel, Plot, grouped
+from mbsfmu.view.report.circumstances import Circumstances
+
+_FINAL, _KINDS = "final.", {"ok": "good", "diverged": "bad", "failed": "bad"}
+_SHOWN = 8  # outputs that are drawn
+_ROUND_OFF = 1e-12  # final values that are no larger are nothing but that
+_MOST_ROWS = 400  # of the table of points
+
+
+def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, Element]:
+    """Return title and content of the report of a study."""
+    rows, model = study.rows, study.model
+    varied = [name for name, values in study.axes.items() if len(values) > 1]
+    title = f"{model}: {len(rows)} {'point' if len(rows) == 1 else 'points'}"
+    content = stack(
+        heading(title),
+        paragraph(f"over {', '.join(varied) or 'nothing'}", "soft"),
+        answer(_sentences(study, rows, varied)),
+        *circumstances.told(),
+        *_plots(study, rows, varied),
+        *_ranges(study, rows, varied),
+        _points(study, rows, varied),
+        section(
+            "Numbers",
+            beside(
+                download("All points, CSV", f"{model}-points.csv", csv_text(list(study), rows)),
+                download("All points, JSON", f"{model}-points.json", {"rows": rows}),
+            ),
+        ),
+        circumstances.provenance(),
+    )
+    return title, content
+
+
+def _sentences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[tuple[str, str]]:
+    counts = Counter(row["status"] for row in rows)
+    good = counts["ok"]
+    told = [f"{grouped(good)} of {grouped(len(rows))} points ran to the end"]
+    told += [f"{grouped(count)} {status}" for status, count in counts.items() if status != "ok"]
+    sentences = [(f"{', '.join(told)}.", "" if good == len(rows) else "bad" if not good else "warn")]
+    for message, count in Counter(row["message"] for row in rows if row["message"]).most_common(3):
+        sentences.append((message if count == 1 else f"{grouped(count)} times: {message}", "bad"))
+    errors = [row for row in rows if row.get("error") is not None and row["status"] == "ok"]
+    if errors:
+        best, worst = (pick(errors, key=lambda row: row["error"]) for pick in (min, max))
+        sentences.append(
+            (
+                f"Coupling costs {percent(best['error'])} of the range of an output at least "
+                f"({_where(study, best, varied)}) and {percent(worst['error'])} at most "
+                f"({_where(study, worst, varied)}).",
+                "",
+            )
+        )
+    elif final := _most_varied(study, rows):
+        name, low, high = final[0]
+        unit = study.unit(name)
+        sentences.append(
+            (
+                f"At the end {name.removeprefix(_FINAL)} is between {quantity(low[name], unit)} "
+                f"({_where(study, low, varied)}) and {quantity(high[name], unit)} ({_where(study, high, varied)}).",
+                "",
+            )
+        )
+    unknown = "Not known: what is between the points and beyond them"
+    if not errors:
+        unknown += ", and how far each run is from the exact solution"
+    return [*sentences, (f"{unknown}.", "soft")]
+
+
+def _where(study: StudyResult, row: dict[str, Any], varied: Sequence[str]) -> str:
+    return ", ".join(f"{name} {_shown(row[name], study.unit(name))}" for name in varied) or "the one point"
+
+
+def _shown(value: Any, unit: str) -> str:
+    if isinstance(value, float):
+        return step_length(value) if unit == "s" else quantity(value, unit, 5)
+    return "–" if value is None else str(value)
+
+
+def _most_varied(
+    study: StudyResult, rows: Sequence[dict[str, Any]]
+) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return final values that vary, with the points of the least and the greatest; those that vary most come first."""
+    good = [row for row in rows if row["status"] == "ok"]
+    found = []
+    for name in (name for name in study if name.startswith(_FINAL)):
+        told = [row for row in good if isinstance(row.get(name), float) and np.isfinite(row[name])]
+        if len({row[name] for row in told}) > 1 and max(abs(row[name]) for row in told) > _ROUND_OFF:
+            low, high = (pick(told, key=lambda row: row[name]) for pick in (min, max))
+            found.append((name, low, high))
+    return sorted(found, key=lambda each: -_spread(*each))
+
+
+def _spread(name: str, low: dict[str, Any], high: dict[str, Any]) -> float:
+    """Return by what share of its magnitude a final value varies."""
+    return (high[name] - low[name]) / max(abs(high[name]), abs(low[name]))
+
+
+def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[Element]:
+    found = _most_varied(study, rows)
+    if not found:
+        return []
+    lines = [
+        [
+            name.removeprefix(_FINAL),
+            quantity(low[name], study.unit(name)),
+            _where(study, low, varied),
+            quantity(high[name], study.unit(name)),
+            _where(study, high, varied),
+        ]
+        for name, low, high in found
+    ]
+    made = table(
+        ("output", "least", "at", "greatest", "at"), lines, "Final values, those that vary most first.", texts=(0, 2, 4)
+    )
+    return [section("Final values", made)]
+
+
+def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[Element]:
+    """Return plots over the first parameter or setting that is a number; nothing where there is none."""
+    axis = next((name for name in varied if all(isinstance(value, (int, float)) for value in study.axes[name])), None)
+    if axis is None:
+        return []
+    drawn = [("error", 100.0, "%")] if any(row.get("error") is not None for row in rows) else []
+    drawn += [(name, 1.0, study.unit(name)) for name, *_ in _most_varied(study, rows)[:_SHOWN]]
+    others = [name for name in varied if name != axis]
+    families = list(product(*(study.axes[name] for name in others)))
+    panels = []
+    for name, factor, unit in drawn:
+        curves = []
+        for family in families[:COLOURS]:
+            told = sorted(
+                (row[axis], factor * row[name])
+                for row in rows
+                if row["status"] == "ok"
+                and row.get(name) is not None
+                and [row[each] for each in others] == list(family)
+            )
+            if told:
+                label = ", ".join(_labelled(study, each, value) for each, value in zip(others, family, strict=True))
+                curves.append(
+                    Curve.through(label or ("coupled" if name == "error" else "at the end"), told, Kind.MARKED)
+                )
+        called = "largest error of the coupling" if name == "error" else name.removeprefix(_FINAL)
+        panels.append(Panel(called, unit, tuple(curves), name == "error"))
+    panels = [panel for panel in panels if panel.curves]
+    if not panels:
+        return []
+    values = sorted(study.axes[axis])
+    ticks = tuple(map(float, values)) if len(values) <= 12 else ()
+    over = Axis(axis, study.unit(axis), axis == "step" and len(values) > 2, ticks)
+    left = len(families) - COLOURS
+    told = (
+        [paragraph(f"{left} more combinations of the other values are in the table alone.", "soft")] if left > 0 else []
+    )
+    return [section(f"Over {axis}", Plot(f"{axis} varied", tuple(panels), over).element(), *told)]
+
+
+def _labelled(study: StudyResult, name: str, value: Any) -> str:
+    return f"{name} {_shown(value, study.unit(name))}" if isinstance(value, float) else str(value)
+
+
+def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> Element:
+    told = [name for name in ("error", "energy_residual_max", "energy_drift_max", "cpu_seconds") if name in list(study)]
+    ordered = sorted(rows, key=lambda row: row["status"] == "ok")
+    lines: list[list[str | Cell]] = []
+    for row in ordered[:_MOST_ROWS]:
+        line: list[str | Cell] = [_shown(row[name], study.unit(name)) for name in varied]
+        line.append(Cell(row["status"], _KINDS.get(row["status"], "")))
+        if row["message"] or not told:
+            line.append(Cell(row["message"], span=max(len(told), 1)))
+        else:
+            line += [percent(row[name]) if name == "error" else quantity(row[name], study.unit(name)) for name in told]
+        lines.append(line)
+    names = {"error": "largest error", "cpu_seconds": "processor time", "energy_drift_max": "largest energy drift"}
+    names["energy_residual_max"] = "largest residual energy"
+    heads = [*varied, "status", *([names[name] for name in told] or ["why"])]
+    caption = "Those that did not run to the end come first." if any(row["message"] for row in rows) else ""
+    if len(lines) < len(rows):
+        caption += f" {number(len(lines))} of {grouped(len(rows))} points; the files below have all."
+    made = table(heads, lines, caption, texts=range(len(varied) + 1))
+    return section("Points", unfolded(f"All {len(rows)} points", made, opened=len(rows) <= 40))

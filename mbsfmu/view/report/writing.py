@@ -1,0 +1,56 @@
+"""One call for all reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.comparison import Comparison
+from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.simulation.result import Result
+from mbsfmu.studies import StudyResult
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.page import write_page
+from mbsfmu.view.report.circumstances import Circumstances
+from mbsfmu.view.report.comparison_page import comparison_page
+from mbsfmu.view.report.coupled_page import coupled_page
+from mbsfmu.view.report.run_page import run_page
+from mbsfmu.view.report.study_page import study_page
+
+_PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, Element]]] = {
+    Comparison: comparison_page,
+    Result: run_page,
+    CosimulationResult: coupled_page,
+    StudyResult: study_page,
+}
+
+
+def write_report(
+    result: Comparison | Result | CosimulationResult | StudyResult,
+    path: str | os.PathLike[str],
+    circumstances: Circumstances = Circumstances(),  # noqa: B008 - it is frozen
+) -> Path:
+    """Write a report: one HTML file, complete or not at all, that loads nothing.
+
+    Parameters
+    ----------
+    result
+        What `run`, `cosimulate`, `compare` or `sweep` gave.
+    path
+        The HTML file; replaced if it is there.
+    circumstances
+        What is told beside: the call, warnings, and why a run ended before its time.
+
+    Raises
+    ------
+    InputError
+        When there is no report of such a thing.
+    """
+    make = next((make for kind, make in _PAGES.items() if isinstance(result, kind)), None)
+    if make is None:
+        kinds = ", ".join(kind.__name__ for kind in _PAGES)
+        raise InputError(f"there is no report of a {type(result).__name__}; there is one of {kinds}")
+    return write_page(*make(result, circumstances), path)

@@ -1,0 +1,105 @@
+"""A run in motion: shown in a notebook, saved as a page, embedded in another one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.coupled import ModelData
+from mbsfmu.model.machine import Machine
+from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.page import framed, write_page
+from mbsfmu.view.scene.payload import FRAME_RATE, motion
+from mbsfmu.view.scene.scene_element import scene_element
+
+_HEIGHT = 620  # pixels of a frame in a notebook
+
+
+class Animation:
+    """A machine in motion: notebooks show it, `save` writes it as a page.
+
+    Attributes
+    ----------
+    payload
+        Shapes, poses at the frames, and what is told, as plain data.
+    title
+        What is shown.
+    """
+
+    def __init__(self, payload: Mapping[str, Any], title: str) -> None:
+        self.payload = payload
+        self.title = title
+
+    def __repr__(self) -> str:
+        runs = ", ".join(run["label"] for run in self.payload["runs"])
+        return f"<Animation: {self.title}, {self.payload['time']['count']} frames of {runs}>"
+
+    @property
+    def element(self) -> Element:
+        """The picture as a piece of a page."""
+        return scene_element(self.payload, label=f"{self.title} in motion")
+
+    def _whole(self) -> Element:
+        """Return what a page of its own shows."""
+        scene = scene_element(self.payload, label=f"{self.title} in motion", plays=True)
+        markup = Markup('<h1>{}</h1><div class="mbsfmu-scene-alone">{}</div>').format(self.title, scene.markup)
+        return Element.around(markup, [scene])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained page; it appears complete or not at all.
+
+        Raises
+        ------
+        InputError
+            When the file is not called `.html` or `.htm`.
+        """
+        if not os.fspath(path).lower().endswith((".html", ".htm")):
+            raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
+        write_page(self.title, self._whole(), path)
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, where scripts of a notebook do not meet its own."""
+        return framed(self.title, self._whole(), _HEIGHT)
+
+
+def animate(
+    run: Trajectory,
+    model: ModelData | Machine,
+    beside: Trajectory | Mapping[str, Trajectory] | None = None,
+    *,
+    label: str = "",
+    values: Mapping[str, float] | None = None,
+    frame_rate: float = FRAME_RATE,
+) -> Animation:
+    """Return a run of a model in motion.
+
+    Parameters
+    ----------
+    run
+        A run in process or a coupled one, or what was read of such from a file.
+    model
+        What it was a run of.
+    beside
+        Another run of the same model, or several by their labels: ghosts, so that it is seen how far they are off.
+    label
+        What the first run is called.
+    values
+        Values of parameters by `system.variable` where the run had others than the model.
+    frame_rate
+        Frames for each second of a run, between which bodies are moved evenly.
+
+    Raises
+    ------
+    InputError
+        When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
+    """
+    machine = model if isinstance(model, Machine) else Machine.of(model)
+    if values is not None:
+        machine = machine.with_values({**machine.values, **values})
+    others = {"beside": beside} if isinstance(beside, Trajectory) else beside
+    return Animation(motion(machine, run, others, label=label, frame_rate=frame_rate), machine.name)

@@ -1,0 +1,140 @@
+"""What bodies look like that were given no shapes: rods between their joints, cuboids of their inertia, balls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.equations.rotation import quaternion_from_rotation
+from mbsfmu.model.body import Beam, Body, Cuboid, RigidBody
+from mbsfmu.model.names import Reference, references
+from mbsfmu.view.scene.poses import Placement
+from mbsfmu.view.scene.recorded import Floats
+
+Shape = dict[str, Any]
+"""A shape as the page takes it: its kind, its sizes in m, and where it is in the body's frame."""
+
+Vector3 = Sequence[float] | Floats
+
+_SAME = 1e-9
+"""Share of a mechanism's size within which two points are one."""
+_RODS = 3
+"""Most points of a body that are joined each to each; more are joined to their middle."""
+_DENSITY = 7850.0
+"""Of steel in kg/m³, which balls are of that stand for masses without an extent."""
+_LEAST_DENSITY = 50.0
+"""In kg/m³, lighter than the frames and hulls of machines: what seems lighter has an inertia that nobody weighed."""
+
+
+def shapes_of(placement: Placement, size: float) -> list[list[Shape]]:
+    """Return the shapes of each body from its data.
+
+    Parameters
+    ----------
+    placement
+        The mechanism.
+    size
+        How large it is in m: rods get no thicker than a share of that.
+    """
+    joined = _joined_points(placement, size)
+    return [list(_from_data(body, joined[body.name], size)) for body in placement.bodies]
+
+
+def _joined_points(placement: Placement, size: float) -> dict[str, tuple[list[Floats], list[Floats]]]:
+    """Return the places at which joints hold each body, and its other points that forces act on or that have names."""
+    mechanism = placement.mechanism
+    joints = [reference for joint in mechanism.joints for reference in (joint.parent, joint.child)]
+    forces = [reference for force in mechanism.forces for reference in references(force, Reference.POINT)]
+    result: dict[str, tuple[list[Floats], list[Floats]]] = {}
+    for body in mechanism.bodies:
+        held: list[Floats] = []
+        acted: list[Floats] = []
+        named = [f"{body.name}.{name}" for name in body.points]
+        for reference, places in [*((each, held) for each in joints), *((each, acted) for each in (*forces, *named))]:
+            if reference.partition(".")[0] == body.name:
+                place = placement.point(reference)[1]
+                if not any(np.linalg.norm(place - other) <= _SAME * size for other in (*held, *acted)):
+                    places.append(place)
+        result[body.name] = held, acted
+    return result
+
+
+def _from_data(body: Body, places: tuple[list[Floats], list[Floats]], size: float) -> Iterator[Shape]:
+    """Yield the shapes of a body that has none of its own."""
+    held, acted = places
+    if isinstance(body, Cuboid):
+        yield box((body.length,) * 3)
+        return
+    if isinstance(body, Beam):
+        held = [np.zeros(3), np.array([body.length, 0.0, 0.0])]
+    if len(held) == 1 and acted:
+        held = [*held, acted.pop(int(np.argmax([np.linalg.norm(place - held[0]) for place in acted])))]
+    if len(held) + len(acted) > 1:
+        longest = max(np.linalg.norm(one - other) for one, other in combinations([*held, *acted], 2))
+        radius = float(min(0.06 * longest, 0.018 * size))
+        yield from _frame(held or acted[:1], radius)
+        for place in acted if held else acted[1:]:
+            nearest = min(held or acted[:1], key=lambda other: float(np.linalg.norm(other - place)))
+            yield rod(nearest, place, 0.6 * radius)
+        return
+    centre = np.array(body.centre_of_mass.position)
+    if held and np.linalg.norm(held[0] - centre) > _SAME * size:
+        yield rod(held[0], centre, 0.008 * size)
+    yield _of_inertia(body, centre) if isinstance(body, RigidBody) else ball(0.03 * size, centre)
+
+
+def _frame(held: Sequence[Floats], radius: float) -> Iterator[Shape]:
+    """Yield rods that join the joints of a body, each to each where they are few."""
+    if len(held) <= _RODS:
+        for one, other in combinations(held, 2):
+            yield rod(one, other, radius)
+        return
+    middle = np.mean(held, axis=0)
+    for place in held:
+        yield rod(middle, place, radius)
+
+
+def _of_inertia(body: RigidBody, centre: Floats) -> Shape:
+    """Return the cuboid that has a body's mass and inertia; a ball of steel where that has no extent.
+
+    Where it would be lighter than anything built, as of 2 kg on a slide with moments of 1 kg m², which do not count
+    there, it is as large as its mass lets it.
+    """
+    moments, axes = np.linalg.eigh(body.inertia_tensor)
+    squares = 6.0 * (np.sum(moments) - 2.0 * moments) / body.mass
+    if not np.all(squares > 0.0):
+        squares = np.maximum(squares, 1e-3 * np.max(squares))
+    if not np.max(squares) > 0.0:
+        return ball(float(np.cbrt(0.75 * body.mass / (np.pi * _DENSITY))), centre)
+    axes[:, 2] = np.cross(axes[:, 0], axes[:, 1])
+    edges = np.sqrt(squares)
+    return box(edges * min(1.0, np.cbrt(body.mass / (_LEAST_DENSITY * np.prod(edges)))), centre, axes)
+
+
+def box(size: Vector3, centre: Vector3 = (0.0, 0.0, 0.0), axes: Floats | None = None) -> Shape:
+    """Return a box of three edges in m, turned by a rotation matrix."""
+    return {"kind": "box", "size": numbers(size), **placed(centre, axes)}
+
+
+def ball(radius: float, centre: Vector3) -> Shape:
+    """Return a ball."""
+    return {"kind": "sphere", "radius": radius, **placed(centre)}
+
+
+def rod(start: Vector3, end: Vector3, radius: float) -> Shape:
+    """Return a rod between two points."""
+    return {"kind": "rod", "start": numbers(start), "end": numbers(end), "radius": radius}
+
+
+def placed(centre: Vector3, axes: Floats | None = None) -> Shape:
+    """Return place and orientation (x, y, z, w) of a shape."""
+    turned = np.eye(3) if axes is None else axes
+    return {"position": numbers(centre), "quaternion": numbers(np.roll(quaternion_from_rotation(turned), -1))}
+
+
+def numbers(values: Vector3) -> list[float]:
+    """Return numbers as a page takes them, to seven digits."""
+    return [float(f"{value:.7g}") for value in values]

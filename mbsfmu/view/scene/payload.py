@@ -1,0 +1,270 @@
+"""A mechanism in motion as data for a page: shapes once, poses at each frame, of one run or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+
+from hydraulics import Circuit, Component
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.machine import Machine
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.names import GROUND, Reference, references
+from mbsfmu.view.scene.acting import Acting
+from mbsfmu.view.scene.body_shapes import numbers, shapes_of
+from mbsfmu.view.scene.given_shapes import given_shapes
+from mbsfmu.view.scene.lines import force_lines
+from mbsfmu.view.scene.packing import packed
+from mbsfmu.view.scene.poses import Placement, poses
+from mbsfmu.view.scene.recorded import Floats, Recorded, viewing_times
+from mbsfmu.view.scene.symbols import joint_symbols
+
+FRAME_RATE = 30.0
+"""Frames for each second of a run, between which a page turns and moves bodies evenly."""
+_FEWEST, _MOST = 120, 3600
+"""Least and greatest number of intervals between frames, of very short and very long runs."""
+_ROUGH = 0.1
+"""By how much rows of a run may be apart in s before that is told."""
+_AGREEMENT = 1e-3
+"""Share of a mechanism's size by which a recorded length may differ from that between the points."""
+
+
+def motion(
+    machine: Machine,
+    run: Trajectory,
+    beside: Mapping[str, Trajectory] | None = None,
+    *,
+    label: str = "",
+    frame_rate: float = FRAME_RATE,
+) -> dict[str, Any]:
+    """Return the motion of the mechanisms of a run as plain data, which a page shows.
+
+    Parameters
+    ----------
+    machine
+        What the run was made of.
+    run
+        The run, with joint coordinates among its signals.
+    beside
+        Further runs of the same machine by their labels: they are shown as ghosts.
+    label
+        What the first run is called.
+    frame_rate
+        Frames for each second of a run.
+
+    Raises
+    ------
+    InputError
+        When there is no mechanism, or a run lacks the coordinates of a joint; the sentence names them.
+    """
+    if not frame_rate > 0.0:
+        raise InputError(f"frame_rate is {frame_rate}; it must be positive")
+    placements = _placements(machine)
+    times = viewing_times(run, frame_rate, _FEWEST, _MOST)
+    label = label or "run"
+    if label in (beside or {}):
+        raise InputError(f"two runs are called '{label}'; give the first one a label of its own")
+    runs = {label: run, **(beside or {})}
+    shown = [_Run(name, each, times, placements, machine) for name, each in runs.items()]
+    lowest, highest = shown[0].bounds
+    size = float(np.max(highest - lowest))
+    bodies = [0, *accumulate(len(each.bodies) for each in placements)]
+    parts = list(zip(placements, bodies, strict=False))
+    looks = [_Looks(each, size) for each in placements]
+    acting = shown[0].acting
+    return {
+        "name": machine.name,
+        "time": {"start": float(times[0]), "stop": float(times[-1]), "count": len(times)},
+        "up": numbers(_up(placements)),
+        "across": numbers(_across(placements)),
+        "lowest": numbers(lowest),
+        "highest": numbers(highest),
+        "bodies": [body for each in looks for body in each.bodies(several=len(placements) > 1)],
+        "scenery": [shape for each in looks for shape in each.scenery],
+        "ground": {name: numbers(place) for each in placements for name, place in each.points_of(GROUND).items()},
+        "joints": [symbol for each, first in parts for symbol in joint_symbols(each, first)],
+        "lines": [line for each, first in parts for line in force_lines(each, machine, first, size)],
+        "arrows": [arrow for each, first in zip(acting, bodies, strict=False) for arrow in each.arrows(first)],
+        "runs": [each.payload() for each in shown],
+        "notes": [
+            *shown[0].missing,
+            *chain(*(each.notes for each in (*looks, *acting)), *(each.notes(size) for each in shown)),
+        ],
+    }
+
+
+def _placements(machine: Machine) -> list[Placement]:
+    """Return the mechanisms of a machine."""
+    mechanisms = {name: data for name, data in machine.systems.items() if isinstance(data, Mechanism)}
+    if not mechanisms:
+        raise InputError(f"{machine.name} has no mechanism; there is no motion to show")
+    return [Placement(name, data, machine.values) for name, data in mechanisms.items()]
+
+
+class _Looks:
+    """What the bodies of a mechanism look like: as they were given, or as their data suggest."""
+
+    def __init__(self, placement: Placement, size: float) -> None:
+        self._placement = placement
+        self.scenery, self.notes = given_shapes(placement.mechanism.scenery, GROUND)
+        self._shapes = []
+        for body, suggested in zip(placement.bodies, shapes_of(placement, size), strict=True):
+            given, notes = given_shapes(body.shapes, body.name)
+            self._shapes.append(given or suggested)
+            self.notes += notes
+
+    def bodies(self, *, several: bool) -> Iterator[dict[str, Any]]:
+        """Yield name, shapes and points of the bodies."""
+        for body, shapes in zip(self._placement.bodies, self._shapes, strict=True):
+            name = f"{self._placement.system}.{body.name}" if several else body.name
+            points = {name: numbers(place) for name, place in self._placement.points_of(body.name).items()}
+            yield {"name": name, "shapes": shapes, "points": points}
+
+
+def _up(placements: list[Placement]) -> Floats:
+    """Return the direction against gravity; y without any."""
+    gravity = np.array(placements[0].mechanism.gravity)
+    strength = float(np.linalg.norm(gravity))
+    return -gravity / strength if strength else np.array([0.0, 1.0, 0.0])
+
+
+def _across(placements: list[Placement]) -> Floats:
+    """Return the axis about which all hinges turn; zero where there is no such."""
+    axes = [
+        np.array(element.axis) / np.linalg.norm(element.axis)
+        for each in placements
+        for joint in each.mechanism.joints
+        for element in joint.elements
+        if not element.slides
+    ]
+    planar = bool(axes) and all(abs(abs(axis @ axes[0]) - 1.0) < 1e-9 for axis in axes)
+    return axes[0] if planar else np.zeros(3)
+
+
+class _Run:
+    """One run of the machine at the frames."""
+
+    def __init__(
+        self, label: str, run: Trajectory, times: Floats, placements: list[Placement], machine: Machine
+    ) -> None:
+        self._label, self._times, self._placements, self._trajectory = label, times, placements, run
+        past = 1e-9 * (1.0 + abs(float(times[-1])))
+        self._reached = int(np.searchsorted(times, float(run.time[-1]) + past))
+        self._recorded = Recorded(run, times[: self._reached], machine.systems)
+        frames = [placement.frames(self._recorded) for placement in placements]
+        self._frames, self._machine = frames, machine
+        self._poses = np.concatenate([poses(each) for each in frames], axis=1)
+        self._reached = _finite(self._poses)
+        self._poses = self._poses[: self._reached]
+        self._colourless: dict[str, str] = {}
+        self._pressures = dict(self._found_pressures(machine))
+
+    @property
+    def acting(self) -> list[Acting]:
+        """The forces of the mechanisms."""
+        pairs = zip(self._placements, self._frames, strict=True)
+        return [Acting(placement, self._machine, self._recorded, frames) for placement, frames in pairs]
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The corners of a box in which the points of the mechanisms stay, each of shape (3,), in m."""
+        places = []
+        index = 0
+        for placement in self._placements:
+            places += [place[None] for place in placement.points_of(GROUND).values()]
+            for body in placement.bodies:
+                for place in placement.points_of(body.name).values():
+                    places.append(self.places(index, place))
+                index += 1
+        every = np.concatenate(places)
+        return every.min(axis=0), every.max(axis=0)
+
+    def places(self, body: int, local: Floats) -> Floats:
+        """Return a body's point at the frames, shape (k, 3), in m; body -1 is the ground."""
+        if body < 0:
+            return np.broadcast_to(local, (self._reached, 3))
+        position, vector, scalar = np.split(self._poses[:, body], [3, 6], axis=1)
+        across = 2.0 * np.cross(vector, local)
+        return position + local + scalar * across + np.cross(vector, across)
+
+    def _found_pressures(self, machine: Machine) -> Iterator[tuple[str, Floats]]:
+        """Yield the pressures of nodes in bar by `circuit.node`."""
+        for name, data in machine.systems.items():
+            if not isinstance(data, Circuit):
+                continue
+            for component in data.actuators:
+                for port, node in component.ports().items():
+                    found = self._recorded.find(name, f"{node}.pressure")
+                    if found is None:
+                        found = self._held_pressure(machine, name, data.source_nodes.get(node))
+                    if found is None:  # units have that of cylinders as an output
+                        found = self._recorded.find(name, f"{component.name}.pressure_{port}")
+                    if found is not None:
+                        yield f"{name}.{node}", found / 1e5
+                    else:
+                        self._colourless.setdefault(f"{name}.{component.name}", f"{name}.{node}.pressure")
+
+    def _held_pressure(self, machine: Machine, circuit: str, source: Component | None) -> Floats | None:
+        """Return the pressure in Pa that a source, such as a tank, holds its node at; None where none is known."""
+        pressure = None if source is None else getattr(source, "pressure", None)
+        if source is None or pressure is None:
+            return None
+        value = machine.values.get(f"{circuit}.{source.name}.pressure", pressure)
+        return np.full(self._reached, float(value))
+
+    def payload(self) -> dict[str, Any]:
+        """Return the run as data of the page: numbers are of four bytes, in base64."""
+        return {
+            "label": self._label,
+            "reached": self._reached,
+            "poses": packed(self._poses),
+            "pressures": {name: packed(values) for name, values in self._pressures.items()},
+        }
+
+    @property
+    def missing(self) -> list[str]:
+        """Sentences on cylinders that are drawn without colours."""
+        return [
+            f"{name} has no colours of pressures: the run has no signal '{signal}'; let it be an output"
+            for name, signal in self._colourless.items()
+        ]
+
+    def notes(self, size: float) -> Iterator[str]:
+        """Yield what the viewer of a page has to know."""
+        begin = float(self._trajectory.time[0])
+        if begin > float(self._times[0]):
+            yield f"{self._label}: the run begins at {begin:.6g} s; before, it is shown as it was then"
+        if self._reached < len(self._times):
+            yield f"{self._label}: the run ended at {self._trajectory.time[-1]:.6g} s"
+        apart = float(np.max(np.diff(self._trajectory.time)))
+        if apart > _ROUGH:
+            yield f"{self._label}: rows are up to {apart:.3g} s apart; coordinates in between are interpolated"
+        first = 0
+        for placement in self._placements:
+            yield from self._disagreements(placement, first, size)
+            first += len(placement.bodies)
+
+    def _disagreements(self, placement: Placement, first: int, size: float) -> Iterator[str]:
+        """Say where a recorded length is not that between the points: the run had other parameters."""
+        for force in placement.mechanism.forces:
+            lengths = self._recorded.find(placement.system, f"{force.name}.length")
+            ends = [placement.point(reference) for reference in references(force, Reference.POINT)]
+            if lengths is None or len(ends) != 2:
+                continue
+            one, other = (self.places(body if body < 0 else first + body, local) for body, local in ends)
+            off = float(np.max(np.abs(np.linalg.norm(other - one, axis=1) - lengths)))
+            if off > _AGREEMENT * size:
+                yield (
+                    f"{self._label}: the length of {force.name} differs by up to {off:.3g} m from what was recorded; "
+                    "the run had other parameters"
+                )
+
+
+def _finite(values: Floats) -> int:
+    """Return how many rows there are before the first that has something else than numbers."""
+    broken = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
+    return int(broken[0]) if len(broken) else len(values)

@@ -1,0 +1,150 @@
+"""Where the bodies of a mechanism are at each frame, from the joint coordinates that a run has recorded.
+
+Every formulation records these, in joint coordinates and in absolute ones, and so do coupled units: they are outputs.
+The orientation of a joint that turns freely is recorded as a quaternion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.forces import MechanismForces
+from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.kinematics import Kinematics
+from mbsfmu.equations.properties import Properties
+from mbsfmu.equations.rotation import quaternion_conjugate, quaternion_from_rotation, quaternion_product
+from mbsfmu.equations.tree_joints import tree_joints
+from mbsfmu.model.body import Body
+from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.topology import TreeJoint
+from mbsfmu.view.scene.recorded import Floats, Recorded
+
+
+class Placement:
+    """The kinematics of a mechanism with the numbers of a run.
+
+    Parameters
+    ----------
+    system, mechanism
+        The mechanism, and its name in the model.
+    values
+        Values of parameters by `system.variable`; others are as in the data.
+
+    Attributes
+    ----------
+    system, mechanism
+        As given.
+    bodies
+        In the order of the poses.
+    points, kinematics, forces, parameters
+        The equations that the run had, and their numbers.
+    """
+
+    def __init__(self, system: str, mechanism: Mechanism, values: Mapping[str, float]) -> None:
+        self.system, self.mechanism = system, mechanism
+        self.bodies: tuple[Body, ...] = mechanism.topology.bodies
+        properties = Properties()
+        self.points = points = Points(mechanism, properties)
+        self.kinematics = Kinematics(tree_joints(mechanism.topology, points))
+        self.forces = MechanismForces(mechanism, points, properties)
+        self._slots: dict[str, tuple[int, PointSlot]] = {
+            reference: body_and_point(mechanism, points, reference) for reference in _all_points(mechanism)
+        }
+        named = {variable.name: variable.start or 0.0 for variable in properties.variables}
+        self.parameters = np.array([values.get(f"{system}.{name}", start) for name, start in named.items()])
+
+    def point(self, reference: str) -> tuple[int, Floats]:
+        """Return the index of a point's body, -1 for the ground, and its coordinates in the body's frame in m."""
+        body, slot = self._slots[reference]
+        return body, np.asarray(slot.of(self.parameters), dtype=float)
+
+    def points_of(self, body: str) -> dict[str, Floats]:
+        """Return the points of a body, or of the ground, by name, each of shape (3,), in m."""
+        return {
+            name: self.point(reference)[1]
+            for reference in self._slots
+            for owner, _, name in [reference.partition(".")]
+            if owner == body
+        }
+
+    def frames(self, recorded: Recorded) -> list[Frames]:
+        """Return where the bodies are at each time.
+
+        Raises
+        ------
+        InputError
+            When a joint coordinate was not recorded.
+        """
+        coordinates, references = self.coordinates(recorded)
+        return [self.kinematics.frames(*each, self.parameters) for each in zip(coordinates, references, strict=True)]
+
+    def velocities(self, recorded: Recorded, frames: list[Frames]) -> Floats | None:
+        """Return the joint velocities at each time, shape (k, n); None where they were not recorded."""
+        topology = self.mechanism.topology
+        result = np.zeros((len(recorded.times), topology.coordinates))
+        for index, (body, joint) in enumerate(zip(topology.bodies, topology.tree, strict=True)):
+            for coordinate, name in _recorded_coordinates(joint):
+                rate = name.replace("displacement", "velocity").replace("angle", "angular_velocity")
+                found = recorded.find(self.system, f"{body.name}.{rate}")
+                if found is None:
+                    return None
+                result[:, coordinate] = found
+            if joint.reference is not None:
+                three = [recorded.find(self.system, f"{body.name}.angular_velocity.{axis}") for axis in "xyz"]
+                turning = [each for each in three if each is not None]
+                if len(turning) < 3:
+                    return None
+                hinges = [element.coordinate for element in self.kinematics.joints[index].hinges]
+                for row, frame, angular in zip(result, frames, np.stack(turning, axis=1), strict=True):
+                    axes = np.stack([frame.axis[hinge] for hinge in hinges], axis=1)
+                    row[hinges] = np.linalg.solve(axes, frame.orientation(joint.parent) @ angular)
+        return result
+
+    def coordinates(self, recorded: Recorded) -> tuple[Floats, Floats]:
+        """Return joint coordinates, shape (k, n), and reference orientations, shape (k, 4 r)."""
+        topology, count = self.mechanism.topology, len(recorded.times)
+        coordinates = np.zeros((count, topology.coordinates))
+        references = np.zeros((count, 4 * topology.references))
+        for body, joint in zip(topology.bodies, topology.tree, strict=True):
+            for index, name in _recorded_coordinates(joint):
+                coordinates[:, index] = recorded.need(self.system, f"{body.name}.{name}", f"where '{body.name}' is")
+            if joint.reference is not None:
+                four = slice(4 * joint.reference, 4 * joint.reference + 4)
+                references[:, four] = self._turned(recorded, body)
+        return coordinates, references
+
+    def _turned(self, recorded: Recorded, body: Body) -> Floats:
+        """Return from where a joint that turns freely must turn, its angles being zero, shape (k, 4)."""
+        quaternions = recorded.quaternion(self.system, f"{body.name}.quaternion", f"how '{body.name}' is turned")
+        joint = self.kinematics.joints[[each.name for each in self.bodies].index(body.name)]
+        back = quaternion_conjugate(joint.quaternion)
+        return np.array([quaternion_product(quaternion, back) for quaternion in quaternions])
+
+
+def _all_points(mechanism: Mechanism) -> list[str]:
+    own = [f"{body.name}.{name}" for body in mechanism.bodies for name in (*body.all_points, "centre")]
+    return list(dict.fromkeys([*(f"ground.{name}" for name in mechanism.ground), *own]))
+
+
+def _recorded_coordinates(joint: TreeJoint) -> list[tuple[int, str]]:
+    """Return index and name of the coordinates of a joint that say where it is; a quaternion tells free turning."""
+    return [
+        (index, name)
+        for index, name, element in zip(
+            joint.coordinates, joint.joint.coordinate_names, joint.joint.elements, strict=True
+        )
+        if element.slides or not joint.joint.turns_freely
+    ]
+
+
+def poses(frames: list[Frames]) -> Floats:
+    """Return position in m and quaternion (x, y, z, w) of each body's frame, shape (k, bodies, 7)."""
+    result = np.empty((len(frames), len(frames[0].origin), 7))
+    for frame, row in zip(frames, result, strict=True):
+        for body, (origin, rotation) in enumerate(zip(frame.origin, frame.rotation, strict=True)):
+            row[body, :3] = origin
+            row[body, 3:] = np.roll(quaternion_from_rotation(np.asarray(rotation, dtype=float)), -1)
+    return result

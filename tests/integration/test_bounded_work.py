@@ -1,0 +1,193 @@
+"""A limited number of iterations bounds the work of a step; how far from converged that leaves it is told as it is."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from importer import Importer
+from scipy.integrate import solve_ivp
+
+import mbsfmu
+from mbsfmu import InputError
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.simulation.result import Result
+from mbsfmu.tracing.workspace import Floats
+
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+FOUR_BAR = mbsfmu.models.four_bar("frictionless")
+LEFT = ("solver.unconverged", "solver.unconverged_max")
+
+needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+
+
+# -- errors over iterations ---------------------------------------------------------------------------------
+
+
+def swung(iterations: int | None, step: float) -> tuple[Result, Floats]:
+    """A run of a link that falls from the horizontal, and its angle by SciPy."""
+    result = mbsfmu.models.pendulum(1).simulation(compiled=False, iterations=iterations, step=step).run(2.0)
+    gravity = mbsfmu.models.pendulum(1).simulation(compiled=False).get("gravity.y")
+
+    def rates(_: float, state: Floats) -> Floats:
+        return np.array([state[1], gravity * 0.5 * np.cos(state[0]) / 1.25])
+
+    solved = solve_ivp(rates, (0.0, 2.0), [0.0, 0.0], "DOP853", result.time, rtol=1e-12, atol=1e-13)
+    return result, solved.y[0]
+
+
+def test_error_falls_with_iterations_to_that_of_the_rule() -> None:
+    """One Newton iteration of its own tangent keeps the rule's order; the second leaves nothing to see."""
+    errors = {}
+    for iterations in (1, 2, None):
+        for step in (0.02, 0.01):
+            result, expected = swung(iterations, step)
+            errors[iterations, step] = float(np.max(np.abs(result["link_1.angle"] - expected)))
+    for step in (0.02, 0.01):
+        assert abs(errors[1, step] - errors[None, step]) < 0.05 * errors[None, step]
+        assert abs(errors[2, step] - errors[None, step]) < 1e-6 * errors[None, step]
+    assert np.log2(errors[1, 0.02] / errors[1, 0.01]) == pytest.approx(2.0, abs=0.1)
+
+
+def test_farness_is_that_of_the_solution() -> None:
+    """The first step with one iteration, against the same step solved to the end: in tolerances of its unknowns."""
+    first = {}
+    for iterations in (1, 2, None):
+        simulation = mbsfmu.models.pendulum(1).simulation(compiled=False, iterations=iterations, step=0.4)
+        simulation.initialize()
+        simulation.step(0.0, 0.4)
+        first[iterations] = simulation
+    off = abs(first[1].get("link_1.angle") - first[None].get("link_1.angle")) / 1e-7
+    assert off > 10.0
+    assert first[1].get(LEFT[0]) == pytest.approx(off, rel=2e-3)
+    assert first[2].get(LEFT[0]) < 1e-3
+    assert LEFT[0] not in {variable.name for variable in first[None].variables}
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_farness_is_that_of_an_evaluation_of_its_own(formulation: str) -> None:
+    """Of the residual behind the one increment, by the tangent at the guess as NumPy solves it, as the valve opens."""
+    simulation = FOUR_BAR.simulation(formulation=formulation, compiled=False, iterations=1, step=2e-3)
+    simulation.initialize()
+    simulation.step(0.0, 1.0)
+    simulation.step(1.0, 0.01)
+    state = simulation.course.present
+    solver = simulation.solver
+    assert isinstance(solver, ImplicitSolver)
+    before = state.unconverged
+    simulation.functions.parameters[:] = simulation.course.parameters
+    simulation.functions.inputs[:] = simulation.course.inputs.over(1.011)(1.012)
+    problem = simulation.formulation.problem(state, 2e-3)
+    guess = problem.guess.copy()
+    residual = problem.residual(guess).copy()
+    tangent = np.array(problem.jacobian())
+    unknowns = guess - np.linalg.solve(tangent, residual)
+    judged = len(guess) - simulation.formulation.step_multipliers
+    left = np.linalg.solve(tangent, problem.residual(unknowns))[:judged]
+    farness = float(np.max(np.abs(left) / simulation.formulation.limits(judged).at(unknowns[:judged])))
+    simulation.step(1.01, 2e-3)
+    assert farness > 1.0
+    assert simulation.get(LEFT[0]) == pytest.approx(farness, rel=1e-4)
+    assert simulation.get(LEFT[1]) == pytest.approx(max(before[1], farness), rel=1e-4)
+
+
+def test_worst_is_the_largest_until_then() -> None:
+    result = FOUR_BAR.simulation(iterations=1, compiled=False).run(1.1)
+    np.testing.assert_array_equal(result[LEFT[1]], np.maximum.accumulate(result[LEFT[0]]))
+    assert result.summary()["unconverged_max"] == result[LEFT[1]][-1] > 1.0
+    assert FOUR_BAR.simulation(compiled=False).run(0.01).summary()["unconverged_max"] is None
+
+
+# -- bounds -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])
+def test_steps_are_never_halved(compiled: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Steps of 20 ms do not converge without halving; limited they are all made, and it is said how well."""
+    free = FOUR_BAR.simulation(compiled=compiled, step=0.02).run(3.0)
+    assert free.statistics.retries > 0
+    caplog.clear()
+    limited = FOUR_BAR.simulation(compiled=compiled, step=0.02, iterations=2).run(3.0)
+    statistics = limited.statistics
+    assert (statistics.retries, statistics.steps, statistics.newton_max) == (0, 150, 2)
+    assert statistics.tangents <= 2 * statistics.steps
+    told = [record.message for record in caplog.records if "iterations do not solve the steps" in record.message]
+    assert len(told) == 1
+    said = re.search(r"at t = ([\d.]+) s one is left (\S+) tolerances", told[0])
+    assert said
+    row = round(float(said[1]) / 0.02)
+    assert float(said[2]) == pytest.approx(limited[LEFT[0]][row], rel=0.05)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])
+def test_a_step_that_cannot_be_made_fails_at_once(compiled: bool) -> None:
+    """Two iterations come to a place at which the loop cannot be closed; a step of half the size can be made."""
+    options = {"compiled": compiled, "step": 0.7}
+    assert mbsfmu.models.loop_4().simulation(**options).run(1.4).statistics.retries > 0
+    with pytest.raises(SimulationError, match=r"the step at t = 0\.7 s fails even with 0\.7 s: the loops cannot be"):
+        mbsfmu.models.loop_4().simulation(iterations=2, **options).run(1.4)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"solver": "rk45", "iterations": 2}, "iterations .* has no effect with the solver 'rk45'"),
+        ({"iterations": 0}, "the number of iterations is 0; it must be a whole number from 1 to 100"),
+        ({"iterations": 1.5}, "the number of iterations is 1.5; it must be a whole number"),
+    ],
+)
+def test_refusals(options: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        FOUR_BAR.simulation(**options)
+
+
+# -- compiled code and units --------------------------------------------------------------------------------
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("formulation", "iterations"),
+    [("double-step", 1), ("penalty", 1), ("dca", 2), pytest.param("dca-alm", 1, marks=pytest.mark.slow)],
+)
+def test_compiled_code_leaves_the_same(formulation: str, iterations: int) -> None:
+    options = {"formulation": formulation, "iterations": iterations, "step": 2e-3}
+    compiled = FOUR_BAR.simulation(**options).run(1.1)
+    expected = FOUR_BAR.simulation(compiled=False, **options).run(1.1)
+    for name in ("cylinder.force", "boom.angle"):
+        scale = np.ptp(expected[name])
+        np.testing.assert_allclose(compiled[name] / scale, expected[name] / scale, atol=1e-10)
+    for name in LEFT:
+        np.testing.assert_allclose(compiled[name], expected[name], rtol=1e-4, atol=1e-3)
+    assert compiled.statistics.newton_total == expected.statistics.newton_total
+    assert compiled.statistics.retries == 0
+
+
+@needs_compiler
+def test_units_say_how_far_they_are_from_converged(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The steps of the simulation in process; a saved state has what was left too, to the last bit."""
+    folder = tmp_path_factory.mktemp("bounded")
+    options = {"iterations": 1, "step": 2e-3}
+    (path,) = mbsfmu.export(FOUR_BAR, folder, layout="monolithic", **options)
+    importer = Importer(path, folder / "unpacked")
+    slave = importer.running()
+    simulation = FOUR_BAR.simulation(**options)
+    simulation.initialize()
+    rows, saved = [], b""
+    for index in range(110):
+        time = 0.01 * index
+        if index == 104:
+            saved = slave.serializeFMUstate(slave.getFMUstate())
+        slave.doStep(time, 0.01)
+        simulation.step(time, 0.01)
+        rows.append([importer.get(slave, name) for name in LEFT])
+        assert rows[-1] == pytest.approx([simulation.get(name) for name in LEFT], rel=1e-6, abs=1e-6)
+    assert rows[-1][1] == max(row[1] for row in rows) > rows[-1][0] > 0.0
+    other = importer.running()
+    other.setFMUstate(other.deSerializeFMUstate(saved))
+    assert [importer.get(other, name) for name in LEFT] == rows[103]
+    for index in range(104, 110):
+        other.doStep(0.01 * index, 0.01)
+    assert importer.everything(other) == importer.everything(slave)

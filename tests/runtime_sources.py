@@ -1,0 +1,8 @@
+"""The C files of the runtime by name, and the options by which a compiler finds them."""
+
+from __future__ import annotations
+
+from mbsfmu.native.sources import runtime_files
+
+RUNTIME = runtime_files()
+INCLUDES = sorted({f"-I{file.parent}" for file in RUNTIME.values()})

@@ -18,6 +18,8 @@ from mbsfmu.tracing.workspace import Floats
 
 LOOKS = 4
 """Of points that a run comes to, outputs are compared at so many between one power of two and the next …"""
+MOST_APART = 16
+"""… and at one of so many at least: friction and contacts have errors that last for some ten steps …"""
 GROWN = 2.0
 """… and where an error has grown by this factor since the last comparison …"""
 NOTICED = 1e-5
@@ -116,7 +118,7 @@ class ErrorRecord:
         _note(largest[:direct], lowest[:direct], highest[:direct], error, values)
         record[-2] = count = count + 1.0
         whole = int(count)
-        due = whole % max(1, (1 << whole.bit_length() - 1) // LOOKS) == 0
+        due = whole % min(MOST_APART, max(1, (1 << whole.bit_length() - 1) // LOOKS)) == 0
         ranges = highest[:direct] - lowest[:direct]
         if due or ((error > GROWN * looked) & (error > NOTICED * ranges)).any():
             looked[:] = np.maximum(looked, error)

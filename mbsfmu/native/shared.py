@@ -131,6 +131,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "DEFECT": (error_transport, "DEFECT"),
     "LATE": (error_transport, "LATE"),
     "LOOKS": (error_record, "LOOKS"),
+    "MOST_APART": (error_record, "MOST_APART"),
     "GROWN_ERROR": (error_record, "GROWN"),
     "NOTICED": (error_record, "NOTICED"),
     "SMALL_RANGE": (error_record, "SMALL_RANGE"),

@@ -59,7 +59,7 @@ static void follow_error(Instance *instance) {
             record[AT_HIGHEST + i] = -HUGE_VAL;
         }
     }
-    while (apart * 2.0 * LOOKS <= count) apart *= 2.0;
+    while (apart < MOST_APART && apart * 2.0 * LOOKS <= count) apart *= 2.0;
     int due = fmod(count, apart) == 0.0;
     for (int i = 0; i < DIRECT; i++) {
         const double error = fabs(state->error[i]);

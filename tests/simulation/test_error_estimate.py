@@ -75,6 +75,19 @@ def test_the_estimate_is_right_within_a_factor_of_three(name: str, step: float, 
     assert true / 3.0 < share < 3.0 * true
 
 
+def test_outputs_are_compared_at_one_of_sixteen_points_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a run is: errors of friction and contacts are over after some points."""
+    seen, compared = [], ErrorRecord._compared
+
+    def counted(record: ErrorRecord, *arguments: Any) -> Any:
+        seen.append(record)
+        return compared(record, *arguments)
+
+    monkeypatch.setattr(ErrorRecord, "_compared", counted)
+    oscillator(driven=False).simulation(solver="trapezoidal", step=0.01, compiled=False).run(10.24)
+    assert len(seen) >= 1024 // 16
+
+
 def test_inputs_that_are_set_in_every_step_leave_an_estimate() -> None:
     """Accelerations jump with every step then: differences are those of slopes inside the steps."""
     runs = []

@@ -19,6 +19,7 @@ _HOST = """
 __attribute__((visibility("default")))
 int calls_alone(struct Exchange *exchange, size_t steps, double step, int slopes, int rates)
 {
+    exchange->environment = environment();
     for (size_t n = 0; n < steps; n++)
         for (size_t k = 0; k < exchange->member_count; k++) {
             const struct Member *member = &exchange->members[k];
@@ -39,8 +40,9 @@ int calls_alone(struct Exchange *exchange, size_t steps, double step, int slopes
 
 def calls_alone(source: Path | list[Path], steps: int, step: float, slopes: bool = False, rates: bool = False) -> float:
     """Return the processor time in s that so many steps in s of all units take without a master."""
-    ports = Path(str(compiled.__file__)).with_name("ports.h").read_text(encoding="utf-8")
-    sources = {"host.c": _HOST, "ports.h": ports, "layout.h": header()}
+    headers = [Path(str(compiled.__file__)).with_name(name) for name in ("ports.h", "environment.h")]
+    texts = {each.name: each.read_text(encoding="utf-8") for each in headers}
+    sources = {"host.c": _HOST, "layout.h": header(), **texts}
     host = ctypes.CDLL(str(compile_library(sources, {"host.c": "-O2"}, None, portable=False))).calls_alone
     host.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_double, ctypes.c_int, ctypes.c_int)
     with ExitStack() as stack:

@@ -77,12 +77,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--tolerance", type=float, help="of the adaptive run, in place of the default")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--quick", action="store_true", help="one model, for the tests")
     given, rows = parser.parse_args(), []
     logging.disable(logging.WARNING)
     chosen = {"relative_tolerance": given.tolerance, "absolute_tolerance": given.tolerance} if given.tolerance else {}
     print("| model | time, s | error, equal steps | variable | ms | error, default | variable | ms | steps |")
     print("|" + " --- |" * 9)
-    for name, make in models(given.names):
+    for name, make in models(["quick-return-frictionless"] if given.quick else given.names):
         model = make()
         tight = {"solver": "rodas5p", "relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
         expected = model.simulation(**tight).run()

@@ -95,7 +95,8 @@ def numbers(line: str) -> list[float]:
 
 
 def test_four_bar_conserves_energy() -> None:
-    moved, energy, newton = run("four_bar.py")
+    moved, energy, newton, told = run("four_bar.py")
+    assert "the error of throttle.flow is estimated at" in told
     drift, work = numbers(energy)
     assert numbers(moved)[0] > 0.05
     assert drift < 1e-4 * work
@@ -104,7 +105,8 @@ def test_four_bar_conserves_energy() -> None:
 
 @pytest.mark.slow
 def test_quick_return_couples(tmp_path: Path) -> None:
-    units, length, force, _ = run("quick_return.py", str(tmp_path))
+    units, length, force, _, *told = run("quick_return.py", str(tmp_path))
+    assert all("is estimated at" in each for each in told)
     assert units == "coupled: mechanism.fmu, circuit.fmu"
     assert 0.0 < numbers(length)[0] < 1e-4
     assert 0.0 < numbers(force)[0] < 1e3

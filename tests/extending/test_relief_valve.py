@@ -151,7 +151,7 @@ def test_it_begins_with_the_lift_of_the_pressure_at_the_start() -> None:
 
 
 def test_compiled_runs_are_those_of_the_interpreter() -> None:
-    one, other = (rig().simulation(compiled=compiled).run(0.5) for compiled in (True, False))
+    one, other = (rig().simulation(compiled=compiled, solver="trapezoidal").run(0.5) for compiled in (True, False))
     for name in one.names:
         np.testing.assert_allclose(one[name], other[name], rtol=1e-12, atol=1e-12)
 
@@ -281,7 +281,7 @@ def versions(folder: Path) -> dict[str, tuple[CoupledModel, Path]]:
         file.write_text(text.replace("area = lift * (2.0 - lift)", f"area = {law}"))
         with load_parts([file]).given():
             model = CoupledModel.from_dict(data)
-        (path,) = mbsfmu.export(model, folder / name, backend="python")
+        (path,) = mbsfmu.export(model, folder / name, backend="python", solver="trapezoidal")
         result[name] = model, path
         file.unlink()
     return result
@@ -291,10 +291,10 @@ def versions(folder: Path) -> dict[str, tuple[CoupledModel, Path]]:
 def test_native_unit_is_the_run_in_process(tmp_path: Path) -> None:
     """That of a file, whatever was imported under the same word."""
     model, _ = versions(tmp_path)["slot"]
-    (path,) = mbsfmu.export(model, tmp_path)
+    (path,) = mbsfmu.export(model, tmp_path, solver="trapezoidal")
     with zipfile.ZipFile(path) as archive:
         assert not [name for name in archive.namelist() if name.endswith(".py")]
-    expected = model.simulation(compiled=False).run(0.5)
+    expected = model.simulation(compiled=False, solver="trapezoidal").run(0.5)
     result = fmpy.simulate_fmu(str(path), stop_time=0.5, step_size=5e-4, output_interval=5e-4)
     np.testing.assert_allclose(result["relief.flow"], expected["relief.flow"], rtol=1e-9, atol=1e-15)
     assert np.ptp(expected["relief.flow"]) > 1e-4
@@ -306,7 +306,7 @@ def test_python_units_take_their_files_along_and_do_not_meddle(tmp_path: Path) -
     for model, path in made.values():
         with zipfile.ZipFile(path) as archive:
             assert "resources/parts/relief_valve.py" in archive.namelist()
-        expected = model.simulation(compiled=False).run(0.3)
+        expected = model.simulation(compiled=False, solver="trapezoidal").run(0.3)
         result = fmpy.simulate_fmu(str(path), stop_time=0.3, step_size=5e-4, output_interval=5e-4)
         np.testing.assert_allclose(result["relief.flow"], expected["relief.flow"], rtol=1e-9, atol=1e-15)
         flows.append(result["relief.flow"])
@@ -319,7 +319,9 @@ def test_python_units_take_their_files_along_and_do_not_meddle(tmp_path: Path) -
 def test_compiled_code_is_that_of_the_version_of_a_file(tmp_path: Path) -> None:
     """What is kept of one version is not taken for another."""
     for model, _ in versions(tmp_path).values():
-        compiled, interpreted = (model.simulation(compiled=each).run(0.2)["relief.flow"] for each in (True, False))
+        compiled, interpreted = (
+            model.simulation(compiled=each, solver="trapezoidal").run(0.2)["relief.flow"] for each in (True, False)
+        )
         np.testing.assert_allclose(compiled, interpreted, rtol=1e-12, atol=1e-18)
 
 
@@ -351,11 +353,10 @@ def test_file_of_a_model_may_define_its_parts(tmp_path: Path) -> None:
     (tmp_path / "rig.py").write_text(text + FACTORY.format(data=str(tmp_path / "rig.json")))
     model = find_model(f"{tmp_path / 'rig.py'}:make")
     assert type(model.systems["circuit"].components[-1]).__name__ == "PilotReliefValve"
-    (path,) = mbsfmu.export(model, tmp_path / "out", backend="python")
+    (path,) = mbsfmu.export(model, tmp_path / "out", backend="python", solver="trapezoidal")
     result = fmpy.simulate_fmu(str(path), stop_time=0.2, step_size=5e-4, output_interval=5e-4)
-    np.testing.assert_allclose(
-        result["relief.flow"], rig().simulation(compiled=False).run(0.2)["relief.flow"], rtol=1e-9, atol=1e-15
-    )
+    expected = rig().simulation(compiled=False, solver="trapezoidal").run(0.2)
+    np.testing.assert_allclose(result["relief.flow"], expected["relief.flow"], rtol=1e-9, atol=1e-15)
 
 
 def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,10 +432,11 @@ def test_studies_take_parts_to_other_processes(tmp_path: Path) -> None:
         model = CoupledModel.from_dict(rig().to_dict())
     cracking = [7e6, 9e6]
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        table = sweep(model, {"circuit.relief.cracking_pressure": cracking}, stop=0.1, executor=executor)
+        vary, settings = {"circuit.relief.cracking_pressure": cracking}, {"solver": ["trapezoidal"]}
+        table = sweep(model, vary, settings=settings, stop=0.1, executor=executor)
     assert table["status"].tolist() == ["ok", "ok"]
     for value, flow in zip(cracking, table["final.relief.flow"].tolist(), strict=True):
-        simulation = model.simulation(compiled=False)
+        simulation = model.simulation(compiled=False, solver="trapezoidal")
         simulation.set("relief.cracking_pressure", value)
         assert flow == pytest.approx(simulation.run(0.1)["relief.flow"][-1], rel=1e-9)
 

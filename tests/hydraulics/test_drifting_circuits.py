@@ -60,10 +60,10 @@ def test_a_volume_that_steps_resolve_is_not(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_unit_says_what_a_simulation_says(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (path,) = export(divided(1e-9), tmp_path, layout="monolithic")
+    (path,) = export(divided(1e-9), tmp_path, layout="monolithic", solver="trapezoidal")
     unit = Importer(path, tmp_path / "unpacked")
     slave = unit.running()
-    simulation = divided(1e-9).simulation(compiled=False)
+    simulation = divided(1e-9).simulation(compiled=False, solver="trapezoidal")
     simulation.initialize()
     for index in range(8):
         slave.doStep(index * 1e-3, 1e-3)

@@ -240,4 +240,4 @@ def test_estimate_is_not_below_the_error_where_a_motion_grows(compiled: bool) ->
     result = model.simulation(solver="rk4", step=0.75, compiled=compiled).run(3.0)
     off = 1.0 - result["one.output"][-1] / np.exp(3.0)
     assert off == pytest.approx(1.0 - np.polyval([1 / 24, 1 / 6, 1 / 2, 1.0, 1.0], 0.75) ** 4 / np.exp(3.0), rel=1e-9)
-    assert off < result.statistics.error_estimate < 2.0 * off
+    assert off < result.statistics.embedded_distance < 2.0 * off

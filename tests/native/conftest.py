@@ -27,9 +27,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
         if key not in made:
             model = model_of(name)
             folder = tmp_path_factory.mktemp("native")
-            options = {"formulation": formulation}
-            if solver != "trapezoidal":
-                options |= {"solver": solver}
+            options = {"formulation": formulation, "solver": solver}
             if not makes_equal_steps(solver):
                 options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
             path = export(model, folder, layout="monolithic", fmi=fmi, sources=True, **options)[0]

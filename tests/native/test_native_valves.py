@@ -28,14 +28,14 @@ def model() -> CoupledModel:
 
 @pytest.fixture(scope="module")
 def unit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (path,) = export(model(), tmp_path_factory.mktemp("valves"), layout="monolithic")
+    (path,) = export(model(), tmp_path_factory.mktemp("valves"), layout="monolithic", solver="trapezoidal")
     return path
 
 
 def test_unit_does_what_python_does(unit: Path, tmp_path: Path) -> None:
     importer = Importer(unit, tmp_path / "unpacked")
     slave = importer.running()
-    simulation = model().simulation(compiled=False)
+    simulation = model().simulation(compiled=False, solver="trapezoidal")
     simulation.initialize()
     names = [name for name in importer.reference if name in {each.name for each in simulation.continuous}]
     assert len(names) > 20

@@ -31,7 +31,7 @@ from mbsfmu.tracing.tape.recorded_program import Program, program_of
 from mbsfmu.tracing.tape.recording import Recorder
 from mbsfmu.tracing.workspace import RecordedFunction
 
-LIBRARIES = ("tables.h", "shares.h", "pool.h", "pool.c", "visibility.h")
+LIBRARIES = ("tables.h", "shares.h", "pool.h", "pool.c", "visibility.h", "prefix.h")
 SIZE = 1500
 MODEL = """
 #ifndef MODEL

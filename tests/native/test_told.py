@@ -65,7 +65,7 @@ def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, capl
 def stopping(tmp_path_factory: pytest.TempPathFactory) -> Importer:
     """Return the unit of a mass that hits a stop."""
     folder = tmp_path_factory.mktemp("stop")
-    (path,) = export(stop(), folder, layout="monolithic")
+    (path,) = export(stop(), folder, layout="monolithic", solver="trapezoidal")
     return Importer(path, folder / "unpacked")
 
 
@@ -76,7 +76,7 @@ COARSE = 1e-3
 def test_energy_that_drifts_is_told_once(stopping: Importer, caplog: pytest.LogCaptureFixture, reads: bool) -> None:
     """Also where the unit goes back; a restored and a reset one say what a simulation in process says."""
     slave = stopping.running()
-    simulation = stop().simulation(compiled=False)
+    simulation = stop().simulation(compiled=False, solver="trapezoidal")
     for _ in range(2):
         stopping.messages.clear()
         caplog.clear()

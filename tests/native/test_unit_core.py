@@ -115,7 +115,7 @@ def test_the_core_runs_without_a_standard(host: Path) -> None:
 @pytest.mark.parametrize("fmi", VERSIONS)
 def test_no_file_but_its_own_knows_the_fmi(fmi: Fmi) -> None:
     """The core takes the prefix of a program that links several units, by the words of all versions."""
-    prefixes = {"FMI2_FUNCTION_PREFIX", "FMI3_FUNCTION_PREFIX", "FMI3_OVERRIDE_FUNCTION_PREFIX"}
+    prefixes = {f"FMI{version}_{word}FUNCTION_PREFIX" for version in VERSIONS for word in ("", "OVERRIDE_")}
     sources = described_sources(free_oscillator(), fmi)[1]
     for name, text in sources.items():
         words = set(re.findall(r"fmi\d\w*", text, re.IGNORECASE))
@@ -132,6 +132,7 @@ def test_the_fmi_knows_the_unit_by_its_header_alone(fmi: Fmi, tmp_path: Path) ->
         "unit.h",
         "interfaces.h",
         "visibility.h",
+        "prefix.h",
         "component.h",
         *(each for each in sources if each.startswith("fmi")),
     ):

@@ -36,7 +36,7 @@ def test_static_force(case: str, expected: float, tolerance: float) -> None:
 def cycle(case: str, circuit: str) -> Result:
     """Run the published 10 s with one of the circuits, all with air and all without on the same compiled steps."""
     has_air = CIRCUITS[circuit].air_content > 0.0
-    simulation = mbsfmu.models.built_in(case if has_air else f"{case}-frictionless").simulation()
+    simulation = mbsfmu.models.built_in(case if has_air else f"{case}-frictionless").simulation(solver="trapezoidal")
     for parameter in CircuitEquations(mbsfmu.models.hydraulic.actuation(circuit)).parameters:
         if not parameter.name.endswith("initial_load"):
             simulation.set(parameter.name, parameter.start)

@@ -7,6 +7,7 @@ Steps in absolute coordinates: the equations of an implicit one, and ẏ = f(t, 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -140,6 +141,10 @@ class StagesForm(ProjectedForm, DifferentiableForm):
         return drift()[0].copy()
 
 
+SMALL = 0.05
+"""Lever arm in m below which moments of redundant joints are off by 1e-4 and more of the largest: α goes by masses, and
+multiplies what round-off leaves of rotations, whose inertias go by the square of the arm [docs/projections.md]."""
+_LOGGER = logging.getLogger(__name__)
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""
 
@@ -195,6 +200,16 @@ class DcaAlmOptions(CodeOptions):
         if self.projections or self.stabilisation is not None:
             return self
         return self.model_copy(update={"stabilisation": STABILISATION})
+
+
+def _tell_small(initialization: Initialization) -> None:
+    """Say in the log where redundant joints share loads inexactly, as α is large beside moments of inertia."""
+    if initialization.lever_arm < SMALL:
+        _LOGGER.warning(
+            "%s: joints are redundant, and the longest lever arm of their loops is %.2g m: below %g m dca-alm shares "
+            "reactions out among redundant joints inexactly; take the formulation double-step, dca or penalty",
+            *(initialization.system.name, initialization.lever_arm, SMALL),
+        )
 
 
 class DcaAlm(Formulation):
@@ -278,7 +293,10 @@ class DcaAlm(Formulation):
     ) -> Self:
         """Make the formulation, which knows whether constraints are redundant."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.firms = initialization.loops.rank == len(initialization.functions.rows)
+        loops = initialization.loops.rank, len(initialization.functions.rows)
+        made.firms = loops[0] == loops[1]
+        if made.projects and not made.firms:
+            _tell_small(initialization)
         return made
 
     @cached_property

@@ -42,7 +42,7 @@ LEFT_OUT = ("drift",)
 """Last parts of names of outputs that are errors themselves."""
 
 
-class Estimate(NamedTuple):
+class ErrorEstimate(NamedTuple):
     """How far a run is off.
 
     Attributes
@@ -71,7 +71,7 @@ class Estimate(NamedTuple):
         )
 
 
-NOT_ESTIMATED = Estimate(None, None, "")
+NOT_ESTIMATED = ErrorEstimate(None, None, "")
 """Of solvers and formulations that do not estimate their errors."""
 
 
@@ -172,16 +172,17 @@ class ErrorRecord:
         worst = int(np.argmax(shares))
         return float(shares[worst]), self.names[worst]
 
-    def estimate(self, state: State) -> Estimate:
+    def estimate(self, state: State) -> ErrorEstimate:
         """Return how far the run is off that has led to a state."""
         share, name = self._worst(state)
         if share == NOT_KNOWN:
-            return Estimate(None, None, f"the error is not known: {LOSSES[Loss(int(state.error_record[-1]))]}")
+            return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(state.error_record[-1]))]}")
         if not name:
             return NOT_ESTIMATED
         if share > MEANINGLESS:
-            return Estimate(None, name, f"the error of {name} is more than {100.0 * MEANINGLESS:.0f} % of its range")
-        return Estimate(share, name, "")
+            note = f"the error of {name} is more than {100.0 * MEANINGLESS:.0f} % of its range"
+            return ErrorEstimate(None, name, note)
+        return ErrorEstimate(share, name, "")
 
     def shares(self, largest: Floats, lowest: Floats, highest: Floats) -> Floats:
         """Return the largest errors as shares of the ranges of variables, by their least and greatest values."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.integration.error_record import NOT_ESTIMATED, Estimate
+from mbsfmu.integration.error_record import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
@@ -57,7 +57,7 @@ class Result(Trajectory):
         machine: Machine | None = None,
         qualified: Mapping[str, str] | None = None,
         interim_seconds: float = 0.0,
-        error: Estimate = NOT_ESTIMATED,
+        error: ErrorEstimate = NOT_ESTIMATED,
     ) -> None:
         super().__init__(time, values, names, units)
         self.model = model

@@ -14,7 +14,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.times import check_run, check_step, counted, tolerance
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.integration.error_record import NOT_ESTIMATED, Estimate
+from mbsfmu.integration.error_record import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Solver, Statistics
 from mbsfmu.integration.steps_past_stop import untouched
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -181,7 +181,7 @@ class Simulation:
         return self.solver.statistics
 
     @property
-    def error(self) -> Estimate:
+    def error(self) -> ErrorEstimate:
         """How far the run since initialization is off, as far as that is estimated."""
         record, state = self.solver.error_record, self.course.state
         return NOT_ESTIMATED if record is None or state is None else record.estimate(state)

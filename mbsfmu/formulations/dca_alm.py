@@ -293,8 +293,7 @@ class DcaAlm(Formulation):
     ) -> Self:
         """Make the formulation, which knows whether constraints are redundant."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        loops = initialization.loops.rank, len(initialization.functions.rows)
-        made.firms = loops[0] == loops[1]
+        made.firms = initialization.loops.rank == len(initialization.functions.rows)
         if made.projects and not made.firms:
             _tell_small(initialization)
         return made

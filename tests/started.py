@@ -60,11 +60,11 @@ def _serve() -> None:
     import runpy  # noqa: PLC0415
     import warnings  # noqa: PLC0415
 
+    sys.path.pop(0)  # the folder of tests: its folder `hydraulics` would be taken for the package
     for library in ("mbsfmu.cli.commands", "mbsfmu.exporting.export", "casadi", "fmpy", "jinja2", "lxml.etree"):
         importlib.import_module(library)
     for library in ("scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"):
         importlib.import_module(library)
-    sys.path.pop(0)  # the folder of tests
     for line in sys.stdin:
         wanted = json.loads(line)
         child = os.fork()

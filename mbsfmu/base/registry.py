@@ -26,10 +26,15 @@ class Registry(Generic[T]):
         Name of the one that is taken where nothing is said, if there is such.
     replaced
         Whether what a user defines takes the place of what a user has defined, as where a file is run again elsewhere.
+
+    Attributes
+    ----------
+    kind
+        As given.
     """
 
     def __init__(self, kind: str, default: str = "", *, replaced: bool = False) -> None:
-        self._kind, self._default, self._replaced = kind, default, replaced
+        self.kind, self._default, self._replaced = kind, default, replaced
         self._known: dict[str, T] = {}
 
     def add(self, name: str, known: T) -> None:
@@ -43,8 +48,12 @@ class Registry(Generic[T]):
         other = self._known.setdefault(name, known)
         same = (other.__module__, other.__qualname__) == (known.__module__, known.__qualname__)
         if not same and not (self._replaced and not is_built_in(other)):
-            raise InputError(f"there is a {self._kind} '{name}' already; {known.__qualname__} needs a name of its own")
+            raise InputError(f"there is a {self.kind} '{name}' already; {known.__qualname__} needs a name of its own")
         self._known[name] = known
+
+    def defined_in(self, module: str) -> dict[str, T]:
+        """Return the classes that a module has defined, by their names."""
+        return {name: known for name, known in self._known.items() if known.__module__ == module}
 
     def names(self) -> tuple[str, ...]:
         """Return all names, the default one first."""
@@ -63,5 +72,5 @@ class Registry(Generic[T]):
             When there is none.
         """
         if name not in self._known:
-            raise InputError(f"there is no {self._kind} '{name}'; {meant(name, self.names())}")
+            raise InputError(f"there is no {self.kind} '{name}'; {meant(name, self.names())}")
         return self._known[name]

@@ -10,7 +10,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import parts_option
-from mbsfmu.cli.options import assignment, options_of, output_file, refuse_same_files, words
+from mbsfmu.cli.options import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
 from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
@@ -19,7 +19,6 @@ from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
-from mbsfmu.io.trajectory import SUFFIXES
 
 
 def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
@@ -66,7 +65,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
 @click.option("--scenario", help="CSV file of times in s and values of inputs and tunable parameters set at them.")
 @click.option("--bond", "bonds", multiple=True, help="a.effort,b.flow: outputs whose product is a power.")
-@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file that the rows go to.")
+@click.option("-o", "--output", callback=table_file("a file of signals"), help=f"File that the rows go to, {FORMATS}.")
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
 @click.option("--until", type=float, help="Time in s at which the run is left before its stop time.")
 @click.option("--save", callback=output_file(".zip"), help="File that the run is saved to where it is left.")

@@ -24,9 +24,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def parts_option(command: Command) -> Command:
-    """Add the files that define parts of models."""
+    """Add the files that define parts of models; they are run first, for other options may name what they define."""
+
+    def load(_: click.Context, __: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+        load_parts(files)
+        return files
+
     help_text = "Python file that defines parts of the model, as components of your own; once for each file."
-    return click.option("--parts", multiple=True, metavar="FILE", help=help_text)(command)
+    option = click.option("--parts", multiple=True, metavar="FILE", help=help_text, is_eager=True, callback=load)
+    return option(command)
 
 
 def model_argument(command: Command) -> Command:

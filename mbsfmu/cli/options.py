@@ -12,7 +12,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import Number, Options, Several, Switch, Word
 from mbsfmu.base.times import check_stop
-from mbsfmu.io.tables import arrow
+from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.simulation.options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -80,15 +80,33 @@ def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str
             return None
         if Path(value).suffix.lower() not in suffixes:
             raise click.BadParameter(f"{value} is refused: its name must end in {' or '.join(suffixes)}")
-        if not Path(value).absolute().parent.is_dir():
-            raise click.BadParameter(f"the folder of {value} is not there")
-        if Path(value).is_dir():
-            raise click.BadParameter(f"{value} is a folder")
-        if value.lower().endswith(".parquet"):
-            arrow(value)
+        _check_place(value)
         return value
 
     return check
+
+
+FORMATS = f"one of {', '.join(suffixes())}, or a format of --parts"
+"""What files of tables may be, for help texts."""
+
+
+def table_file(what: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """Make the check of a file for a table: some format has its suffix and can write, and its folder is there."""
+
+    def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        if value is not None:
+            format_of(value, what)
+            _check_place(value)
+        return value
+
+    return check
+
+
+def _check_place(file: str) -> None:
+    if not Path(file).absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {file} is not there")
+    if Path(file).is_dir():
+        raise click.BadParameter(f"{file} is a folder")
 
 
 def stop_time(_: click.Context, __: click.Parameter, value: float | None) -> float | None:

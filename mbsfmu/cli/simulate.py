@@ -8,11 +8,10 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import RUN, options_of, output_file, refuse_same_files, stop_time
+from mbsfmu.cli.options import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
-from mbsfmu.io.trajectory import SUFFIXES
 from mbsfmu.simulation.options import RunOptions
 
 
@@ -20,7 +19,9 @@ from mbsfmu.simulation.options import RunOptions
 @model_argument
 @options_of(RunOptions, *RUN)
 @click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
-@click.option("-o", "--output", callback=output_file(*SUFFIXES), help="CSV or Parquet file for all signals over time.")
+@click.option(
+    "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
+)
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
 @common_options

@@ -13,12 +13,20 @@ import click
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import assignment, numbers, options_of, output_file, refuse_same_files, words
+from mbsfmu.cli.options import (
+    FORMATS,
+    assignment,
+    numbers,
+    options_of,
+    output_file,
+    refuse_same_files,
+    table_file,
+    words,
+)
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
-from mbsfmu.io.trajectory import SUFFIXES
 from mbsfmu.studies import StudyResult, sweep
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
@@ -37,7 +45,11 @@ from mbsfmu.studies.points import parse_values
 @click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
 @click.option("--force", is_flag=True, help="Replace the file of another study.")
 @click.option(
-    "-o", "--output", required=True, callback=output_file(*SUFFIXES), help="CSV or Parquet file, one row a point."
+    "-o",
+    "--output",
+    required=True,
+    callback=table_file("the file of a study"),
+    help=f"File with one row a point, {FORMATS}.",
 )
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all rows.")

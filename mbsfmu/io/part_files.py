@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from mbsfmu.base import registry
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
+from mbsfmu.base.registry import Registry
+from mbsfmu.io.formats import table_format
 from mbsfmu.modelling import Data, DataError
 from mbsfmu.modelling.kinds import (
     BUILT_IN,
@@ -29,18 +31,19 @@ from mbsfmu.modelling.kinds import (
     key_of,
     kinds_in,
 )
-from mbsfmu.rules.rule import Rule, know_rules, rules_in
+from mbsfmu.rules import rule
+from mbsfmu.rules.rule import Rule
 
 
 class _Defined(NamedTuple):
-    """What a file defines."""
+    """What a file defines: parts, and what is known by name, as rules, by registry and name."""
 
     kinds: Mapping[KindKey, type[Data]]
-    rules: Mapping[str, type[Rule]]
+    named: Mapping[tuple[str, str], type]
 
 
 _loaded: dict[tuple[str, str], _Defined] = {}
-_loaded_rules: dict[str, str] = {}  # where the rules are defined that names mean since the last call for users
+_loaded_named: dict[tuple[str, str], str] = {}  # where that is defined what names mean since the last call for users
 _lock = threading.RLock()
 logger = logging.getLogger(__name__)
 
@@ -67,7 +70,8 @@ class Parts:
         Raises
         ------
         InputError
-            When one cannot be run or defines no part, or two of them define the same one, or rules of one name.
+            When one cannot be run or defines nothing, or two of them define the same part, or rules or formats of one
+        name.
         """
         wanted = tuple(dict.fromkeys(files))
         return cls(wanted, _kinds_together([_defined_by(file) for file in wanted]))
@@ -104,7 +108,7 @@ class Parts:
         """Return a context in which data mean these parts by their types."""
         return given_kinds(self._kinds)
 
-    def with_rule(self, rule: Rule | None) -> Parts:
+    def with_rule(self, chosen: Rule | None) -> Parts:
         """Return these parts with the file that defines a rule of integration, where that is a user's.
 
         Raises
@@ -112,12 +116,13 @@ class Parts:
         InputError
             When it is defined in no file.
         """
-        if rule is None or registry.is_built_in(type(rule)):
+        if chosen is None or registry.is_built_in(type(chosen)):
             return self
-        path = getattr(sys.modules.get(type(rule).__module__), "__file__", None)
+        path = getattr(sys.modules.get(type(chosen).__module__), "__file__", None)
         if path is None or not Path(path).is_file():
             raise InputError(
-                f"the rule '{rule.name}' is defined in no file; put the class into one, which goes where the model goes"
+                f"the rule '{chosen.name}' is defined in no file; put the class into one, "
+                "which goes where the model goes"
             )
         return Parts([*self.files, read_part_file(path)], self._kinds)
 
@@ -158,26 +163,26 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
 
     `with load_parts(["relief_valve.py"]).given():` data mean what they define; `CoupledModel.from_file` takes the
     files as they are. A file that was imported, and has not changed since, is not run again. Of two contexts, one in
-    the other, the inner one says what is meant; rules have no context: names mean those that were loaded last, and
-    where another file had one of that name, the log says so.
+    the other, the inner one says what is meant; rules and file formats have no context: names mean those that were
+    loaded last, and where another file had one of that name, the log says so.
 
     Raises
     ------
     InputError
-        When a file is not there or cannot be run, defines no part, or two of them define the same one, or rules of one
-        name.
+        When a file is not there or cannot be run, defines nothing, or two of them define the same part, or rules or
+        formats of one name.
     """
     if isinstance(paths, (str, os.PathLike)):
         raise InputError(f"files of parts are given in a list, as [{os.fspath(paths)!r}]")
     files = [read_part_file(path) for path in paths]
     defined = [_imported_from(file) or _defined_by(file) for file in files]
-    before = dict(_loaded_rules)
+    before = dict(_loaded_named)
     parts = Parts(files, _kinds_together(defined))
-    for name, rule in {name: rule for each in defined for name, rule in each.rules.items()}.items():
-        place, last = sys.modules[rule.__module__].__file__, before.get(name)
-        _loaded_rules[name] = str(place)
+    for (kind, name), known in {key: known for each in defined for key, known in each.named.items()}.items():
+        place, last = sys.modules[known.__module__].__file__, before.get((kind, name))
+        _loaded_named[kind, name] = str(place)
         if last is not None and last != place:
-            logger.warning("the rule '%s' is from now on that of %s, no longer that of %s", name, place, last)
+            logger.warning("the %s '%s' is from now on that of %s, no longer that of %s", kind, name, place, last)
     return parts
 
 
@@ -201,7 +206,8 @@ def _imported_from(file: PartFile) -> _Defined | None:
     """Return what was imported from a file as it is; None where it defines no part, or was not imported."""
     kinds = kinds_in(file)
     modules = {kind.__module__ for kind in kinds.values()}
-    return _Defined(kinds, {k: rule for name in modules for k, rule in rules_in(name).items()}) if kinds else None
+    named = {key: known for name in modules for key, known in _named_in(name).items()}
+    return _Defined(kinds, named) if kinds else None
 
 
 def _defined_by(file: PartFile) -> _Defined:
@@ -228,25 +234,39 @@ def _run(file: PartFile) -> _Defined:
         told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
         raise InputError(told + reason.removeprefix(told)) from error
-    rules = rules_in(name)
-    if not kinds and not rules:
+    named = _named_in(name)
+    if not kinds and not named:
         raise InputError(
             f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
         )
-    return _Defined(kinds, rules)
+    return _Defined(kinds, named)
+
+
+def _registries() -> dict[str, Registry[Any]]:
+    """Return the registries of what files define besides parts, by the kind of what is in them."""
+    return {each.kind: each for each in (rule.RULES, table_format.FORMATS)}
+
+
+def _named_in(module: str) -> dict[tuple[str, str], type]:
+    """Return what a module has defined that is known by name."""
+    return {
+        (kind, name): known for kind, each in _registries().items() for name, known in each.defined_in(module).items()
+    }
 
 
 def _kinds_together(files: Iterable[_Defined]) -> dict[KindKey, type[Data]]:
-    """Return the kinds of several files; their rules are those that names mean from now on."""
+    """Return the kinds of several files; their rules and formats are those that names mean from now on."""
     kinds: dict[KindKey, type[Data]] = {}
-    rules: dict[str, type[Rule]] = {}
+    named: dict[tuple[str, str], type] = {}
     for defined in files:
         kinds = _joined(kinds, defined.kinds)
-        for name, rule in defined.rules.items():
-            if rules.setdefault(name, rule) is not rule:
-                places = [sys.modules[each.__module__].__file__ for each in (rules[name], rule)]
-                raise InputError(f"the rule '{name}' is defined twice, in {places[0]} and in {places[1]}")
-    know_rules(rules)
+        for (kind, name), known in defined.named.items():
+            if named.setdefault((kind, name), known) is not known:
+                places = [sys.modules[each.__module__].__file__ for each in (named[kind, name], known)]
+                raise InputError(f"the {kind} '{name}' is defined twice, in {places[0]} and in {places[1]}")
+    registries = _registries()
+    for (kind, name), known in named.items():
+        registries[kind].add(name, known)
     return kinds
 
 

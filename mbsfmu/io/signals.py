@@ -261,8 +261,8 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
     Parameters
     ----------
     text
-        `table.csv:column`, or a Parquet file; straight between the times. With `:steps` behind it, each value holds
-        until the next time. Values are in the unit of the input.
+        `table.csv:column`, or a file of another format; straight between the times. With `:steps` behind it, each
+        value holds until the next time. Values are in the unit of the input.
 
     Raises
     ------

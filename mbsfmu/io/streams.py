@@ -1,23 +1,17 @@
 """Files of signals that grow while a run goes on, and can be read at any moment.
 
-While it grows, a file has `.part` behind its name. A CSV file then is what it will be. A Parquet file is of no use
-without its end, where the places of all columns stand, and cannot be continued when it has one. So what grows is a
-stream of Arrow, in which each group of rows is whole by itself; it becomes the Parquet file at the end, group by group.
-Whatever ends the process that writes, all groups are there but perhaps the last one. Rows wait for a second at most.
+While it grows, a file has `.part` behind its name, and holds rows as its format keeps them until the end. Whatever ends
+the process that writes, all groups of rows are there but perhaps the last one. Rows wait for a second at most.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 import tempfile
 import time as clock
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -26,32 +20,18 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import WriteError
 from mbsfmu.base.interruption import deferring_interruptions
-from mbsfmu.io.tables import column_values, make_table, read_stream, stream_beginning, stream_group, stream_to_parquet
+from mbsfmu.io.formats import format_of
+from mbsfmu.io.formats.table import TIME
+from mbsfmu.io.formats.table_format import PART
 
 try:
     import fcntl
 except ImportError:  # where files that are open cannot be replaced anyway
     fcntl = None
 
-PART = ".part"
-TIME = "time"
 _PATIENCE = 1.0  # s that rows may wait
 _MOST_WAITING = 4096  # rows
-_ROWS_AT_ONCE = 65536
 Floats = NDArray[np.float64]
-
-
-def csv_header(names: Sequence[str], units: Sequence[str]) -> str:
-    """Return the line above signals, with units: the time in s, then `name [unit]`."""
-    line = io.StringIO()
-    csv.writer(line).writerow([f"{TIME} [s]", *(f"{name} [{unit}]" for name, unit in zip(names, units, strict=True))])
-    return line.getvalue()
-
-
-def csv_lines(time: Floats, values: Floats) -> str:
-    """Return lines of numbers that read back exactly; times in s, shape (k,), and values, shape (k, signals)."""
-    rows = np.column_stack([time, values]).tolist()
-    return "".join(",".join(map(repr, row)) + "\r\n" for row in rows)
 
 
 def _lock(file: int) -> bool:
@@ -67,13 +47,13 @@ def _lock(file: int) -> bool:
     return True
 
 
-class Stream(ABC):
+class Stream:
     """A file of signals that grows.
 
     Parameters
     ----------
     path
-        The file; what is there under its name stays until `finish`.
+        The file, in the format of its suffix; what is there under its name stays until `finish`.
     names, units
         Of the signals.
 
@@ -91,13 +71,17 @@ class Stream(ABC):
     Raises
     ------
     InputError
-        When another run is writing it.
+        When another run is writing it, or a signal is called `time`.
     WriteError
         When it cannot be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> None:
-        self.path, self.names, self.units = Path(path), tuple(names), tuple(units)
+        if TIME in names:
+            raise InputError(f"a signal is called '{TIME}', as the column of the times is; rename it")
+        self.path = Path(path)
+        self._format = format_of(path)
+        self._units = {TIME: "s", **dict(zip(names, units, strict=True))}
         self.partial = self.path.with_name(self.path.name + PART)
         self.rows, self.end = 0, math.nan
         self.waiting: list[tuple[Floats, Floats]] = []
@@ -113,7 +97,7 @@ class Stream(ABC):
             raise WriteError(self.path, error) from error
         _lock(self._file)
         self._ready = Path(name)
-        self._append(self._beginning())
+        self._append(self._format.beginning(self._units))
 
     @property
     def found(self) -> Path:
@@ -172,7 +156,7 @@ class Stream(ABC):
         with deferring_interruptions():  # rows are in the file, or wait: neither both nor none of it
             if self.waiting:
                 time, values = (np.concatenate(each) for each in zip(*self.waiting, strict=True))
-                self._append(self._encoded(time, values))
+                self._append(self._format.encoded(self._units, [time, *np.ascontiguousarray(values.T)]))
                 self.waiting, self._count, self.end = [], 0, float(time[-1])
         self._since = clock.monotonic()
 
@@ -200,7 +184,7 @@ class Stream(ABC):
             self.write()
         finally:
             self.close()
-        self._complete()
+        self._format.complete(self.partial, self.path)
         return self.path
 
     def close(self) -> None:
@@ -225,79 +209,13 @@ class Stream(ABC):
         if not source.is_file():
             raise InputError(f"there is no file {self.path} that could be continued")
         left = rows
-        for time, values in self._groups(source):
+        for group in self._format.groups(source):
+            if list(group.columns) != list(self._units) or any(group.units.get(k) != u for k, u in self._units.items()):
+                raise InputError(f"{source} has other columns than those that are recorded; it cannot be continued")
+            time, *values = group.arrays().values()
             if not left:
                 break
-            self.add(time[:left], values[:left])
+            self.add(time[:left], np.column_stack([np.zeros((len(time), 0)), *values])[:left])
             left -= min(left, len(time))
         if left:
             raise InputError(f"{source} has {rows - left} rows; it must have the {rows} that were recorded")
-
-    def _other(self, source: Path) -> InputError:
-        return InputError(f"{source} has other columns than those that are recorded; it cannot be continued")
-
-    @abstractmethod
-    def _beginning(self) -> bytes: ...
-
-    @abstractmethod
-    def _encoded(self, time: Floats, values: Floats) -> bytes: ...
-
-    @abstractmethod
-    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]: ...
-
-    @abstractmethod
-    def _complete(self) -> None: ...
-
-
-class _CsvStream(Stream):
-    def _beginning(self) -> bytes:
-        return csv_header(self.names, self.units).encode()
-
-    def _encoded(self, time: Floats, values: Floats) -> bytes:
-        return csv_lines(time, values).encode()
-
-    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]:
-        with source.open(newline="", encoding="utf-8") as lines:
-            if lines.readline() != csv_header(self.names, self.units):
-                raise self._other(source)
-            whole = (line for line in lines if line.endswith("\r\n"))
-            while group := [[float(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
-                rows = np.array(group)
-                yield rows[:, 0], rows[:, 1:]
-
-    def _complete(self) -> None:
-        try:
-            self.partial.replace(self.path)
-        except OSError as error:
-            raise WriteError(self.path, error) from error
-
-
-class _ParquetStream(Stream):
-    def __init__(self, path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> None:
-        if TIME in names:
-            raise InputError(f"a signal is called '{TIME}', as the column of the times is; rename it")
-        self._units = {TIME: "s", **dict(zip(names, units, strict=True))}
-        super().__init__(path, names, units)
-
-    def _beginning(self) -> bytes:
-        return stream_beginning(make_table({name: np.zeros(0) for name in self._units}, self._units, {}))
-
-    def _encoded(self, time: Floats, values: Floats) -> bytes:
-        columns = [time, *np.ascontiguousarray(values.T)]
-        return stream_group(make_table(dict(zip(self._units, columns, strict=True)), self._units, {}))
-
-    def _groups(self, source: Path) -> Iterator[tuple[Floats, Floats]]:
-        for table in read_stream(source):
-            if table.column_names != list(self._units):
-                raise self._other(source)
-            columns = [column_values(table, name) for name in self._units]
-            yield columns[0], np.column_stack([np.zeros((len(table), 0)), *columns[1:]])
-
-    def _complete(self) -> None:
-        stream_to_parquet(self.partial, self.path)
-        self.partial.unlink()
-
-
-def open_stream(path: str | os.PathLike[str], names: Sequence[str], units: Sequence[str]) -> Stream:
-    """Return a file that grows: CSV or Parquet, as the suffix says."""
-    return (_CsvStream if Path(path).suffix.lower() == ".csv" else _ParquetStream)(path, names, units)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
@@ -23,7 +22,7 @@ _PARQUET = b"PAR1"
 _GROUP = 1 << 20  # numbers of a group of rows, at least, in a Parquet file that was a stream
 
 
-def optional(module: str, wanted: str) -> Any:
+def optional(module: str, wanted: str, extra: str = "data") -> Any:
     """Import what is no part of the base installation.
 
     Parameters
@@ -32,6 +31,8 @@ def optional(module: str, wanted: str) -> Any:
         Its name; the package is called as the name begins.
     wanted
         What needs it, for the message.
+    extra
+        Optional extra of this package that installs it; empty where none does.
 
     Raises
     ------
@@ -41,7 +42,9 @@ def optional(module: str, wanted: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise InputError(f"{wanted} needs {module.partition('.')[0]}: pip install 'mbsfmu[data]'") from None
+        package = module.partition(".")[0]
+        command = f"pip install 'mbsfmu[{extra}]'" if extra else f"pip install {package}"
+        raise InputError(f"{wanted} needs {package}: {command}") from None
 
 
 def arrow(wanted: str = "a table in Arrow's form") -> Any:
@@ -78,14 +81,6 @@ def make_table(
         for name, array in zip(columns, arrays, strict=True)
     ]
     return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, metadata=dict(facts)))
-
-
-def write_parquet(table: pyarrow.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a Parquet file, complete or not at all."""
-    pyarrow = arrow()
-
-    with complete_file(path) as partial:
-        pyarrow.parquet.write_table(table, partial)
 
 
 def stream_beginning(table: pyarrow.Table) -> bytes:
@@ -152,7 +147,7 @@ def stream_to_parquet(source: str | os.PathLike[str], path: str | os.PathLike[st
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
-    """Read a Parquet file, or a stream of Arrow that was to become one.
+    """Read a Parquet file.
 
     Raises
     ------
@@ -162,8 +157,6 @@ def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
     pyarrow = arrow()
 
     try:
-        if str(path).endswith(".part"):
-            return pyarrow.concat_tables(read_stream(path))
         return pyarrow.parquet.read_table(path)
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError):
@@ -171,23 +164,13 @@ def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
         raise InputError(f"{path} is no Parquet file: {error}") from None
 
 
-def unit_of(table: pyarrow.Table, column: str) -> str:
-    """Return the unit of a column; `1` where the file says none."""
-    metadata = table.schema.field(column).metadata or {}
-    return metadata.get(UNIT, b"1").decode()
+def unit_of(table: pyarrow.Table, column: str) -> str | None:
+    """Return the unit of a column; None where the file has none."""
+    unit = (table.schema.field(column).metadata or {}).get(UNIT)
+    return None if unit is None else unit.decode()
 
 
-def column_values(table: pyarrow.Table, column: str) -> NDArray[np.float64]:
-    """Return a numeric column, shape (number of rows,); not-a-number where it has no value.
-
-    Raises
-    ------
-    InputError
-        When it is not numeric.
-    """
-    pyarrow = arrow()
-
-    try:
-        return table.column(column).cast(pyarrow.float64()).to_numpy()
-    except (pyarrow.ArrowException, ValueError):
-        raise InputError(f"the column '{column}' does not hold numbers") from None
+def column_values(column: pyarrow.ChunkedArray) -> list[Any] | NDArray[Any]:
+    """Return the values of a column: an array of numbers where none is missing, else plain data with None."""
+    numeric = arrow().types.is_floating(column.type) or arrow().types.is_integer(column.type)
+    return column.to_numpy() if numeric and not column.null_count else column.to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.io.formats import Table, write_table
 from mbsfmu.io.tables import make_table, optional
 from mbsfmu.modelling import meant
 
@@ -30,6 +32,10 @@ class Tabular(ABC):
     def _units(self) -> Mapping[str, str]:
         """Return the units of columns that have one."""
 
+    def _descriptions(self) -> Mapping[str, str]:
+        """Return the descriptions of columns that have one."""
+        return {}
+
     def _facts(self) -> dict[str, Any]:
         """Return what is told of the whole: numbers and words by name."""
         return {}
@@ -40,6 +46,21 @@ class Tabular(ABC):
         columns = self._columns()
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
+    def _table(self) -> Table:
+        """Return the table that files hold."""
+        facts = {name: str(value) for name, value in self._facts().items()}
+        return Table(self._columns(), self._units(), facts, self._descriptions())
+
+    def to_file(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns to a file in the format of its suffix; it appears complete or not at all.
+
+        Raises
+        ------
+        InputError
+            When no format has the suffix, a library that it needs is not installed, or two columns have one name.
+        """
+        write_table(self._table(), path)
+
     def to_arrow(self) -> pyarrow.Table:
         """Return an Arrow table; each column's metadata has its `unit`, the table's what is told of the whole.
 
@@ -48,8 +69,8 @@ class Tabular(ABC):
         InputError
             When two columns would have one name.
         """
-        facts = {name: str(value) for name, value in self._facts().items()}
-        return make_table(self._columns(), self._units(), facts)
+        table = self._table()
+        return make_table(table.columns, table.units, table.facts)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Give the columns to whatever takes Arrow's C streams: `polars.DataFrame(result)`, `pyarrow.table(result)`.

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.files import complete_file
 from mbsfmu.base.patterns import means, nearest
-from mbsfmu.io.streams import PART, TIME, csv_header, csv_lines
-from mbsfmu.io.tables import arrow, column_values, optional, read_parquet, unit_of, write_parquet
+from mbsfmu.io.formats import read_table
+from mbsfmu.io.formats.table import TIME, numbers
+from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Tabular, UnknownNameError, full_name
 from mbsfmu.modelling import html_table
 
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     import xarray
 
     from mbsfmu.view.plots.plot import Plot
-
-SUFFIXES = (".csv", ".parquet")
 
 
 class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
@@ -43,6 +38,13 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         One column a signal, shape (k, number of signals).
     names, units
         One a signal.
+    descriptions
+        Descriptions of signals, by name.
+
+    Attributes
+    ----------
+    descriptions
+        As given, of signals that have one.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         values: NDArray[np.float64],
         names: Sequence[str],
         units: Sequence[str],
+        descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self.time = np.asarray(time, dtype=float)
         self.values_by_column = np.asarray(values, dtype=float).reshape(len(self.time), len(names))
         self.names = tuple(names)
+        self.descriptions = {name: text for name, text in (descriptions or {}).items() if text}
         self._unit_by_name = dict(zip(self.names, units, strict=True))
         self._column_by_name = {name: column for column, name in enumerate(self.names)}
 
@@ -134,6 +138,9 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     def _units(self) -> Mapping[str, str]:
         return {TIME: "s", **self._unit_by_name}
 
+    def _descriptions(self) -> Mapping[str, str]:
+        return self.descriptions
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the times in s as index; `attrs["units"]` has the units by column.
 
@@ -147,7 +154,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         return super().to_pandas().set_index(TIME)
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return a dataset of the signals over `time`, units in the attribute `units` of each variable.
+        """Return a dataset of the signals over `time`, with the attributes `units` and `description` of each variable.
 
         The attributes of the whole are what is told of the run, as the model's name.
 
@@ -156,10 +163,13 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         InputError
             When xarray is not installed, or a signal is called `time`.
         """
-        units = self._units()
-        variables = {name: (TIME, values, {"units": units[name]}) for name, values in self._columns().items()}
+        variables = {name: (TIME, values, self._attributes(name)) for name, values in self._columns().items()}
         times = {TIME: variables.pop(TIME)}
         return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
+
+    def _attributes(self, name: str) -> dict[str, str]:
+        told = {"description": self.descriptions[name]} if name in self.descriptions else {}
+        return {"units": self._units()[name], **told}
 
     # -- plots ----------------------------------------------------------------------------------------------
 
@@ -212,110 +222,45 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 
     # -- files ----------------------------------------------------------------------------------------------
 
-    def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write time and signals to a CSV or Parquet file, as the suffix says; it appears complete or not at all.
-
-        Raises
-        ------
-        InputError
-            When it is neither suffix.
-        """
-        if check_suffix(path) == ".csv":
-            self.to_csv(path)
-        else:
-            self.to_parquet(path)
-
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write time and signals to a CSV file, numbers written so that they read back exactly, units in the header.
-
-        The file appears complete or not at all.
-        """
-        units = [self._unit_by_name[name] for name in self.names]
-        with complete_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as stream:
-            stream.write(csv_header(self.names, units))
-            stream.write(csv_lines(self.time, self.values_by_column))
-
-    def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write time and signals to a Parquet file with the column `time`, units in the metadata of the columns.
-
-        The file appears complete or not at all.
-
-        Raises
-        ------
-        InputError
-            When a signal is called `time`.
-        """
-        write_parquet(self.to_arrow(), path)
-
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a CSV or Parquet file, as the suffix says, or one that still grows, with `.part` behind its name.
+        """Read a file in the format of its suffix, or one that still grows, with `.part` behind its name.
+
+        The times in s are the column `time`, or the first one where there is none of that name. A value that is missing
+        is not-a-number.
 
         Raises
         ------
         InputError
-            When it is neither suffix, or the file does not hold times and numbers.
+            When no format has the suffix, there is no such file, or it does not hold times and numbers.
         """
-        return cls.from_csv(path) if check_suffix(path) == ".csv" else cls.from_parquet(path)
-
-    @classmethod
-    def from_csv(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a CSV file: a header of `name [unit]` or `name`, the times in s in the first column or in `time`.
-
-        Raises
-        ------
-        InputError
-            When there is no such file, or it does not hold times and numbers; the sentence names the line.
-        """
-        file = Path(path)
-        if not file.is_file():
-            raise InputError(f"there is no file {file}")
-        try:
-            with file.open(newline="", encoding="utf-8-sig") as stream:
-                # The last line of a file that grows may be cut, in the middle of a number too.
-                text = (line for line in stream if file.suffix != PART or line.endswith("\n"))
-                lines = [line for line in csv.reader(text) if line]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise InputError(f"{file} is no CSV file: {error}") from None
-        if len(lines) < 2:
-            raise InputError(f"{file} is no table: it needs a header and at least one line of numbers")
-        names, units = zip(*(parted(cell) for cell in lines[0]), strict=True)
-        rows = []
-        for number, line in enumerate(lines[1:], start=2):
-            if len(line) != len(names):
-                raise InputError(f"{file}, line {number}: there are {len(line)} values for {len(names)} columns")
-            try:
-                rows.append([float(cell) for cell in line])
-            except ValueError as error:
-                raise InputError(f"{file}, line {number}: {error}") from None
-        return cls._from_columns(str(file), np.array(rows), names, units)
-
-    @classmethod
-    def from_parquet(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a Parquet file: columns of numbers, the times in s in the first one or in `time`.
-
-        Raises
-        ------
-        InputError
-            When there is no such file, or it does not hold times and numbers.
-        """
-        table = read_parquet(path)
-        names = table.column_names
-        values = np.column_stack([column_values(table, name) for name in names])
-        return cls._from_columns(str(path), values, names, [unit_of(table, name) for name in names])
-
-    @classmethod
-    def _from_columns(cls, file: str, values: NDArray[np.float64], names: Sequence[str], units: Sequence[str]) -> Self:
-        if len(set(names)) < len(names):
-            raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
-        place = list(names).index(TIME) if TIME in names else 0
+        table = read_table(path)
+        names = list(table.columns)
+        columns = [_numbers(str(path), name, values) for name, values in table.columns.items()]
+        units = [table.units.get(name, "1") for name in names]
+        place = names.index(TIME) if TIME in names else 0
         if units[place] not in ("s", "1"):
-            raise InputError(f"{file}: the times are in {units[place]}; they must be in s")
-        time = values[:, place]
+            raise InputError(f"{path}: the times are in {units[place]}; they must be in s")
+        time = columns.pop(place)
         if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
-            raise InputError(f"{file}: the times in the column '{names[place]}' must be finite and ascend")
-        rest = [column for column in range(len(names)) if column != place]
-        return cls(time, values[:, rest], [names[column] for column in rest], [units[column] for column in rest])
+            raise InputError(f"{path}: the times in the column '{names[place]}' must be finite and ascend")
+        del names[place], units[place]
+        return cls(time, np.column_stack([np.zeros((len(time), 0)), *columns]), names, units)
+
+
+def _numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    """Return the numbers of a column of a file.
+
+    Raises
+    ------
+    InputError
+        When a value is no number; the sentence names it.
+    """
+    found = numbers(values)
+    if found is None:
+        row, value = next((k, each) for k, each in enumerate(values, start=1) if numbers([each]) is None)
+        raise InputError(f"{file}: row {row} of the column '{name}' is {value!r}; it must be a number")
+    return np.asarray(found, dtype=float)
 
 
 def _bounded(values: NDArray[np.float64]) -> tuple[float | None, ...]:
@@ -327,25 +272,3 @@ def _endings(name: str) -> tuple[str, ...]:
     """Return a name, and what is left of it without its first parts."""
     parts = name.split(".")
     return tuple(".".join(parts[begin:]) for begin in range(len(parts)))
-
-
-def check_suffix(path: str | os.PathLike[str], what: str = "a file of signals") -> str:
-    """Return the suffix of a file of signals, or of what else stands in tables.
-
-    Raises
-    ------
-    InputError
-        When it is none of `SUFFIXES`, or Parquet and pyarrow is not installed.
-    """
-    suffix = Path(str(path).removesuffix(PART)).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InputError(f"{path} is refused as {what}: its name must end in {' or '.join(SUFFIXES)}")
-    if suffix == ".parquet":
-        arrow(str(path))
-    return suffix
-
-
-def parted(cell: str) -> tuple[str, str]:
-    """Return name and unit of a column's header, which reads `name [unit]` or `name`."""
-    match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
-    return (match[1], match[2]) if match else (cell.strip(), "1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -88,7 +88,7 @@ class Rule(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "name" in cls.__dict__:
-            _RULES.add(cls.name, cls)
+            RULES.add(cls.name, cls)
 
     def __str__(self) -> str:
         options = (f":{field.name}={float(getattr(self, field.name))!r}" for field in fields(self))
@@ -127,29 +127,18 @@ class Rule(ABC):
         )
 
 
-_RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal", replaced=True)
-
-
-def rules_in(module: str) -> dict[str, type[Rule]]:
-    """Return the rules that a module has defined, by their names."""
-    known = {name: _RULES.find(name) for name in _RULES.names()}
-    return {name: kind for name, kind in known.items() if kind.__module__ == module}
-
-
-def know_rules(rules: Mapping[str, type[Rule]]) -> None:
-    """Let names mean these rules again, which others may have taken the place of."""
-    for name, kind in rules.items():
-        _RULES.add(name, kind)
+RULES: Registry[type[Rule]] = Registry("rule", "trapezoidal", replaced=True)
+"""All rules by name."""
 
 
 def rule_names() -> tuple[str, ...]:
     """Return the names of all rules."""
-    return _RULES.names()
+    return RULES.names()
 
 
 def rule_texts() -> tuple[str, ...]:
     """Return the names of all rules with their options as these are by default."""
-    return tuple(str(_RULES.find(name)()) for name in _RULES.names())
+    return tuple(str(RULES.find(name)()) for name in RULES.names())
 
 
 def find_rule(text: str) -> Rule | None:
@@ -161,7 +150,7 @@ def find_rule(text: str) -> Rule | None:
         When an option is not one of the rule, or its value not allowed.
     """
     name, *options = text.split(":")
-    kind = _RULES.get(name)
+    kind = RULES.get(name)
     if kind is None:
         return None
     allowed = [field.name for field in fields(kind)]

@@ -47,6 +47,7 @@ class Result(Trajectory):
         values: Floats,
         names: Sequence[str],
         units: Sequence[str],
+        descriptions: Mapping[str, str] | None = None,
         *,
         model: str,
         formulation: str,
@@ -59,7 +60,7 @@ class Result(Trajectory):
         interim_seconds: float = 0.0,
         error: ErrorEstimate = NOT_ESTIMATED,
     ) -> None:
-        super().__init__(time, values, names, units)
+        super().__init__(time, values, names, units, descriptions)
         self.model = model
         self.formulation = formulation
         self.solver = solver

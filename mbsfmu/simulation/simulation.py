@@ -336,6 +336,7 @@ class Simulation:
             rows,
             [variable.name for variable in variables],
             [variable.unit for variable in variables],
+            {variable.name: variable.description for variable in variables},
             model=self.name,
             formulation=self.formulation.name,
             solver=self.solver.name,

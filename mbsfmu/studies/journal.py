@@ -12,11 +12,12 @@ from typing import IO, Any, Self
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import WriteError
-from mbsfmu.io.tables import read_parquet
-from mbsfmu.studies.rows import read_rows
+from mbsfmu.io.formats import read_table
 
 Row = dict[str, Any]
 KEY = "key"
+_TEXTS = ("status", "message")
+"""Columns in which nothing means an empty text."""
 
 
 class Journal:
@@ -51,11 +52,13 @@ class Journal:
 
     def _of_results(self) -> dict[str, Row]:
         try:
-            csv = self._results.suffix.lower() == ".csv"
-            rows = read_rows(self._results) if csv else read_parquet(self._results).to_pylist()
+            table = read_table(self._results)
         except InputError:  # whether it may be replaced is told by `refuse_to_lose`
             return {}
-        return {row[KEY]: row for row in rows if KEY in row}
+        if KEY not in table.columns:
+            return {}
+        rows = [{name: _told(name, value) for name, value in row.items()} for row in table.rows()]
+        return {row[KEY]: row for row in rows}
 
     def refuse_to_lose(self, rows: Mapping[str, Row], keys: Collection[str]) -> None:
         """Check that a study writes over nothing but rows of its own.
@@ -111,3 +114,10 @@ class Journal:
     def remove(self) -> None:
         """Remove the journal; its rows are in the results."""
         self.path.unlink(missing_ok=True)
+
+
+def _told(name: str, value: Any) -> Any:
+    """Return a value of a run; files of some formats have not-a-number or an empty text where a run gave none."""
+    if name in _TEXTS:
+        return "" if value is None else str(value)
+    return None if value == "" or value != value else value  # noqa: PLR0124 - not-a-number alone

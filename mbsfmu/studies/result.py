@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.io.tables import make_table, optional, write_parquet
+from mbsfmu.io.formats import Table
+from mbsfmu.io.formats.table import numbers
+from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Columns, Tabular, full_name
-from mbsfmu.io.trajectory import check_suffix
 from mbsfmu.modelling import html_table
 from mbsfmu.studies.journal import KEY
-from mbsfmu.studies.rows import write_rows
 
 if TYPE_CHECKING:
-    import pyarrow
     import xarray
 
 
@@ -116,30 +114,9 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     def _facts(self) -> dict[str, Any]:
         return {**self._told_facts, "model": json.loads(self._told_facts["model"])["name"]}
 
-    def to_arrow(self) -> pyarrow.Table:
-        """Return the table as it is in a Parquet file, with a column `key` that tells the points by their content.
-
-        Raises
-        ------
-        InputError
-            When pyarrow is not installed.
-        """
-        return make_table(self._told_columns, self._unit_by_name, self._told_facts)
-
-    def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows to a CSV or Parquet file, as the suffix says; it appears complete or not at all.
-
-        In a CSV file the header has the units, and nothing stands where a run told nothing.
-
-        Raises
-        ------
-        InputError
-            When it is neither suffix, or Parquet and pyarrow is not installed.
-        """
-        if check_suffix(path) == ".csv":
-            write_rows(self._told_columns, self._unit_by_name, path)
-        else:
-            write_parquet(self.to_arrow(), path)
+    def _table(self) -> Table:
+        """Return the table with the column `key`, which identifies the points by their content, and the whole model."""
+        return Table(self._told_columns, self._unit_by_name, self._told_facts)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.
@@ -171,8 +148,6 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
 
 def _array(values: Sequence[Any]) -> NDArray[Any]:
-    """Return a column as numbers, whole ones where none is missing, or as the objects in it."""
-    if all(isinstance(each, (int, float, type(None))) and not isinstance(each, bool) for each in values):
-        whole = all(isinstance(each, int) for each in values)
-        return np.array([np.nan if each is None else each for each in values], dtype=int if whole else float)
-    return np.array(values, dtype=object)
+    """Return a column as numbers, or as the objects in it."""
+    found = numbers(values)
+    return np.array(values, dtype=object) if found is None else found

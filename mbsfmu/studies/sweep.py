@@ -16,8 +16,8 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor, Shares
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.export import BACKENDS, export
+from mbsfmu.io.formats import format_of
 from mbsfmu.io.part_files import Parts
-from mbsfmu.io.trajectory import check_suffix
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import meant
 from mbsfmu.modelling.variables import Causality
@@ -60,7 +60,8 @@ def sweep(
     options, given
         Options, and those of them that are given by name, as `settings`; `StudyOptions` says what they are.
     output
-        CSV or Parquet file for the rows; it appears complete, beside it a journal until then. None for neither.
+        File for the rows, in the format of its suffix; it appears complete, beside it a journal until then. None for
+        neither.
     fresh
         Whether to run all points again, whatever is there.
     force
@@ -84,7 +85,7 @@ def sweep(
     """
     beside = ("vary", "output", "fresh", "force", "workers", "executor", "progress")
     if output is not None:
-        check_suffix(output, "the file of a study")
+        format_of(output, "the file of a study")
     chosen = StudyOptions.of(options, given, beside).of_model(model)
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")

@@ -42,8 +42,8 @@ def a_comparison() -> mbsfmu.Comparison:
 
 
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "run.csv": lambda path: many_numbers().to_csv(path),
-    "run.parquet": lambda path: many_numbers().to_parquet(path),
+    "run.csv": lambda path: many_numbers().to_file(path),
+    **{f"run.{each}": lambda path: many_numbers().to_file(path) for each in ("parquet", "h5", "nc", "mat")},
     "model.json": lambda path: mbsfmu.models.four_bar().to_file(path),
     "facts.json": lambda path: write_json(str(path), {"numbers": list(range(4000))}),
 }
@@ -101,7 +101,7 @@ def test_a_folder_that_goes_meanwhile_is_named(tmp_path: Path) -> None:
     with pytest.raises(WriteError, match=r"there/run\.csv cannot be written: No such file or directory"):
         write()
     with pytest.raises(WriteError, match=r"run\.csv cannot be written: there is no folder"):
-        many_numbers().to_csv(folder / "run.csv")
+        many_numbers().to_file(folder / "run.csv")
 
 
 def test_another_file_that_cannot_be_read_keeps_its_name(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def field():
             ["simulate", "four-bar", "-o", "no/such/folder.csv"],
             "the folder of no/such/folder.csv is not there",
         ),
-        (["simulate", "four-bar", "-o", "run.txt"], "its name must end in .csv or .parquet"),
+        (["simulate", "four-bar", "-o", "run.txt"], "its name must end in .csv, .h5, .hdf5, .mat, .nc or .parquet"),
         (["cosim", "none.ssp", "--input", "a.b"], "'a.b' is refused: it must read name=values"),
         (["cosim", "none.ssp", "--input", "a.b=t.csv"], "must read table.csv:column"),
         (["simulate", "broken.json"], "broken.json is not a JSON file"),

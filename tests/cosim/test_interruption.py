@@ -51,7 +51,7 @@ def test_a_run_that_is_interrupted_while_its_units_are_closed_is_whole(
     assert ended.value.result.time[-1] == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "h5", "parquet"])
 def test_the_file_of_a_run_that_fails_has_its_rows(foreign: Callable[[str], Path], tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"part.{suffix}"
     options = ["--step", "0.1", "--stop", "1", "--quiet", "-o", str(output)]

@@ -88,7 +88,7 @@ def test_tables_of_a_port_stay_when_others_are_made(halves_3: list[Path]) -> Non
         assert first.groups[0].places[: len(others[0])] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "mat", "parquet"])
 def test_the_file_goes_on_in_another_process(halves_exact: list[Path], tmp_path: Path, suffix: str) -> None:
     """By the command: rows, steps in pieces of a grid, and a last row that is recorded in any case and then is not."""
     whole, parts, saved = (tmp_path / name for name in (f"whole.{suffix}", f"parts.{suffix}", "run.zip"))

@@ -134,7 +134,7 @@ def test_files_that_define_one_rule_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The last one would win; a file that is loaded again wins again, which is told."""
-    monkeypatch.setattr(mbsfmu.rules.rule, "_RULES", Registry("rule", replaced=True))
+    monkeypatch.setattr(mbsfmu.rules.rule, "RULES", Registry("rule", replaced=True))
     files = [tmp_path / f"half_{index}.py" for index in range(2)]
     for index, file in enumerate(files):
         text = FILE.read_text(encoding="utf-8").replace('"backward-euler"', '"twice"')

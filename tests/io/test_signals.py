@@ -147,7 +147,7 @@ def test_signal_is_read_from_a_table(tmp_path: Path, kind: str, middle: float) -
         ("table.csv:", "must read table.csv:column"),
         ("table.csv:b", "there is no signal 'b'; there are a"),
         ("nothing.csv:a", "there is no file nothing.csv"),
-        ("table.txt:a", "must end in .csv or .parquet"),
+        ("table.txt:a", "must end in .csv, .h5, .hdf5, .mat, .nc or .parquet"),
     ],
 )
 def test_what_names_no_column_is_refused(

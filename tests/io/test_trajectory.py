@@ -116,7 +116,7 @@ def test_parts_that_do_not_match_are_refused(
 
 
 def test_file_has_units_in_its_header_and_a_row_a_time(tmp_path: Path) -> None:
-    trajectory().to_csv(tmp_path / "run.csv")
+    trajectory().to_file(tmp_path / "run.csv")
     header, rows = read(tmp_path / "run.csv")
     assert header == [
         "time [s]",
@@ -134,7 +134,7 @@ def test_numbers_survive_the_file_to_the_last_bit(rows: list[list[float]]) -> No
     table = np.array(rows).reshape(len(rows), 3)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.csv"
-        Trajectory(table[:, 0], table[:, 1:], ("a", "b"), ("m", "rad")).to_csv(path)
+        Trajectory(table[:, 0], table[:, 1:], ("a", "b"), ("m", "rad")).to_file(path)
         header, found = read(path)
     assert header == ["time [s]", "a [m]", "b [rad]"]
     assert found == rows
@@ -144,24 +144,24 @@ def test_numbers_survive_the_file_to_the_last_bit(rows: list[list[float]]) -> No
 
 
 def test_what_is_not_a_number_is_written_as_such(tmp_path: Path) -> None:
-    Trajectory(np.array([0.0]), np.array([[math.nan]]), ("a",), ("m",)).to_csv(tmp_path / "run.csv")
+    Trajectory(np.array([0.0]), np.array([[math.nan]]), ("a",), ("m",)).to_file(tmp_path / "run.csv")
     assert math.isnan(read(tmp_path / "run.csv")[1][0][1])
 
 
 def test_names_with_commas_and_quotes_stay_one_cell(tmp_path: Path) -> None:
-    Trajectory(np.array([0.0]), np.array([[1.0]]), ('a,"b"',), ("kg m²",)).to_csv(tmp_path / "run.csv")
+    Trajectory(np.array([0.0]), np.array([[1.0]]), ('a,"b"',), ("kg m²",)).to_file(tmp_path / "run.csv")
     assert read(tmp_path / "run.csv") == (["time [s]", 'a,"b" [kg m²]'], [[0.0, 1.0]])
 
 
 def test_no_signals_leave_the_times(tmp_path: Path) -> None:
-    Trajectory(np.array([0.0, 1.0]), np.zeros((2, 0)), (), ()).to_csv(tmp_path / "run.csv")
+    Trajectory(np.array([0.0, 1.0]), np.zeros((2, 0)), (), ()).to_file(tmp_path / "run.csv")
     assert read(tmp_path / "run.csv") == (["time [s]"], [[0.0], [1.0]])
 
 
 def test_file_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_text("old\n" * 100)
-    trajectory().to_csv(path)
+    trajectory().to_file(path)
     assert len(read(path)[1]) == 3
 
 
@@ -170,18 +170,18 @@ def test_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -
     path = tmp_path / "run.csv"
     path.write_text("old\n")
     with pytest.raises(UnicodeEncodeError):
-        Trajectory(np.zeros(1), np.zeros((1, 1)), ("a\ud800",), ("m",)).to_csv(path)
+        Trajectory(np.zeros(1), np.zeros((1, 1)), ("a\ud800",), ("m",)).to_file(path)
     assert path.read_text() == "old\n"
     assert [each.name for each in tmp_path.iterdir()] == ["run.csv"]
 
 
 def test_folder_that_is_not_there_is_an_os_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"there is no folder .*nowhere"):
-        trajectory().to_csv(tmp_path / "nowhere" / "run.csv")
+        trajectory().to_file(tmp_path / "nowhere" / "run.csv")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "h5", "mat", "nc", "parquet"])
 @settings(deadline=None)  # the first file loads the library of its format
 @given(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5, unique=True),
@@ -200,7 +200,7 @@ def test_file_reads_back_to_the_last_bit(suffix: str, times: list[float], number
 
 
 def test_parquet_has_units_in_the_metadata_of_its_columns(tmp_path: Path) -> None:
-    trajectory().to_parquet(tmp_path / "run.parquet")
+    trajectory().to_file(tmp_path / "run.parquet")
     table = read_parquet(tmp_path / "run.parquet")
     assert table.column_names == ["time", *NAMES]
     assert [unit_of(table, name) for name in table.column_names] == ["s", *UNITS]
@@ -210,7 +210,7 @@ def test_parquet_has_units_in_the_metadata_of_its_columns(tmp_path: Path) -> Non
 def test_times_may_stand_in_any_column(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("force [N],time [s]\n1,0.5\n\n2,1.5\n")
-    table = Trajectory.from_csv(path)
+    table = Trajectory.from_file(path)
     np.testing.assert_array_equal(table.time, [0.5, 1.5])
     np.testing.assert_array_equal(table["force"], [1.0, 2.0])
     assert table.unit("force") == "N"
@@ -222,7 +222,7 @@ def test_times_may_stand_in_any_column(tmp_path: Path) -> None:
         ("", "is no table: it needs a header"),
         ("time,a\n", "is no table: it needs a header"),
         ("time,a\n0,1\n1\n", "line 3: there are 1 values for 2 columns"),
-        ("time,a\n0,one\n", "line 2: could not convert string to float: 'one'"),
+        ("time,a\n0,one\n", "row 1 of the column 'a' is 'one'; it must be a number"),
         ("time,a\n1,1\n1,2\n", "the times in the column 'time' must be finite and ascend"),
         ("t,a\nnan,1\n", "the times in the column 't' must be finite and ascend"),
         ("time [ms],a\n1,1\n", "the times are in ms; they must be in s"),
@@ -233,13 +233,13 @@ def test_what_is_no_table_is_refused(tmp_path: Path, text: str, sentence: str) -
     path = tmp_path / "table.csv"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
-        Trajectory.from_csv(path)
+        Trajectory.from_file(path)
     assert sentence in str(caught.value)
     assert str(path) in str(caught.value)
 
 
 def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"its name must end in \.csv or \.parquet"):
+    with pytest.raises(InputError, match=r"its name must end in \.csv, \.h5, \.hdf5, \.mat, \.nc or \.parquet"):
         trajectory().to_file(tmp_path / "run.txt")
     with pytest.raises(InputError, match="there is no file"):
         Trajectory.from_file(tmp_path / "run.csv")

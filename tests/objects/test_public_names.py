@@ -15,7 +15,7 @@ from documented import PAGES, ROOT
 import hydraulics
 import mbsfmu
 
-PACKAGES = {"mbsfmu", "hydraulics", "mbsfmu.cosim", "mbsfmu.models", "mbsfmu.rules"}
+PACKAGES = {"mbsfmu", "hydraulics", "mbsfmu.cosim", "mbsfmu.io.formats", "mbsfmu.models", "mbsfmu.rules"}
 """What users import from."""
 REACHABLE = {*dir(mbsfmu), *dir(hydraulics), *mbsfmu.cosim.__all__, *mbsfmu.rules.__all__}
 

@@ -28,7 +28,7 @@ def test_rules_of_the_toolkit_are_consistent(text: str) -> None:
 @pytest.fixture
 def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Rule]:
     """Define rules with wrong coefficients, which nothing else finds by their names; return what makes one of them."""
-    monkeypatch.setattr(rule, "_RULES", Registry("rule"))
+    monkeypatch.setattr(rule, "RULES", Registry("rule"))
 
     @dataclass(frozen=True)
     class Weighted(Rule):

@@ -41,7 +41,7 @@ def test_a_name_belongs_to_one_rule() -> None:
 
 
 def test_rates_that_are_not_linear_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rule, "_RULES", Registry("rule"))
+    monkeypatch.setattr(rule, "RULES", Registry("rule"))
 
     @dataclass(frozen=True)
     class Squared(Rule):

@@ -125,26 +125,27 @@ def test_failed_points_are_rows(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -
         assert pyarrow.parquet.read_table(output).equals(table)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "h5", "mat", "nc", "parquet"])
 @pytest.mark.parametrize("settings", [{}, {"newton_tolerance": [1e-7, 1e-8], "jacobian": ["exact"]}])
-def test_rows_of_a_csv_file_read_back_as_they_were(
-    pendulum: mbsfmu.CoupledModel, tmp_path: Path, settings: dict[str, list[Any]]
+def test_rows_of_a_file_read_back_as_they_were(
+    pendulum: mbsfmu.CoupledModel, tmp_path: Path, settings: dict[str, list[Any]], suffix: str
 ) -> None:
     """Numbers to the last bit, whole numbers, texts, and nothing where a run told nothing."""
-    output = tmp_path / "rows.csv"
+    output = tmp_path / f"rows.{suffix}"
     values = {"link_1.mass": [-1.0, 1.0 / 3.0]}
     options: dict[str, Any] = {"settings": settings, "stop": 0.05, "output": output, "executor": InlineExecutor()}
     first = mbsfmu.sweep(pendulum, values, **options).rows
     before = output.read_bytes()
-    output.with_name("moved.csv").write_bytes(before)
     again = mbsfmu.sweep(pendulum, values, **options).rows
     assert again == first
-    assert [[type(value) for value in row.values()] for row in again] == [
-        [type(value) for value in row.values()] for row in first
-    ]
-    assert output.read_bytes() == before
+    if suffix in ("csv", "parquet"):  # the others have no whole numbers where one is missing
+        assert [[type(value) for value in row.values()] for row in again] == [
+            [type(value) for value in row.values()] for row in first
+        ]
+        assert output.read_bytes() == before
     assert {row["status"] for row in first} == {"failed", "ok"}
     pendulum.simulation().run(0.05).to_file(output)
-    with pytest.raises(mbsfmu.InputError, match=r"rows\.csv has something else than a study"):
+    with pytest.raises(mbsfmu.InputError, match=rf"rows\.{suffix} has something else than a study"):
         mbsfmu.sweep(pendulum, values, **options)
 
 
@@ -273,7 +274,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         (
             {},
             {"output": "rows.txt"},
-            "rows.txt is refused as the file of a study: its name must end in .csv or .parquet",
+            "rows.txt is refused as the file of a study: its name must end in .csv, .h5, .hdf5, .mat, .nc or .parquet",
         ),
         ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),

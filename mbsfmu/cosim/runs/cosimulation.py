@@ -44,7 +44,7 @@ from mbsfmu.cosim.runs.saved import read_saved, write_saved
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
 from mbsfmu.cosim.units.instance import Instance
-from mbsfmu.io.trajectory import check_suffix
+from mbsfmu.io.formats import format_of
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 
@@ -93,7 +93,7 @@ class Cosimulation:
         beside = ("connections", "parameters", "inputs", "scenario", "bonds", "output", "progress", "resume")
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
-            check_suffix(output)
+            format_of(output)
         self._source, self._progress, self._here = source, progress, Path.cwd()  # which a unit may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
         self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)

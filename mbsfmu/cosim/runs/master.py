@@ -55,7 +55,7 @@ def cosimulate(
     bonds
         `a.effort,b.flow`: outputs whose product is a power, beside those that are found by their units.
     output
-        CSV or Parquet file that the rows go to while the run goes on; the result reads them from there.
+        File that the rows go to while the run goes on, in the format of its suffix; the result reads them from there.
     progress
         Called with the share that is done.
     until

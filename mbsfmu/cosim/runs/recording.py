@@ -22,7 +22,7 @@ from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.units.described import with_article
 from mbsfmu.cosim.units.instance import Floats, Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
-from mbsfmu.io.streams import Stream, open_stream
+from mbsfmu.io.streams import Stream
 
 _FIRST_ROWS = 1024
 _PATIENCE = 0.5  # s that rows stay here
@@ -141,7 +141,7 @@ class Record:
     thinning
         Which rows are recorded.
     file
-        CSV or Parquet file; None for memory.
+        File, in the format of its suffix; None for memory.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Record:
         self._kept: list[tuple[Floats, Floats]] = []
         names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
         self._names, self._units = names, units
-        self.stream: Stream | None = None if file is None else open_stream(file, names, units)
+        self.stream: Stream | None = None if file is None else Stream(file, names, units)
 
     @property
     def time(self) -> float:

@@ -1,0 +1,105 @@
+"""Tables as CSV text: a header with units, numbers written so that they read back exactly."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.formats.table import Table, table_of
+
+_ROWS_AT_ONCE = 65536  # rows of a group: some MB of text
+_WORDS = {"": None, "True": True, "False": False}
+
+
+def header(names: Iterable[str], units: Mapping[str, str]) -> str:
+    """Return the first line: `name [unit]`, or `name` where there is no unit."""
+    line = io.StringIO()
+    csv.writer(line).writerow(f"{name} [{units[name]}]" if name in units else name for name in names)
+    return line.getvalue()
+
+
+def number_lines(columns: Sequence[NDArray[np.float64]]) -> str:
+    """Return lines of numbers, given by columns of one length."""
+    rows = np.column_stack(columns).tolist()
+    return "".join(",".join(map(repr, row)) + "\r\n" for row in rows)
+
+
+def numbers_in_groups(path: Path) -> Iterator[Table]:
+    """Yield the rows of a file of numbers in groups, an empty group first; a last line that is cut is left out.
+
+    Raises
+    ------
+    InputError
+        When it does not hold numbers.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as lines:
+            names, units = _named(next(csv.reader(lines), []))
+            yield table_of(path, names, np.zeros((len(names), 0)), units)
+            whole = (line for line in lines if line.endswith("\n"))
+            while group := [[float(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
+                yield table_of(path, names, np.array(group).T, units)
+    except ValueError as error:
+        raise InputError(f"{path} does not hold lines of numbers: {error}") from None
+
+
+def read(path: Path) -> Table:
+    """Read a file of any values: numbers, truth values, texts, or nothing where one is missing.
+
+    Raises
+    ------
+    InputError
+        When it is no table; the sentence names the line.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            first, *lines = [line for line in csv.reader(stream) if line] or [[]]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is no CSV file: {error}") from None
+    if not lines:
+        raise InputError(f"{path} is no table: it needs a header and at least one line of numbers")
+    for number, line in enumerate(lines, start=2):
+        if len(line) != len(first):
+            raise InputError(f"{path}, line {number}: there are {len(line)} values for {len(first)} columns")
+    names, units = _named(first)
+    return table_of(path, names, [_values(cells) for cells in zip(*lines, strict=True)], units)
+
+
+def _named(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the names of a header's cells, `name [unit]` or `name`, and the units."""
+    names, units = [], {}
+    for cell in cells:
+        match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
+        names.append(match[1] if match else cell.strip())
+        if match:
+            units[match[1]] = match[2]
+    return names, units
+
+
+def _values(cells: Sequence[str]) -> list[Any]:
+    """Return the values of a column: whole numbers or numbers where all are, else each cell by itself."""
+    for kind in (int, float):
+        try:
+            return [kind(cell) for cell in cells]
+        except ValueError:
+            continue
+    return [_value(cell) for cell in cells]
+
+
+def _value(cell: str) -> Any:
+    """Return the value of a cell: nothing, a truth value, a number or a text."""
+    for kind in (_WORDS.__getitem__, int, float):
+        try:
+            return kind(cell)
+        except (KeyError, ValueError):
+            continue
+    return cell

@@ -1,0 +1,92 @@
+"""A table of named columns with units: what files of all formats hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError
+
+TIME = "time"
+"""Name of the column of times, in s."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of one length.
+
+    Attributes
+    ----------
+    columns
+        Values by name, in order: numbers, truth values or texts; None where a value is missing.
+    units
+        Units of some columns.
+    facts
+        Facts about the table as texts, such as the model's name.
+    descriptions
+        Descriptions of some columns.
+    """
+
+    columns: Mapping[str, Sequence[Any] | NDArray[Any]]
+    units: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return each column as an array of numbers, of truth values, or of texts."""
+        return {name: _array(values) for name, values in self.columns.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as plain data, one dictionary each."""
+        lists = [each.tolist() if isinstance(each, np.ndarray) else each for each in self.columns.values()]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def table_of(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    columns: Iterable[Sequence[Any] | NDArray[Any]],
+    units: Mapping[str, str],
+) -> Table:
+    """Return the table that a file holds.
+
+    Raises
+    ------
+    InputError
+        When two columns have one name, or columns have different lengths; the sentence names the file.
+    """
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} has two columns of one name: {', '.join(names)}")
+    by_name = dict(zip(names, columns, strict=True))
+    lengths = {name: len(values) for name, values in by_name.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"'{name}' {length}" for name, length in lengths.items())
+        raise InputError(f"{path} is no table: its columns have different lengths ({told})")
+    return Table(by_name, units)
+
+
+def numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
+    """Return numbers as an array, whole ones where all are, not-a-number where one is missing.
+
+    None where a value is neither a number nor missing.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        return values
+    if not all(each is None or (isinstance(each, (int, float)) and not isinstance(each, bool)) for each in values):
+        return None
+    whole = all(isinstance(each, int) for each in values)
+    return np.array([np.nan if each is None else each for each in values], dtype=int if whole else float)
+
+
+def _array(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    found = numbers(values)
+    if found is not None:
+        return found
+    if all(isinstance(each, (bool, np.bool_)) for each in values):
+        return np.array(values, dtype=bool)
+    return np.array(["" if each is None else str(each) for each in values], dtype=str)

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
-from hydraulics import Circuit
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.mechanism import Mechanism, read_json
+from mbsfmu.model.system_kinds import system_kind
 from mbsfmu.modelling import DataError, meant
 from mbsfmu.models import built_in
 
@@ -46,7 +46,7 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
     Parameters
     ----------
     argument
-        A built-in name, `model.json`, or `file.py:factory`. A file may hold a mechanism or a circuit alone.
+        A built-in name, `model.json`, or `file.py:factory`. A file may hold one system alone.
     parts
         Files that define parts.
 
@@ -66,12 +66,10 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
 
 
 def _as_model(data: Any, name: str) -> CoupledModel:
-    if isinstance(data, dict) and "bodies" in data:
-        mechanism = Mechanism.from_dict(data)
-        return CoupledModel(name=name, systems={"mechanism": mechanism})
-    if isinstance(data, dict) and "components" in data:
-        return CoupledModel(name=name, systems={"circuit": Circuit.from_dict(data)})
-    return CoupledModel.from_dict(data)
+    kind = system_kind(data)
+    if kind is None:
+        return CoupledModel.from_dict(data)
+    return CoupledModel.from_dict({"name": name, "systems": {kind.name: data}})
 
 
 def _from_factory(argument: str) -> CoupledModel:

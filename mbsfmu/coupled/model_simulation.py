@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hydraulics import Circuit
-from hydraulics.plausibility import doubts
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.registry import is_built_in
@@ -17,6 +15,7 @@ from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.shape import without_shapes
+from mbsfmu.model.system_kinds import system_kind
 from mbsfmu.modelling import meant
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -24,7 +23,8 @@ from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.systems.model_systems import coupled_system, system_of
+from mbsfmu.systems.making import make_system
+from mbsfmu.systems.model_systems import coupled_system
 from mbsfmu.tracing.kept_traces import Traces
 
 _LOGGER = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ def simulation_of_system(
         raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
     values = starts_of(model, options)[name] if starts is None else starts
     values = {**model.start_of(name), **values}
-    system = system_of(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
+    system = make_system(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
     signals = {
         reference.removeprefix(f"{name}."): signal
         for reference, signal in model.signals.items()
@@ -137,7 +137,8 @@ def simulation_of_system(
 def _tell_doubts(model: ModelData) -> None:
     """Warn of numbers that are hardly meant."""
     for name, data in model.systems.items():
-        for sentence in doubts(data) if isinstance(data, Circuit) else ():
+        kind = system_kind(data)
+        for sentence in () if kind is None else kind.diagnostics(data):
             _LOGGER.warning("%s: %s", name, sentence)
 
 

@@ -13,7 +13,7 @@ from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.fmu.raster import Stroke, draw
-from mbsfmu.model.block import Block
+from mbsfmu.model.coupled import AnySystem
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
 from mbsfmu.modelling.fields import Array
@@ -23,7 +23,7 @@ from mbsfmu.systems.system import starts
 _BODY, _JOINT, _FORCE, _OIL = (52, 73, 94), (44, 62, 80), (192, 57, 43), (41, 128, 185)
 
 
-def icon(systems: Mapping[str, Mechanism | Circuit | Block], simulation: Simulation) -> bytes:
+def icon(systems: Mapping[str, AnySystem], simulation: Simulation) -> bytes:
     """Return a PNG of what a unit is made of.
 
     Parameters

@@ -16,10 +16,11 @@ from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import Reference, references
+from mbsfmu.model.system_kinds import SystemData
 from mbsfmu.modelling import DataError
 
 Connections = Sequence[tuple[str, str]]
-Systems = Mapping[str, Mechanism | Circuit | Block]
+Systems = Mapping[str, Mechanism | Circuit | Block | SystemData]
 Signals = Mapping[str, AnySignal]
 _AGREEMENT = 0.1
 """Share of how far an actuator moves by which its two signals may differ, for those that were sampled roughly."""

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 
 BLOCKS: Kinds[Block] = Kinds("block", "mbsfmu.parts")
@@ -107,3 +108,6 @@ class SampledBlock(Block, abstract=True):
     def pairs(cls) -> tuple[tuple[str, str], ...]:
         """Return functions that a class has together: what there is, and what gives its values."""
         return (("states", "update"), ("outputs", "evaluate_outputs"))
+
+
+register_system_kind(SystemKind("block", Block, "type", BLOCKS))

@@ -4,46 +4,53 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag, model_validator
 
 from hydraulics import Circuit
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import AnySignal
+from mbsfmu.model import circuit  # noqa: F401 - it registers the kind
 from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
+from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, system_kind
 from mbsfmu.modelling import Data, DataError, FrozenMap, meant, word
 
 
 def _kind(data: Any) -> str | None:
-    """Tell a mechanism from a circuit by what it is made of; a block has a type."""
-    if isinstance(data, Mechanism) or (isinstance(data, dict) and "bodies" in data):
-        return "mechanism"
-    if isinstance(data, Circuit) or (isinstance(data, dict) and "components" in data):
-        return "circuit"
-    if isinstance(data, Block) or (isinstance(data, dict) and "type" in data):
-        return "block"
-    return None
+    kind = system_kind(data)
+    return None if kind is None else kind.name
 
 
 def _made(data: Any) -> Any:
-    """Make the block that a dictionary describes."""
-    return BLOCKS.made(data) if _kind(data) == "block" else data
+    """Make the system that a dictionary describes, where its class is told by its type."""
+    if not isinstance(data, dict):
+        return data
+    kind = system_kind(data)
+    if kind is not None:
+        return data if kind.family is None else kind.family.made(data)
+    return BLOCKS.made(data) if "type" in data else data
 
 
-AnySystem = Annotated[
-    Annotated[Mechanism, Tag("mechanism")]
-    | Annotated[Circuit, Tag("circuit")]
-    | Annotated[SerializeAsAny[Block], Tag("block")],
-    Discriminator(
-        _kind,
-        custom_error_type="system",
-        custom_error_message="it must have 'bodies' (a mechanism), 'components' (a circuit) or a 'type' (a block)",
-    ),
-    BeforeValidator(_made),
-]
+def _tagged(kind: SystemKind) -> Any:
+    """Return the class of a kind's data, written with all fields of its subclasses."""
+    return Annotated[kind.data if kind.family is None else SerializeAsAny[kind.data], Tag(kind.name)]
+
+
+if TYPE_CHECKING:
+    AnySystem = Mechanism | Circuit | Block | SystemData
+else:
+    AnySystem = Annotated[
+        Union[tuple(_tagged(kind) for kind in SYSTEM_KINDS)],  # noqa: UP007
+        Discriminator(
+            _kind,
+            custom_error_type="system",
+            custom_error_message="it must have 'bodies' (a mechanism), 'components' (a circuit) or a 'type' (a block)",
+        ),
+        BeforeValidator(_made),
+    ]
 
 
 _NO_TEXT = r"\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
@@ -73,7 +80,7 @@ class ModelData(Data):
     description
         One line on it.
     systems
-        Mechanisms, circuits and blocks by name.
+        Mechanisms, circuits, blocks and systems of users' own kinds by name.
     connections
         Pairs of `system.variable`: source and target. A source is an output, or a calculated parameter such as
         `mechanism.cylinder.static_force`, which drives a parameter.

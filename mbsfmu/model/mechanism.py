@@ -19,6 +19,7 @@ from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
 from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
+from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
 from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, meant
 
@@ -230,3 +231,6 @@ def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:
     """Write a JSON file."""
     with complete_file(path) as partial:
         partial.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+register_system_kind(SystemKind("mechanism", Mechanism, "bodies"))

@@ -47,6 +47,7 @@ def schema_of_data(kind: type[BaseModel], core: CoreSchema, handler: GetJsonSche
 
 
 def schema_of_kinds(kinds: Iterable[type[BaseModel]], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-    """Return the schema of what is one of several classes, told apart by their `type`."""
+    """Return the schema of what is one of several classes, told apart by their `type`; nothing is one of none."""
     # What a handler is given it takes for what it was made for; within another schema it looks at what is there.
-    return {"oneOf": [handler(core_schema.definitions_schema(kind.__pydantic_core_schema__, [])) for kind in kinds]}
+    each = [handler(core_schema.definitions_schema(kind.__pydantic_core_schema__, [])) for kind in kinds]
+    return {"oneOf": each} if each else {"not": {}}

@@ -19,9 +19,10 @@ from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.capabilities import SampledUpdates
 from mbsfmu.systems.checks.own_numbers import with_hidden_numbers
 from mbsfmu.systems.checks.traced_parts import check_part
+from mbsfmu.systems.making import make_system
 from mbsfmu.systems.motionless_system import MotionlessSystem
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import Instant, Sampling, started, starting, starts
+from mbsfmu.systems.system import Instant, Sampling, System, started, starting, starts
 
 
 class BlockSystem(MotionlessSystem, SampledUpdates):
@@ -140,3 +141,8 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         parameters = starts(self.parameters)
         states = (self._initial(parameters), self.discrete if self._sampled else self.states)
         return trial_points(parameters, states, (starts(self.inputs), self.inputs))
+
+
+@make_system.register
+def _(data: Block, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:  # noqa: ARG001
+    return BlockSystem(data, name, start_values)

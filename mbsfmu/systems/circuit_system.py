@@ -16,9 +16,10 @@ from mbsfmu.systems.capabilities import StartLimits
 from mbsfmu.systems.checks.circuit_checks import check_displacements, check_energy
 from mbsfmu.systems.checks.own_numbers import with_hidden_numbers
 from mbsfmu.systems.checks.traced_parts import check_part
+from mbsfmu.systems.making import make_system
 from mbsfmu.systems.motionless_system import MotionlessSystem
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import Instant, started, starting, starts
+from mbsfmu.systems.system import Instant, System, started, starting, starts
 
 _MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
@@ -98,3 +99,8 @@ class CircuitSystem(MotionlessSystem, StartLimits):
     def initial_states(self, parameters: Array) -> Array:
         """Return pressures in Pa and spool positions in V at the start."""
         return started(self._equations.initial_states(parameters), self.states, self._given)
+
+
+@make_system.register
+def _(data: Circuit, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:  # noqa: ARG001
+    return CircuitSystem(data, name, start_values)

@@ -4,52 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 
-from hydraulics import Circuit
-from mbsfmu.model.block import Block
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling import DataError, meant
 from mbsfmu.modelling.variables import with_unit
-from mbsfmu.systems.block_system import BlockSystem
-from mbsfmu.systems.circuit_system import CircuitSystem
+from mbsfmu.systems import block_system, circuit_system  # noqa: F401 - they register how their systems are made
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.coupled.wiring import Wiring
-from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
-from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
+from mbsfmu.systems.making import make_system
+from mbsfmu.systems.mechanism import coordinates_choice  # noqa: F401 - the same
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.kept_traces import Traces
-
-
-def system_of(
-    data: Mechanism | Circuit | Block,
-    name: str,
-    *,
-    absolute: bool,
-    start_values: Mapping[str, float] = MappingProxyType({}),
-) -> System:
-    """Return the equations of one system of a model.
-
-    Parameters
-    ----------
-    data, name
-        The system, and its name in the model.
-    absolute
-        Whether a mechanism is in absolute coordinates, as `dca-alm` takes it.
-    start_values
-        Start values of inputs, parameters and states by name, where they are not those of the data.
-
-    Raises
-    ------
-    InputError
-        When a user's part is refused.
-    """
-    if isinstance(data, Block):
-        return BlockSystem(data, name, start_values)
-    if isinstance(data, Circuit):
-        return CircuitSystem(data, name, start_values)
-    return (AbsoluteSystem if absolute else MechanismSystem)(data, name, start_values)
 
 
 def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = None) -> CoupledSystem:
@@ -100,6 +65,6 @@ def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) 
 
 def _parts(model: ModelData, *, absolute: bool) -> dict[str, System]:
     return {
-        name: system_of(data, name, absolute=absolute, start_values=model.start_of(name))
+        name: make_system(data, name, absolute=absolute, start_values=model.start_of(name))
         for name, data in model.systems.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,16 @@ def test_two_files_of_one_suffix(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 def test_it_is_unknown_without_the_file() -> None:
     with pytest.raises(InputError, match=r"run\.npz is refused as a file of signals: its name must end in \.csv"):
         Trajectory.from_file("run.npz")
+
+
+def test_the_page_has_a_format_that_works(tmp_path: Path) -> None:
+    """The class in `studies.md` writes a run and reads it back."""
+    page = (FILE.parents[2] / "docs" / "studies.md").read_text(encoding="utf-8")
+    code = next(each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "TableFormat" in each)
+    (tmp_path / "numpy_format.py").write_text("from __future__ import annotations\n" + code, encoding="utf-8")
+    mbsfmu.load_parts([tmp_path / "numpy_format.py"])
+    run = Trajectory(np.arange(3.0), np.eye(3), ["a.b", "c", "d"], ["m", "s", "1"])
+    run.to_file(tmp_path / "run.npz")
+    found = Trajectory.from_file(tmp_path / "run.npz")
+    np.testing.assert_array_equal(found.values_by_column, run.values_by_column)
+    assert [found.unit(name) for name in found] == ["m", "s", "1"]

@@ -91,6 +91,16 @@ CALLS = {
             "json_file": "`found.values`, `found.units`, `found.stable`, …",
         },
     ),
+    "linearize": Call(
+        "system = model.linearize(at=0.0, inputs=[\"valve.*\"], outputs=[\"boom.angle\"])",
+        (mbsfmu.CoupledModel.linearize,),
+        (),
+        {
+            "equilibrium": "`model.equilibrium().model.linearize()`",
+            "output": "`system.to_file(\"four-bar.mat\")`",
+            "json_file": "`json.dumps(system.to_dict())`",
+        },
+    ),
     "export": Call(
         "paths = mbsfmu.export(model, \"out\", layout=\"separate\")",
         (mbsfmu.export,),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
+    from mbsfmu.analysis.linear_system import LinearSystem, Mode
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.options import ComparisonKeywords
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
+    "analysis.linear_system": "LinearSystem Mode",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.options": "ComparisonKeywords",
@@ -247,9 +249,11 @@ __all__ = [
     "Line",
     "LinearCoupling",
     "LinearSignal",
+    "LinearSystem",
     "Mechanism",
     "MeshShape",
     "Mimic",
+    "Mode",
     "NonNegative",
     "Numbers",
     "Observed",

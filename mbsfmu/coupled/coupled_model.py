@@ -7,6 +7,9 @@ from typing import Self, Unpack
 
 from pydantic import model_validator
 
+from mbsfmu.analysis.linear_system import LinearSystem
+from mbsfmu.analysis.linearization import FORMULATION, linearize
+from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.equilibrium.equilibrium import Equilibrium
@@ -114,6 +117,40 @@ class CoupledModel(ModelData):
             When nothing is found at rest; the sentence names what does not balance, and by how much.
         """
         return find_equilibrium(self, hold, find, horizon)
+
+    @heeding_interruptions()
+    def linearize(
+        self, *, at: float = 0.0, inputs: Iterable[str] = (), outputs: Iterable[str] = (), **given: Unpack[RunKeywords]
+    ) -> LinearSystem:
+        """Linearize the model about where a run is at a time: δẋ = A δx + B δu, δy = C δx + D δu.
+
+        States are independent coordinates, their velocities, and states of circuits and blocks. For the linear system
+        at an equilibrium, linearize the model that starts there: `model.equilibrium().model.linearize()`.
+
+        Parameters
+        ----------
+        at
+            Time in s.
+        inputs, outputs
+            Patterns such as `circuit.valve.*`, by the names of variables; all inputs that nothing but signals drives,
+            and all outputs, by default. What else a simulation computes can be an output too.
+        given
+            Options of the run to that time, as for `simulation`, but for the formulation: the motion is that of all.
+
+        Raises
+        ------
+        InputError
+            When a pattern means nothing, the time is negative, an input prescribes a motion, or a formulation is named.
+        SimulationError
+            When the run to the time fails.
+        """
+        if given.get("formulation") not in (None, FORMULATION):
+            raise InputError(
+                f"linearization takes the independent coordinates of '{FORMULATION}', whose motion is that of all "
+                "formulations; name none"
+            )
+        simulation = self.simulation(compiled=at > 0.0, **{**given, "formulation": FORMULATION})
+        return linearize(simulation, at, inputs, outputs)
 
     @heeding_interruptions()
     def simulation_of(

@@ -1,0 +1,272 @@
+"""A linear time-invariant system with names and units, its modes and its frequency response."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file
+from mbsfmu.equilibrium.small_motions import GROWING
+from mbsfmu.modelling import meant
+
+if TYPE_CHECKING:
+    from control import StateSpace
+    from scipy.signal import StateSpace as SignalStateSpace
+
+Floats = NDArray[np.float64]
+_ROUND_OFF = 1e-13
+"""Of |λ|: a real part that is smaller is none."""
+_STANDING = 1e-6
+"""In 1/s, rates of states over their magnitude at an equilibrium, as the search for it leaves them."""
+SUFFIXES = (".json", ".mat")
+"""Of the files that a linear system is written to."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A state, an input or an output: its name, its SI unit, and its value at the operating point."""
+
+    name: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode of a linear system: one real eigenvalue or a conjugate pair.
+
+    Attributes
+    ----------
+    eigenvalue
+        In 1/s; of a pair, the one with the positive imaginary part.
+    frequency
+        Natural frequency |λ| / 2π in Hz.
+    damping
+        Damping ratio −Re λ / |λ|; 1 of a real eigenvalue that decays, −1 of one that grows, 0 where |λ| or
+        Re λ is no more than round-off.
+    participation
+        By state, how much it takes part: |w_k v_k| of left and right eigenvectors, with the sum 1, the largest first
+        [Pérez-Arriaga, Verghese, Schweppe 1982].
+    """
+
+    eigenvalue: complex
+    frequency: float
+    damping: float
+    participation: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LinearSystem:
+    """δẋ = A δx + B δu, δy = C δx + D δu about an operating point; all in SI units.
+
+    Attributes
+    ----------
+    name
+        Name of the model.
+    time
+        Time of the operating point in s.
+    a, b, c, d
+        Matrices of the shapes (states, states), (states, inputs), (outputs, states), (outputs, inputs).
+    states, inputs, outputs
+        Names, units and values at the operating point.
+    rates
+        ẋ there, shape (states,): zero at an equilibrium.
+    held
+        Discrete states of sampled blocks, which are held: what they answer to a motion is not in the matrices.
+    kinks
+        States at whose values the equations have a kink, as a valve that begins to open: there, A has the derivative of
+        one side.
+    """
+
+    name: str
+    time: float
+    a: Floats
+    b: Floats
+    c: Floats
+    d: Floats
+    states: tuple[Signal, ...]
+    inputs: tuple[Signal, ...]
+    outputs: tuple[Signal, ...]
+    rates: Floats
+    held: tuple[str, ...] = ()
+    kinks: tuple[str, ...] = ()
+
+    @cached_property
+    def eigenvalues(self) -> NDArray[np.complex128]:
+        """Eigenvalues of A in 1/s, those with the greatest real part first; shape (states,)."""
+        found = self._eigen[0]
+        return found[np.lexsort((-found.imag, -found.real))]
+
+    @cached_property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes, those with the greatest real part first."""
+        values, left, right = self._eigen
+        shares = np.abs(left * right)
+        shares = shares / np.maximum(np.sum(shares, axis=0), np.finfo(float).tiny)
+        names = [each.name for each in self.states]
+        found = []
+        for place in np.lexsort((-values.imag, -values.real)):
+            value, size = complex(values[place]), float(np.abs(values[place]))
+            if value.imag < 0.0:
+                continue
+            order = np.argsort(-shares[:, place], kind="stable")
+            participation = {names[state]: float(shares[state, place]) for state in order}
+            damps = size > GROWING and abs(value.real) > _ROUND_OFF * size
+            damping = -value.real / size if damps else 0.0
+            found.append(Mode(value, size / (2.0 * np.pi), damping, participation))
+        return tuple(found)
+
+    @property
+    def _eigen(self) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
+        """Eigenvalues of A, and left and right eigenvectors as columns."""
+        if not self.states:
+            none = np.zeros((0, 0), dtype=np.complex128)
+            return np.zeros(0, dtype=np.complex128), none, none
+        found = linalg.eig(self.a, left=True, right=True)
+        values, left, right = (np.asarray(each, dtype=np.complex128) for each in found)
+        return values, left.conj(), right
+
+    @property
+    def moving(self) -> tuple[Signal, float] | None:
+        """The state that changes fastest for its magnitude at the operating point, with ẋ; None at an equilibrium.
+
+        At an equilibrium no state moves by more than 1e-6 of its magnitude, at least one SI unit, in a second.
+        """
+        sizes = np.array([max(abs(each.value), 1.0) for each in self.states])
+        shares = np.abs(self.rates) / sizes
+        if not len(shares) or np.max(shares) <= _STANDING:
+            return None
+        fastest = int(np.argmax(shares))
+        return self.states[fastest], float(self.rates[fastest])
+
+    def frequency_response(self, frequencies: ArrayLike) -> NDArray[np.complex128]:
+        """Return G(i 2π f) = C (i 2π f − A)⁻¹ B + D.
+
+        Parameters
+        ----------
+        frequencies
+            In Hz, shape (number,).
+
+        Returns
+        -------
+        array, shape (number, outputs, inputs)
+            Units of outputs over units of inputs.
+
+        Raises
+        ------
+        InputError
+            When a frequency is not finite, or the system has an undamped mode exactly there.
+        """
+        given = np.atleast_1d(np.asarray(frequencies, dtype=float))
+        if not np.isfinite(given).all():
+            raise InputError("frequencies are to be finite numbers in Hz")
+        found = np.empty((len(given), len(self.outputs), len(self.inputs)), dtype=np.complex128)
+        for place, frequency in enumerate(given):
+            matrix = 2j * np.pi * frequency * np.eye(len(self.states)) - self.a
+            try:
+                found[place] = self.c @ np.linalg.solve(matrix, self.b) + self.d
+            except np.linalg.LinAlgError:
+                raise InputError(
+                    f"the response at {frequency:g} Hz is infinite: an eigenvalue is there; take another frequency"
+                ) from None
+        return found
+
+    def chosen(self, inputs: Sequence[str], outputs: Sequence[str]) -> LinearSystem:
+        """Return the same system with some inputs and outputs, by their names and in their order.
+
+        Raises
+        ------
+        InputError
+            When there is no such input or output.
+        """
+        columns = [_place(name, self.inputs, "input") for name in inputs]
+        rows = [_place(name, self.outputs, "output") for name in outputs]
+        return LinearSystem(
+            self.name, self.time, self.a, self.b[:, columns], self.c[rows], self.d[np.ix_(rows, columns)],
+            self.states, tuple(self.inputs[each] for each in columns), tuple(self.outputs[each] for each in rows),
+            self.rates, self.held, self.kinks,
+        )  # fmt: skip
+
+    def to_scipy(self) -> SignalStateSpace:
+        """Return a `scipy.signal.StateSpace`."""
+        from scipy.signal import StateSpace  # noqa: PLC0415 - takes long to load
+
+        return StateSpace(self.a, self.b, self.c, self.d)
+
+    def to_control(self) -> StateSpace:
+        """Return a `control.StateSpace` of python-control, with names.
+
+        Raises
+        ------
+        InputError
+            When python-control is not installed.
+        """
+        try:
+            from control import StateSpace  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise InputError("to_control needs python-control: pip install 'mbsfmu[analysis]'") from None
+        names = {
+            kind: [each.name.replace(".", "_") for each in signals]  # python-control takes no dots
+            for kind, signals in (("states", self.states), ("inputs", self.inputs), ("outputs", self.outputs))
+        }
+        return StateSpace(self.a, self.b, self.c, self.d, name=self.name, **names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data: what the JSON file holds."""
+        return {
+            "model": self.name,
+            "time": self.time,
+            **{name: getattr(self, name).tolist() for name in ("a", "b", "c", "d", "rates")},
+            **{kind: [vars(each) for each in getattr(self, kind)] for kind in ("states", "inputs", "outputs")},
+            "eigenvalues": [[float(each.real), float(each.imag)] for each in self.eigenvalues],
+            "held": list(self.held),
+            "kinks": list(self.kinks),
+        }
+
+    def to_file(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a JSON file, or to a MAT file of MATLAB 5 with A, B, C, D, names, units and values.
+
+        Raises
+        ------
+        InputError
+            When the suffix is another one.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{target} is refused: a linear system is written to {' or '.join(SUFFIXES)}")
+        with complete_file(target) as partial:
+            if target.suffix.lower() == ".json":
+                partial.write_text(json.dumps(self.to_dict(), indent=1), encoding="utf-8")
+            else:
+                _write_mat(partial, self)
+        return target
+
+
+def _place(name: str, signals: Sequence[Signal], kind: str) -> int:
+    names = [each.name for each in signals]
+    if name not in names:
+        raise InputError(f"the linear system has no {kind} '{name}'; {meant(name, names)}")
+    return names.index(name)
+
+
+def _write_mat(path: Path, system: LinearSystem) -> None:
+    from scipy.io import savemat  # noqa: PLC0415 - takes long to load
+
+    content: dict[str, Any] = {name.upper(): getattr(system, name) for name in ("a", "b", "c", "d")}
+    for kind in ("states", "inputs", "outputs"):
+        signals = getattr(system, kind)
+        content[f"{kind}_names"] = np.array([each.name for each in signals], dtype=object)
+        content[f"{kind}_units"] = np.array([each.unit for each in signals], dtype=object)
+        content[f"{kind}_values"] = np.array([each.value for each in signals])
+    content |= {"time": system.time, "model": system.name, "rates": system.rates}
+    savemat(str(path), content, appendmat=False)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
@@ -132,6 +131,8 @@ class LinearSystem:
         if not self.states:
             none = np.zeros((0, 0), dtype=np.complex128)
             return np.zeros(0, dtype=np.complex128), none, none
+        from scipy import linalg  # noqa: PLC0415 - takes long to load
+
         found = linalg.eig(self.a, left=True, right=True)
         values, left, right = (np.asarray(each, dtype=np.complex128) for each in found)
         return values, left.conj(), right

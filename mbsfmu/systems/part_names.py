@@ -23,9 +23,11 @@ _KINDS = (
 
 
 class PartNames:
-    """Variables keep their names where these are unique over the parts; elsewhere the part's name stands before.
+    """Names of variables in a model of several systems: what one system adds never renames those of the systems before.
 
-    It does too where a name would be what another variable is called with its part's name before.
+    A variable keeps its name where that has a dot, as `boom.angle`, and no system before has one of the same name.
+    Elsewhere its system's name stands before: `controller.command`, `spare.boom.angle`. It does too where a name would
+    be the full name, `system.variable`, of another variable. A model of one system has the names of the system.
 
     Parameters
     ----------
@@ -47,14 +49,17 @@ class PartNames:
             )
         ]
         self._owned += [(index, self._parts[index].inputs[entry].name) for index, entry in inputs]
-        names = Counter(name for _, name in self._owned)
-        self._told = {name for name, times in names.items() if times > 1}
-        while taken := {self.name(*each) for each in self._owned if each[1] in self._told} & names.keys() - self._told:
-            self._told |= taken
+        self._prefixed = _later(self._owned)
+        if len(parts) > 1:
+            self._prefixed |= {(index, name) for index, name in self._owned if "." not in name}
+        while hidden := {self.name(*each) for each in self._prefixed} & {
+            name for index, name in self._owned if (index, name) not in self._prefixed
+        }:
+            self._prefixed |= {(index, name) for index, name in self._owned if name in hidden}
 
     def name(self, part: int, name: str) -> str:
         """Return the name in the whole of what has this one in a part."""
-        return f"{self._names[part]}.{name}" if name in self._told else name
+        return f"{self._names[part]}.{name}" if (part, name) in self._prefixed else name
 
     def of(self, part: int, variable: Variable) -> Variable:
         """Return a variable of a part under its name in the whole."""
@@ -88,3 +93,11 @@ class PartNames:
             for name, part in zip(self._names, self._parts, strict=True)
             for tensor in part.tensors
         )
+
+
+def _later(owned: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Return those of pairs of part and name whose name a part before has."""
+    first: dict[str, int] = {}
+    for index, name in owned:
+        first[name] = min(index, first.get(name, index))
+    return {(index, name) for index, name in owned if index > first[name]}

@@ -93,7 +93,7 @@ def test_compiled_runs_are_those_of_the_interpreter(formulation: str) -> None:
 def test_a_unit_feels_it_from_its_start_on(tmp_path: Path) -> None:
     (path,) = mbsfmu.export(felt(), tmp_path, layout="monolithic", solver="rk4", step=1e-3)
     importer = Importer(path, tmp_path / "unpacked")
-    slave = importer.running(inertia=3.0)
+    slave = importer.running(**{"feeling.inertia": 3.0})
     assert importer.get(slave, "slider.acceleration") == pytest.approx(closed_form(np.zeros(1), 3.0)[2, 0], rel=1e-12)
     slave.doStep(0.0, 0.1)
     assert importer.get(slave, "slider.displacement") == pytest.approx(

@@ -142,12 +142,12 @@ def test_units_are_the_closed_loop(tmp_path: Path, backend: str, solver: str) ->
     result = fmpy.simulate_fmu(str(path), stop_time=1.0, step_size=1e-2, output_interval=1e-2)
     displacement, command = closed_loop(result["time"])
     assert np.max(np.abs(result["slider.displacement"] - displacement)) < 3e-5
-    assert np.max(np.abs(result["command"] - command)) < 3e-2
+    assert np.max(np.abs(result["controller.command"] - command)) < 3e-2
     description = fmpy.read_model_description(str(path))
     given = {variable.name: variable for variable in description.modelVariables}
-    assert (given["command"].causality, given["command"].unit) == ("output", "N")
-    assert (given["proportional"].causality, given["proportional"].variability) == ("parameter", "tunable")
-    assert (given["filter_time"].variability, given["filter_time"].unit) == ("fixed", "s")
+    assert (given["controller.command"].causality, given["controller.command"].unit) == ("output", "N")
+    assert (given["controller.proportional"].causality, given["controller.proportional"].variability) == ("parameter", "tunable")
+    assert (given["controller.filter_time"].variability, given["controller.filter_time"].unit) == ("fixed", "s")
 
 
 def test_dependencies_are_true() -> None:
@@ -160,7 +160,7 @@ def test_dependencies_are_true() -> None:
         "proportional", "integral", "derivative", "filter_time", "setpoint", "measured",
     }  # fmt: skip
     whole = controlled().simulation(compiled=False)
-    assert whole.dependencies["command"] == ("setpoint",)
+    assert whole.dependencies["controller.command"] == ("controller.setpoint",)
 
 
 @needs_compiler

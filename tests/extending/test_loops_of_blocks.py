@@ -44,16 +44,16 @@ def test_a_ring_is_solved_as_by_hand(solver: str, tolerance: float) -> None:
 @pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 def test_a_unit_solves_it_at_other_parameters_too(tmp_path: Path) -> None:
     (path,) = mbsfmu.export(ring(), tmp_path, layout="monolithic", solver="rk4", step=1e-3)
-    read = {"output_interval": 0.1, "output": ["x", "y"]}
-    result = fmpy.simulate_fmu(str(path), stop_time=1.0, start_values={"gain": -0.5}, **read)
+    read = {"output_interval": 0.1, "output": ["tank.x", "tank.y"]}
+    result = fmpy.simulate_fmu(str(path), stop_time=1.0, start_values={"gain.gain": -0.5}, **read)
     x, y = by_hand(result["time"], -0.5)
-    np.testing.assert_allclose(result["x"], x, atol=1e-10)
-    np.testing.assert_allclose(result["y"], y, atol=1e-10)
+    np.testing.assert_allclose(result["tank.x"], x, atol=1e-10)
+    np.testing.assert_allclose(result["tank.y"], y, atol=1e-10)
 
 
 def test_what_is_in_a_loop_depends_on_all_that_enters_it() -> None:
     simulation = ring().simulation()
-    assert simulation.dependencies["y"] == simulation.dependencies["told"] == ("given",)
+    assert simulation.dependencies["tank.y"] == simulation.dependencies["gain.told"] == ("gain.given",)
 
 
 def test_numbers_are_what_is_traced() -> None:

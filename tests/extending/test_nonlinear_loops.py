@@ -227,7 +227,7 @@ def test_a_unit_goes_on_from_a_saved_state_on_its_branch(backend: str, tmp_path:
     (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", backend=backend, solver="rk4", step=1e-3)
     importer = Importer(path, tmp_path / "unpacked")
     slave = importer.running()
-    assert importer.get(slave, "y") == pytest.approx(squared(0.0, upper=False), rel=1e-14)
+    assert importer.get(slave, "tank.y") == pytest.approx(squared(0.0, upper=False), rel=1e-14)
     slave.doStep(0.0, 0.05)
     saved, ends = slave.getFMUState(), []
     for _ in range(2):
@@ -235,13 +235,13 @@ def test_a_unit_goes_on_from_a_saved_state_on_its_branch(backend: str, tmp_path:
         slave.doStep(0.05, 0.05)
         ends.append(importer.everything(slave))
     assert ends[0] == ends[1]
-    x, y = importer.get(slave, "x"), importer.get(slave, "y")
+    x, y = importer.get(slave, "tank.x"), importer.get(slave, "tank.y")
     assert x == pytest.approx(filled(np.array([0.0, 0.1]), upper=False)[-1], abs=1e-9)
     assert y == pytest.approx(squared(x, upper=False), rel=1e-13)
     if backend == "python":  # which has no derivatives
         return
     # y = x + s (g + k y²), so that ∂y/∂g = s / (1 − 2 s k y)
-    slope = slave.getDirectionalDerivative([importer.reference["y"]], [importer.reference["given"]], [1.0])[0]
+    slope = slave.getDirectionalDerivative([importer.reference["tank.y"]], [importer.reference["gain.given"]], [1.0])[0]
     assert slope == pytest.approx(SLOPE / (1.0 - 2.0 * SLOPE * SQUARE * y), rel=1e-9)
 
 

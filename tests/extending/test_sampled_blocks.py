@@ -45,7 +45,7 @@ def apart(result: Any, sample: float = SAMPLE, offset: float = OFFSET) -> tuple[
     """Return how far a run is from the recursion, in m and N."""
     time = getattr(result, "time", None)
     displacement, command = discrete(result["time"] if time is None else time, sample, offset)
-    names = ("slider.displacement", "command")
+    names = ("slider.displacement", "controller.command")
     found = [result[name] for name in names]
     return float(np.max(np.abs(found[0] - displacement))), float(np.max(np.abs(found[1] - command)))
 
@@ -303,8 +303,8 @@ def test_units_are_the_recursion(tmp_path: Path, backend: str, solver: str, tole
     assert displacement < tolerance
     assert command < 100.0 * tolerance
     given = {variable.name: variable for variable in fmpy.read_model_description(str(path)).modelVariables}
-    assert (given["command"].causality, given["command"].variability) == ("output", "discrete")
-    assert (given["held"].causality, given["held"].variability) == ("local", "discrete")
+    assert (given["controller.command"].causality, given["controller.command"].variability) == ("output", "discrete")
+    assert (given["controller.held"].causality, given["controller.held"].variability) == ("local", "discrete")
 
 
 @pytest.fixture(scope="module", params=[pytest.param("native", marks=needs_compiler), "python"])
@@ -336,7 +336,7 @@ def test_units_are_taken_back_to_the_last_bit(tmp_path: Path, backend: str) -> N
     (path,) = mbsfmu.export(controlled(), tmp_path, layout="monolithic", backend=backend)
     importer = Importer(path, tmp_path / "unpacked")
     slave = importer.running()
-    names = ("slider.displacement", "command", "sum", "next_event")
+    names = ("slider.displacement", "controller.command", "controller.sum", "next_event")
 
     def go() -> list[list[float]]:
         rows = []
@@ -389,7 +389,7 @@ def test_sampled_blocks_read_accelerations_as_they_are_just_before() -> None:
     """Nothing depends on itself by that: what the update changes holds until the next one."""
     systems = {"slider": Slider(), "sensor": BlockSystem(Accelerometer(sample_time=0.1), "sensor")}
     system = CoupledSystem("both", systems, [("slider.acceleration", "sensor.signal")])
-    signals = {"force": StepSignal(times=(0.0, 0.2), values=(4.0, 6.0))}
+    signals = {"slider.force": StepSignal(times=(0.0, 0.2), values=(4.0, 6.0))}
     result = make_simulation(system, name="both", signals=signals, step=0.05).run(0.4, output_step=0.1)
     np.testing.assert_allclose(result["value"], [2.0, 2.0, 2.0, 3.0, 3.0], rtol=1e-12)
 

@@ -72,7 +72,7 @@ def test_every_part_gets_its_share_of_instant_and_loop_equations() -> None:
 def test_parts_with_other_coordinates_than_at_the_start_are_placed_beside_those_without() -> None:
     absolute = AbsoluteSystem(mbsfmu.models.built_in("pendulum-2").systems["mechanism"], "links")
     whole = CoupledSystem("whole", {"slider": Slider(), "links": absolute}, ())
-    assert whole.start_system.coordinates[0].name == "displacement"
+    assert whole.start_system.coordinates[0].name == "slider.displacement"
     instant = moving(whole, np.random.default_rng(2))
     coordinates, velocities = np.array([0.7, 0.3, -0.2]), np.array([0.1, 1.0, 2.0])
     own = whole.shares("instant", instant)[1]

@@ -40,7 +40,7 @@ def test_both_names_mean_the_variable(name: str, result_name: str) -> None:
     result = made.run(0.01)
     assert result[result_name][0] == pytest.approx(100.0 * 0.1)
     assert (result_name in result, result.unit(result_name)) == (True, "N")
-    assert result.chosen([result_name]) == result.chosen(["controller.com*"]) == ("command",)
+    assert result.chosen([result_name]) == result.chosen(["controller.com*"]) == ("controller.command",)
 
 
 def test_every_variable_is_found_by_its_system() -> None:
@@ -64,6 +64,18 @@ def test_a_short_name_is_enough_where_it_is_unique() -> None:
         with pytest.raises(InputError, match=r"is ambiguous: it may be controller\.\w+ or spare\.\w+"):
             ask()
     np.testing.assert_array_equal(two.run(0.01)["controller.command"], one.run(0.01)["controller.command"])
+
+
+def test_what_a_system_adds_renames_nothing() -> None:
+    """Neither variables of blocks, which have no dot, nor those of parts, which keep the name without their system's."""
+    model = positioned()
+    names = [each.name for each in model.simulation(compiled=False).variables]
+    assert {"carriage.displacement", "controller.command"} <= set(names)
+    twin = model.systems["machine"]
+    more = model.model_copy(update={"systems": {**positioned("spare").systems, "twin": twin}, "start": {}})
+    known = [each.name for each in more.simulation(compiled=False).variables]
+    assert [name for name in known if name in set(names)] == names
+    assert {"twin.carriage.displacement", "spare.command"} <= set(known)
 
 
 def test_what_there_is_not_is_refused() -> None:

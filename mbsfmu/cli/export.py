@@ -29,6 +29,8 @@ from mbsfmu.simulation.options import RunOptions
     f"What native units are for: {' or '.join(INTERFACES)} (co-simulation, model exchange), or both as cs,me.",
     callback=words,
 )
+@option_of(export, "--naming", "structured: boom.angle; flat: boom_angle, for Simulink and Twin Builder.")
+@click.option("--arrays", is_flag=True, help="Make arrays of vectors in native units of FMI 3.0.")
 @click.option(
     "--platform",
     "platforms",

@@ -23,6 +23,7 @@ from mbsfmu.model.carried import Carried
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import meant
+from mbsfmu.modelling.variable_names import NAMINGS, Naming
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.package import export_native
 from mbsfmu.rules import find_rule
@@ -37,7 +38,8 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
 _BESIDE = (
-    *("layout", "backend", "fmi", "kind", "platforms", "sources", "outputs", "locals", "needs_execution_tool", "force"),
+    *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
+    *("needs_execution_tool", "force"),
 )
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
@@ -52,6 +54,8 @@ def export(
     backend: Backend = "native",
     fmi: Fmi = 2,
     kind: Interface | Sequence[Interface] = ("cs",),
+    naming: Naming = "structured",
+    arrays: bool = False,
     platforms: Sequence[str] = (),
     sources: bool = False,
     outputs: Sequence[str] = (),
@@ -81,6 +85,13 @@ def export(
     kind
         What native units are for: `cs`, co-simulation, `me`, model exchange, where the importer has the solver, or both
         in one file, as `("cs", "me")`.
+    naming
+        `structured`: names with dots, as `boom.angle`, which importers show as a tree; `flat`: identifiers, as
+        `boom_angle`, for Simulink, which makes buses of dots, and Twin Builder, which takes none. Descriptions begin
+        with the structured name then; co-simulation, packages and reports take both.
+    arrays
+        Whether components of vectors are one array, `tip.position` instead of `tip.position.x` and so on, in native
+        units of FMI 3.0. Some importers, FMPy among them, record no arrays.
     platforms
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
         of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
@@ -107,7 +118,9 @@ def export(
     InputError
         When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
-    _check_words(layout, backend, locals, fmi)
+    _check_words(layout, backend, locals, naming, fmi)
+    if arrays and (fmi != 3 or backend != "native"):
+        raise InputError("arrays are for native units of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
     _check_kind(kinds, backend)
     if outputs:
@@ -125,10 +138,16 @@ def export(
     _tell_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _tell_kept([unit.simulation for unit in units])
     native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kinds, "sources": sources}
+    native |= {"arrays": arrays}
     paths: list[Path] = []
     with all_or_none(paths):
         for unit in units:
-            carries = {"icon": unit.icon(), "carried": unit.carried() if locals == "all" else None, "force": force}
+            carries = {
+                "naming": naming,
+                "icon": unit.icon(),
+                "carried": unit.carried() if locals == "all" else None,
+                "force": force,
+            }
             if backend == "native":
                 path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
             else:
@@ -207,9 +226,10 @@ def _made_units(
     return units
 
 
-def _check_words(layout: str, backend: str, shown: str, fmi: int) -> None:
+def _check_words(layout: str, backend: str, shown: str, naming: str, fmi: int) -> None:
     """Check that there is what is asked for by a word or a number; `shown` is the choice of locals."""
     words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (shown, LOCALS)}
+    words_of |= {"naming": (naming, NAMINGS)}
     for what, (word, words) in words_of.items():
         if word not in words:
             raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")

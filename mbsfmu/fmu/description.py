@@ -12,15 +12,12 @@ from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import Unit
 from mbsfmu.model.physical_units import dimension
+from mbsfmu.modelling.variable_names import Naming, flat_description, flat_names, identifier
 from mbsfmu.modelling.variables import Causality, Exchange, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _NAME = rf"{_PART}(?:\.{_PART})*"
 _STRUCTURED_NAME = re.compile(rf"^(?:{_NAME}|der\({_NAME}\))$")
-_WORD_OF_C = re.compile(
-    "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
-    "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
-)
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 
@@ -76,9 +73,21 @@ class Integrated:
 
 @dataclass(frozen=True)
 class Described:
-    """A variable, and its usual magnitude where it changes continuously; its reference is its index."""
+    """A variable as a description lists it; its reference is its index.
+
+    Attributes
+    ----------
+    variable
+        The variable.
+    name, description
+        As they are written.
+    nominal
+        Usual magnitude, where it changes continuously.
+    """
 
     variable: Variable
+    name: str
+    description: str
     nominal: float | None
 
 
@@ -108,6 +117,10 @@ class UnitDescription:
     initial_unknowns
         Which parameters and inputs each output and calculated parameter depends on after initialization; None where it
         may be all of them.
+    naming
+        Whether names are structured or flat.
+    arrays
+        Whether components of vectors are arrays, in versions of the FMI that have them.
     apart
         Names of variables that are no elements of arrays, though they are components of a vector: something refers to
         them one by one.
@@ -130,6 +143,8 @@ class UnitDescription:
     variables: tuple[Described, ...]
     outputs: dict[int, tuple[int, ...] | None]
     initial_unknowns: dict[int, tuple[int, ...] | None]
+    naming: Naming = "structured"
+    arrays: bool = False
     apart: tuple[str, ...] = ()
     co_simulation: bool = True
     integrated: Integrated | None = None
@@ -142,17 +157,13 @@ class UnitDescription:
         return {derivative: state for state, derivative in self.integrated.derivatives.items()}
 
 
-def model_identifier(name: str) -> str:
-    """Return the name of a model as an identifier of C; the words of the language get a `_`."""
-    identifier = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return f"{identifier}_" if _WORD_OF_C.fullmatch(identifier) else identifier
-
-
 def describe(
     unit: Unit,
     capabilities: Capabilities,
     tool: str,
     behaviour: str,
+    naming: Naming = "structured",
+    arrays: bool = False,
     apart: Collection[str] = (),
     exchange: Exchange | None = None,
 ) -> UnitDescription:
@@ -168,6 +179,10 @@ def describe(
         Name and version of what makes it.
     behaviour
         A key of the equations and of all that runs them: units with the same variables may compute different values.
+    naming
+        Whether names are structured or flat.
+    arrays
+        Whether components of vectors are arrays, in versions of the FMI that have them.
     apart
         Names of variables that stay single where others are elements of arrays.
     exchange
@@ -194,15 +209,17 @@ def describe(
         description=unit.description,
         origin=unit.origin,
         tool=tool,
-        identifier=model_identifier(unit.name),
+        identifier=identifier(unit.name),
         identity="",
         capabilities=capabilities,
         stop_time=unit.stop_time,
         step_size=unit.step_size,
         tolerance=unit.tolerance,
-        variables=_described(variables),
+        variables=_described(variables, naming),
         outputs=_by_index(outputs, dependencies, index),
         initial_unknowns=_by_index(unknowns, initial, index),
+        naming=naming,
+        arrays=arrays,
         apart=tuple(sorted(apart)),
         co_simulation=exchange is None or exchange.beside_steps,
         integrated=integrated,
@@ -219,14 +236,20 @@ def _integrated(exchange: Exchange, index: Mapping[str, int]) -> Integrated:
     )
 
 
-def _described(variables: Sequence[Variable]) -> tuple[Described, ...]:
+def _described(variables: Sequence[Variable], naming: Naming) -> tuple[Described, ...]:
     """Return variables with their magnitudes; names and units must be such as can be written."""
     scale = Scale.of(variables)
     for variable in variables:
         if not _STRUCTURED_NAME.match(variable.name):
             raise InputError(f"'{variable.name}' cannot be the name of a variable of a unit")
         dimension(variable.unit)
-    return tuple(Described(variable, scale.nominal(variable)) for variable in variables)
+    names = [variable.name for variable in variables]
+    texts = [variable.description for variable in variables]
+    if naming == "flat":
+        texts = [flat_description(name, text) for name, text in zip(names, texts, strict=True)]
+        names = flat_names(names)
+    written = zip(variables, names, texts, strict=True)
+    return tuple(Described(variable, name, text, scale.nominal(variable)) for variable, name, text in written)
 
 
 def _named(variables: Iterable[Variable], *causalities: Causality) -> list[str]:

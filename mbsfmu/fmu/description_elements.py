@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from lxml import etree
 
-from mbsfmu.fmu.description import Described, UnitDescription
+from mbsfmu.fmu.description import UnitDescription
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.modelling.variables import Causality, Variable
@@ -26,7 +26,7 @@ def root_attributes(unit: UnitDescription) -> dict[str, str]:
         "generationTool": unit.tool,
         "generationDateAndTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **{key: value for key, value in asdict(unit.origin).items() if value},
-        "variableNamingConvention": "structured",
+        "variableNamingConvention": unit.naming,
     }
 
 
@@ -66,13 +66,12 @@ def initial(variable: Variable) -> str | None:
     return "exact" if variable.causality is Causality.PARAMETER else "calculated"
 
 
-def quantity_attributes(each: Described) -> dict[str, str]:
+def quantity_attributes(variable: Variable, nominal: float | None) -> dict[str, str]:
     """Return unit, range and magnitude of a variable's values."""
-    variable = each.variable
     attributes = {"unit": variable.unit}
     if display := DISPLAY_UNITS.get(variable.unit):
         attributes["displayUnit"] = display.name
-    for name, value in (("min", variable.minimum), ("max", variable.maximum), ("nominal", each.nominal)):
+    for name, value in (("min", variable.minimum), ("max", variable.maximum), ("nominal", nominal)):
         if value is not None:
             attributes[name] = as_text(value)
     return attributes

@@ -111,15 +111,15 @@ def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     for reference, each in enumerate(unit.variables):
         variable = each.variable
         attributes = {
-            "name": variable.name,
+            "name": each.name,
             "valueReference": str(reference),
-            "description": variable.description,
+            "description": each.description,
             "causality": variable.causality.value,
             "variability": variable.variability.value,
         }
         if how := initial(variable):
             attributes["initial"] = how
-        real = quantity_attributes(each)
+        real = quantity_attributes(variable, each.nominal)
         if variable.settable and variable.start is not None:
             real["start"] = as_text(variable.start)
         if reference in states:

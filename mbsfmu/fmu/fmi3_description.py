@@ -1,12 +1,13 @@
 """The files that describe a unit in FMI 3.0: how the standard writes what a unit is.
 
-Components of vectors are arrays. The value reference of a variable is its index, that of an array the index of its
-first component; that of time comes behind the last.
+Components of vectors are arrays where this is chosen. The value reference of a variable is its index, that of an array
+the index of its first component; that of time comes behind the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from lxml import etree
 
@@ -24,6 +25,7 @@ from mbsfmu.fmu.description_elements import (
 )
 from mbsfmu.fmu.terminals import Terminal, terminals
 from mbsfmu.fmu.vectors import Entry, entries
+from mbsfmu.modelling.variable_names import flat_description, flat_names
 from mbsfmu.modelling.variables import Causality, Variability
 
 _VERSION = "3.0"
@@ -44,7 +46,7 @@ def description_files(unit: UnitDescription, source_files: Sequence[str], has_ic
         Whether there is a picture of it.
     """
     files = {"modelDescription.xml": _model_description(unit)}
-    ports = terminals([each.variable for each in unit.variables])
+    ports = _terminals(unit)
     if has_icon or ports:
         files["terminalsAndIcons/terminalsAndIcons.xml"] = _terminals_and_icons(ports, has_icon)
     if source_files:
@@ -70,6 +72,8 @@ def generated_sources(unit: UnitDescription) -> dict[str, str]:
 def _entries(unit: UnitDescription) -> tuple[Entry, ...]:
     """Return variables and arrays; derivatives of the elements of an array are an array too."""
     variables = [each.variable for each in unit.variables]
+    if not unit.arrays:
+        return tuple(Entry(each.name, index, 1) for index, each in enumerate(variables))
     listed = entries(variables, unit.apart)
     if unit.integrated is None:
         return listed
@@ -152,14 +156,14 @@ def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[
 
 def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     parent = etree.SubElement(root, "ModelVariables")
-    listed, states = _entries(unit), unit.states_of
-    for entry in listed:
-        element = _add_variable(parent, entry, unit.variables[entry.first : entry.first + entry.size])
+    states = unit.states_of
+    names = _names(unit)
+    for entry, name in names.items():
+        element = _add_variable(parent, unit, entry, name)
         if entry.first in states:
             element.set("derivative", str(states[entry.first]))
-    names = {entry.name for entry in listed}
     time = _TIME
-    while time in names:
+    while time in names.values():
         time += "_"
     attributes = {"name": time, "valueReference": str(len(unit.variables)), "description": "simulation time"}
     etree.SubElement(
@@ -167,13 +171,31 @@ def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     )
 
 
-def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Described]) -> etree._Element:
+def _names(unit: UnitDescription) -> dict[Entry, str]:
+    """Return variables and arrays with their names as they are written."""
+    listed = _entries(unit)
+    names = [entry.name for entry in listed]
+    return dict(zip(listed, flat_names(names) if unit.naming == "flat" else names, strict=True))
+
+
+def _terminals(unit: UnitDescription) -> list[Terminal]:
+    """Return the ports of a unit, with the names of their variables as they are written."""
+    names = {entry.name: name for entry, name in _names(unit).items()}
+    found = terminals([each.variable for each in unit.variables])
+    return [
+        replace(port, members=tuple(replace(each, variable=names[each.variable]) for each in port.members))
+        for port in found
+    ]
+
+
+def _add_variable(parent: etree._Element, unit: UnitDescription, entry: Entry, name: str) -> etree._Element:
+    components = unit.variables[entry.first : entry.first + entry.size]
     first = components[0]
     variable = first.variable
     attributes = {
-        "name": entry.name,
+        "name": name,
         "valueReference": str(entry.first),
-        "description": _described(components),
+        "description": first.description if entry.size == 1 else _array_description(unit, entry),
         "causality": variable.causality.value,
         "variability": variable.variability.value,
     }
@@ -182,7 +204,7 @@ def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Des
     if _is_intermediate(first):
         attributes["intermediateUpdate"] = "true"
     nominals = [each.nominal for each in components if each.nominal is not None]
-    attributes |= quantity_attributes(Described(variable, max(nominals, default=None)))
+    attributes |= quantity_attributes(variable, max(nominals, default=None))
     starts = [each.variable.start for each in components if variable.settable and each.variable.start is not None]
     if starts:
         attributes["start"] = " ".join(map(as_text, starts))
@@ -192,15 +214,14 @@ def _add_variable(parent: etree._Element, entry: Entry, components: Sequence[Des
     return element
 
 
-def _described(components: Sequence[Described]) -> str:
+def _array_description(unit: UnitDescription, entry: Entry) -> str:
     """Return what an array is: what all components are, with their order."""
+    components = unit.variables[entry.first : entry.first + entry.size]
     texts = [each.variable.description for each in components]
-    if len(components) == 1:
-        return texts[0]
     axes = [each.variable.name.rpartition(".")[2] for each in components]
     common = {text.removesuffix(f", {axis}") for text, axis in zip(texts, axes, strict=True)}
-    told = common.pop() if len(common) == 1 else texts[0]
-    return f"{told}; elements {', '.join(axes)}"
+    text = f"{common.pop() if len(common) == 1 else texts[0]}; elements {', '.join(axes)}"
+    return flat_description(entry.name, text) if unit.naming == "flat" else text
 
 
 def _add_structure(root: etree._Element, unit: UnitDescription) -> None:

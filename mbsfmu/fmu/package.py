@@ -29,6 +29,7 @@ from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
 from mbsfmu.fmu.unit import Unit
+from mbsfmu.modelling.variable_names import Naming
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
 # back a reference too many of every name that it looks at. The file therefore has one name, the class, of which
@@ -50,6 +51,7 @@ def export_python(
     *,
     files: Mapping[str, str],
     needs_execution_tool: bool = True,
+    naming: Naming = "structured",
     icon: bytes | None = None,
     carried: str | None = None,
     force: bool = False,
@@ -69,6 +71,8 @@ def export_python(
         What else it takes along, text by name.
     needs_execution_tool
         What the description says about it; true is the truth, some importers refuse it.
+    naming
+        Whether names of variables are structured or flat.
     icon
         A picture of the unit as PNG.
     carried
@@ -92,7 +96,8 @@ def export_python(
     packages = dict(_packages())
     packages |= {f"resources/{FILES}/{name}": text.encode() for name, text in files.items()}
     behaviour = content_key(factory, arguments, packages)
-    description = describe(unit, Capabilities(needs_tool=needs_execution_tool), f"mbsfmu {version}", behaviour)
+    capabilities = Capabilities(needs_tool=needs_execution_tool)
+    description = describe(unit, capabilities, f"mbsfmu {version}", behaviour, naming=naming)
     made_from = {"factory": factory, "arguments": arguments, "identity": description.identity}
     standard = STANDARDS[2]
     described = standard.describe(description, [], icon is not None)

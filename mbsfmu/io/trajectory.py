@@ -16,6 +16,7 @@ from mbsfmu.io.formats.table import TIME, numbers
 from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Tabular, UnknownNameError, full_name
 from mbsfmu.modelling import html_table
+from mbsfmu.modelling.variable_names import endings
 
 if TYPE_CHECKING:
     import pandas
@@ -194,7 +195,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 
     def _called(self, name: str) -> tuple[str, ...]:
         """Return a signal's full name, and what else patterns may mean it by."""
-        return _endings(name)
+        return endings(name)
 
     def plot(self, *patterns: str, title: str = "") -> Plot:
         """Return a plot of signals over time: zoomed and moved together, with values and units at the pointer.
@@ -266,9 +267,3 @@ def _numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDAr
 def _bounded(values: NDArray[np.float64]) -> tuple[float | None, ...]:
     """Return the first, the least, the greatest and the last of some values; None where there are none."""
     return tuple(map(float, (values[0], values.min(), values.max(), values[-1]))) if len(values) else (None,) * 4
-
-
-def _endings(name: str) -> tuple[str, ...]:
-    """Return a name, and what is left of it without its first parts."""
-    parts = name.split(".")
-    return tuple(".".join(parts[begin:]) for begin in range(len(parts)))

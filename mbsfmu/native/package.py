@@ -15,6 +15,7 @@ from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
+from mbsfmu.modelling.variable_names import Naming
 from mbsfmu.modelling.variables import Exchange
 from mbsfmu.native.sources import identity_source, prefix_source, unit_files, unit_sources
 from mbsfmu.simulation.continuous_states import ContinuousStates
@@ -29,6 +30,8 @@ def export_native(
     platforms: Sequence[str],
     fmi: Fmi = 2,
     kind: Collection[Interface] = ("cs",),
+    naming: Naming = "structured",
+    arrays: bool = False,
     apart: Collection[str] = (),
     sources: bool = False,
     icon: bytes | None = None,
@@ -49,6 +52,10 @@ def export_native(
         Version of the FMI.
     kind
         What it is for: `cs`, co-simulation, `me`, model exchange, or both.
+    naming
+        Whether names of variables are structured or flat.
+    arrays
+        Whether components of vectors are arrays of FMI 3.0.
     apart
         Names of variables that stay single where others are elements of arrays.
     sources
@@ -75,7 +82,7 @@ def export_native(
     refuse_to_overwrite(target, force)
     standard = STANDARDS[fmi]
     places = {platform_named(name, fmi): None for name in platforms}
-    description, texts = described_sources(simulation, fmi, apart, kind)
+    description, texts = described_sources(simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart)
     compiled = unit_files(fmi, description.integrated is not None)
     libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
     identifier = description.identifier
@@ -90,7 +97,13 @@ def export_native(
 
 
 def described_sources(
-    simulation: Simulation, fmi: Fmi, apart: Collection[str] = (), kind: Collection[Interface] = ("cs",)
+    simulation: Simulation,
+    fmi: Fmi,
+    kind: Collection[Interface] = ("cs",),
+    *,
+    naming: Naming = "structured",
+    arrays: bool = False,
+    apart: Collection[str] = (),
 ) -> tuple[UnitDescription, dict[str, str]]:
     """Return what a unit is, and its C files by name."""
     exchange = _exchange(simulation, beside_steps="cs" in kind) if "me" in kind else None
@@ -103,7 +116,8 @@ def described_sources(
         has_events=any(each.name == NEXT_EVENT.name for each in simulation.variables),
     )
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
-    description = describe(simulation, capabilities, tool, content_key(sorted(texts.items())), apart, exchange)
+    behaviour = content_key(sorted(texts.items()))
+    description = describe(simulation, capabilities, tool, behaviour, naming, arrays, apart, exchange)
     return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)
 
 

@@ -146,7 +146,8 @@ def test_units_are_the_closed_loop(tmp_path: Path, backend: str, solver: str) ->
     description = fmpy.read_model_description(str(path))
     given = {variable.name: variable for variable in description.modelVariables}
     assert (given["controller.command"].causality, given["controller.command"].unit) == ("output", "N")
-    assert (given["controller.proportional"].causality, given["controller.proportional"].variability) == ("parameter", "tunable")
+    gain = given["controller.proportional"]
+    assert (gain.causality, gain.variability) == ("parameter", "tunable")
     assert (given["controller.filter_time"].variability, given["controller.filter_time"].unit) == ("fixed", "s")
 
 

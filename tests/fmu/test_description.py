@@ -17,8 +17,8 @@ from lxml import etree
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.base.errors import InputError
-from mbsfmu.fmu.description import model_identifier
 from mbsfmu.model.physical_units import dimension
+from mbsfmu.modelling.variable_names import identifier
 from mbsfmu.native.package import export_native
 
 
@@ -162,7 +162,7 @@ def test_identifiers_tell_models_and_systems_apart(tmp_path: Path) -> None:
     }
     assert len(set(found.values())) == len(found)
     assert found["four-bar", "circuit"] == "four_bar_circuit"
-    assert [model_identifier(name) for name in ("a-b.c", "double", "ünit")] == ["a_b_c", "double_", "_nit"]
+    assert [identifier(name) for name in ("a-b.c", "double", "ünit")] == ["a_b_c", "double_", "_nit"]
 
 
 def test_only_system_is_written_once(tmp_path: Path) -> None:

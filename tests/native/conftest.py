@@ -30,7 +30,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exported]:
             options = {"formulation": formulation, "solver": solver}
             if not makes_equal_steps(solver):
                 options |= {"relative_tolerance": TIGHT, "absolute_tolerance": TIGHT}
-            path = export(model, folder, layout="monolithic", fmi=fmi, sources=True, **options)[0]
+            path = export(model, folder, layout="monolithic", fmi=fmi, arrays=fmi == 3, sources=True, **options)[0]
             made[key] = Exported(path, model, options)
         return made[key]
 
@@ -54,7 +54,9 @@ def exchanged(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Exporte
             options |= {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
             model = model_of(name)
             folder = tmp_path_factory.mktemp("exchanged")
-            path = export(model, folder, layout="monolithic", kind=("cs", "me"), fmi=fmi, sources=True, **options)[0]
+            path = export(
+                model, folder, layout="monolithic", kind=("cs", "me"), fmi=fmi, arrays=fmi == 3, sources=True, **options
+            )[0]
             made[key] = Exported(path, model, options)
         return made[key]
 

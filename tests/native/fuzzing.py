@@ -64,7 +64,7 @@ def compile_c(*arguments: str, folder: Path) -> None:
 def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2, kind: tuple[Interface, ...] = ("cs",)) -> Checked:
     """Compile a unit with sanitizers."""
     folder.mkdir(parents=True, exist_ok=True)
-    description, sources = described_sources(simulation, fmi, kind=kind)
+    description, sources = described_sources(simulation, fmi, kind, arrays=fmi == 3)
     for name, text in sources.items():
         (folder / name).write_text(text)
     files = unit_files(fmi, "me" in kind)

@@ -67,7 +67,7 @@ def test_a_short_name_is_enough_where_it_is_unique() -> None:
 
 
 def test_what_a_system_adds_renames_nothing() -> None:
-    """Neither variables of blocks, which have no dot, nor those of parts, which keep the name without their system's."""
+    """Neither variables of blocks, which have no dot, nor those of parts, whose names have one."""
     model = positioned()
     names = [each.name for each in model.simulation(compiled=False).variables]
     assert {"carriage.displacement", "controller.command"} <= set(names)

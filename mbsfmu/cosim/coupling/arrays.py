@@ -16,6 +16,8 @@ from mbsfmu.cosim.units.instance import Instance
 def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
     """Return a graph of scalars alone: what is said of a whole array is said of each of its elements.
 
+    Flat names become those of the variables that they mean.
+
     Raises
     ------
     InputError
@@ -23,6 +25,7 @@ def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> S
         values than it has.
     """
     parameters: dict[tuple[str, str], Any] = {}
+    graph = _with_known_names(graph, instances)
     for (name, variable), value in graph.parameters.items():
         elements = _elements((name, variable), instances)
         given = {variable: value} if elements is None else by_element(f"{name}.{variable}", elements, value)
@@ -32,6 +35,23 @@ def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> S
         connections=tuple(each for connection in graph.connections for each in _connections(connection, instances)),
         parameters=parameters,
         outputs=tuple(each for exposed in graph.outputs for each in _shown(exposed, instances)),
+    )
+
+
+def _with_known_names(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
+    """Return a graph whose ends have the names of variables in place of flat ones."""
+
+    def known(end: tuple[str, str]) -> tuple[str, str]:
+        name, variable = end
+        return (name, instances[name].known_name(variable)) if name in instances else end
+
+    return replace(
+        graph,
+        connections=tuple(
+            replace(each, source=known(each.source), target=known(each.target)) for each in graph.connections
+        ),
+        parameters={known(end): value for end, value in graph.parameters.items()},
+        outputs=tuple(replace(each, end=known(each.end)) for each in graph.outputs),
     )
 
 

@@ -155,6 +155,7 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
         name, _, variable = reference.partition(".")
         if name not in instances:
             raise InputError(f"there is no unit '{name}' for '{reference}'; {meant(name, instances)}")
+        variable = instances[name].known_name(variable)
         elements = instances[name].arrays.get(variable)
         if elements is not None:
             given = by_element(reference, elements, value)

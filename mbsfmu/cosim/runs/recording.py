@@ -23,6 +23,7 @@ from mbsfmu.cosim.units.described import with_article
 from mbsfmu.cosim.units.instance import Floats, Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
 from mbsfmu.io.streams import Stream
+from mbsfmu.modelling.variable_names import flat_name
 
 _FIRST_ROWS = 1024
 _PATIENCE = 0.5  # s that rows stay here
@@ -78,10 +79,16 @@ def chosen_columns(
         return list(columns)
     names = [column.name for column in columns]
     for pattern in patterns:
-        if not means(pattern, names):
+        if not any(means(pattern, _called(name)) for name in names):
             near = nearest(pattern, names, lambda name: [name])
             raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
-    return [column for column in columns if any(means(pattern, [column.name]) for pattern in patterns)]
+    return [column for column in columns if any(means(pattern, _called(column.name)) for pattern in patterns)]
+
+
+def _called(name: str) -> tuple[str, ...]:
+    """Return the name of a column, and that with a flat name of the variable."""
+    unit, dot, variable = name.partition(".")
+    return name, f"{unit}{dot}{flat_name(variable)}" if dot else name
 
 
 def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:

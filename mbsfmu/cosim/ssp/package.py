@@ -33,6 +33,7 @@ from mbsfmu.cosim.ssp.structure import (
 from mbsfmu.cosim.ssp.writing import structure_xml
 from mbsfmu.cosim.units.described import described_units, kind_of
 from mbsfmu.cosim.units.elements import elements_of
+from mbsfmu.cosim.units.flat_names import structured_names
 from mbsfmu.cosim.units.measurement_units import Unit
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
@@ -140,11 +141,11 @@ def write_ssp(
     units
         FMU file by the name of the component.
     connections
-        Connections between them.
+        Connections between them; of FMUs with flat names they may have structured ones.
     stop
         Default stop time in s. SSP has no place for a communication step; the units suggest theirs.
     parameters
-        Values by component and variable, written as parameter sets in their types and units.
+        Values by component and variable, written as parameter sets in their types and units; names as in connections.
     version
         Of SSP; 1.0 by default, and 2.0 where a unit is of FMI 3.0.
 
@@ -157,11 +158,24 @@ def write_ssp(
     descriptions = {file: fmpy.read_model_description(str(file), validate=False) for file in set(units.values())}
     if version is None:
         version = "2.0" if any(each.fmiVersion == "3.0" for each in descriptions.values()) else "1.0"
+    structured = {component: structured_names(descriptions[file]) for component, file in units.items()}
+    flat = {component: {full: name for name, full in names.items()} for component, names in structured.items()}
+
+    def written(end: tuple[str, str]) -> tuple[str, str]:
+        return end[0], flat.get(end[0], {}).get(end[1], end[1])
+
+    given = {
+        component: {written((component, name))[1]: value for name, value in values.items()}
+        for component, values in (parameters or {}).items()
+    }
     components = [
-        _component(component, file, descriptions[file], (parameters or {}).get(component, {}), defined, version)
+        _component(component, file, descriptions[file], given.get(component, {}), defined, version)
         for component, file in units.items()
     ]
-    wires = [Wire(each.source, each.target, each.transformation, each.convert_units) for each in connections]
+    wires = [
+        Wire(written(each.source), written(each.target), each.transformation, each.convert_units)
+        for each in connections
+    ]
     system = System(name, elements=tuple(components), wires=tuple(wires))
     structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop, version)
     files: dict[str, Path] = {}

@@ -13,6 +13,7 @@ from lxml import etree
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, reason, remove_folder
+from mbsfmu.cosim.units.flat_names import structured_names
 
 PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
 """What this platform is called in each version of FMI."""
@@ -35,7 +36,9 @@ class Archive:
     Attributes
     ----------
     description
-        Its description, as FMPy reads it.
+        Its description, as FMPy reads it; variables have their structured names, where flat ones come from such.
+    flat_names
+        The structured names by the flat ones of the FMU; nothing where its names are structured.
     exchanged
         Whether it is run by model exchange.
     interface
@@ -63,6 +66,9 @@ class Archive:
             names = _entries(path)
         except Exception as error:  # FMPy raises bare exceptions here
             raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+        self.flat_names = structured_names(self.description)
+        for each in self.description.modelVariables:
+            each.name = self.flat_names.get(each.name, each.name)
         version = self.description.fmiVersion
         self.exchanged = self.description.coSimulation is None if exchanged is None else exchanged
         self.interface: Any = self.description.modelExchange if self.exchanged else self.description.coSimulation

@@ -138,6 +138,8 @@ class Instance(ABC):
         Variables by name.
     arrays
         Names of the elements of each array, which alone are variables; nothing where there are none.
+    flat_names
+        Names of variables and arrays by the flat ones of the FMU; nothing where its names are structured.
     kinds
         Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String; Binary and Clock, which cannot
         be connected.
@@ -183,6 +185,7 @@ class Instance(ABC):
     states: tuple[str, ...] = ()
     default_experiment: tuple[float | None, float | None]
     arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    flat_names: Mapping[str, str] = MappingProxyType({})
     interpolates: bool
     gives_rates: bool
     gives_directional_derivatives: bool
@@ -223,6 +226,11 @@ class Instance(ABC):
         self.clock.steps = count
 
     # -- what it says ---------------------------------------------------------------------------------------
+
+    def known_name(self, name: str) -> str:
+        """Return the name of what a name means that may be a flat one: a variable, an array or one of its elements."""
+        whole, bracket, indices = name.partition("[")
+        return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
 
     def log(self, status: int, category: str, text: str) -> None:
         """Take a message of the unit; what is worse than OK, zero, counts as the reason if the call fails."""

@@ -392,6 +392,7 @@ class LibraryInstance(Instance):
         if len(self._elements) < len(elements):
             raise InputError(f"{archive.called} has two variables or elements of arrays of one name")
         self.arrays = described_arrays(self._description)
+        self.flat_names = archive.flat_names
         self.kinds = {each.name: kind_of(each.described) for each in elements}
         self.variables = {each.name: described_variable(each) for each in elements}
         self.units = described_units(self._description)

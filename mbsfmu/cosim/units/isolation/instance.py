@@ -36,6 +36,7 @@ class IsolatedInstance(Instance):
 
     def __init__(self, name: str, archive: Archive, process: UnitProcess, solver: str) -> None:
         super().__init__(name)
+        self.flat_names = archive.flat_names
         self._process = process
         self._waiting: list[Call] = []
         self._answers: dict[Call, Any] = {}

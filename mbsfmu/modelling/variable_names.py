@@ -1,0 +1,84 @@
+"""Names of variables for importers: structured ones with dots, and flat ones that are identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+Naming = Literal["structured", "flat"]
+"""`variableNamingConvention` of the FMI."""
+NAMINGS: tuple[Naming, ...] = get_args(Naming)
+LONGEST_FLAT_NAME = 63
+"""Characters of a flat name: `namelengthmax` of MATLAB, and what C99 tells apart in an identifier."""
+_C_KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
+)
+_MATLAB_KEYWORDS = "catch classdef elseif end function global otherwise parfor persistent spmd try"
+_KEYWORDS = frozenset(f"{_C_KEYWORDS} {_MATLAB_KEYWORDS}".split())
+_MIDDLE = "__"
+"""What stands in place of the middle of a name that is too long."""
+
+
+def identifier(name: str) -> str:
+    """Return a name as an identifier of C; keywords of C and MATLAB get a `_`."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return f"{text}_" if text in _KEYWORDS else text
+
+
+def flat_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names as identifiers of C and MATLAB, each once, in the order of the names.
+
+    Characters that are no letters or digits become `_`: `boom.angle` is `boom_angle`, `b.quaternion[1]` is
+    `b_quaternion_1`, `der(boom.angle)` is `der_boom_angle`. Of names that would be the same the later ones get `_2`,
+    `_3`, and so on. Names of more than 63 characters lose their middle.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        flat, number = _flat(name), 1
+        while flat in found:
+            number += 1
+            flat = _flat(name, f"_{number}")
+        found[flat] = None
+    return tuple(found)
+
+
+def flat_name(name: str) -> str:
+    """Return the flat name of a variable that is alone."""
+    return _flat(name)
+
+
+def endings(name: str) -> tuple[str, ...]:
+    """Return a structured name, and what is left of it without its first parts."""
+    parts = name.split(".")
+    return tuple(".".join(parts[begin:]) for begin in range(len(parts)))
+
+
+def flat_description(name: str, description: str) -> str:
+    """Return the description of a variable with a flat name, which begins with the structured one."""
+    return f"{name}: {description}" if description else name
+
+
+def structured_name(flat: str, description: str) -> str:
+    """Return the structured name that `flat_description` has put into a description; the flat one where there is none.
+
+    The structured name is taken only where it gives the flat one.
+    """
+    name = description.partition(": ")[0]
+    if name == flat or not re.fullmatch(r"\S+", name):
+        return flat
+    number = re.search(r"_\d+$", flat)
+    return name if flat in {_flat(name), _flat(name, number[0] if number else "")} else flat
+
+
+def _flat(name: str, ending: str = "") -> str:
+    """Return a name as an identifier of at most 63 characters with an ending."""
+    text = identifier(re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "v")
+    if text[0].isdigit():
+        text = f"v{text}"
+    left = LONGEST_FLAT_NAME - len(ending)
+    if len(text) > left:
+        half = (left - len(_MIDDLE)) // 2
+        text = text[: left - len(_MIDDLE) - half] + _MIDDLE + text[-half:]
+    return text + ending

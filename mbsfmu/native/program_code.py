@@ -19,7 +19,6 @@ from mbsfmu.tracing.workspace import RecordedFunction
 
 _LONG = 3000
 """Characters from which on a kernel is written once for all files."""
-_NUMBER = re.compile(r"_\d+$")
 _TAKEN = re.compile(r"\btaken\[(\d+)\]")
 _FIELD = re.compile(r"\bfield_\d+\b")
 
@@ -169,7 +168,7 @@ def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
         "}",
     ]
     text = "\n".join(lines)
-    name = f"{_NUMBER.sub('', kernel.name)}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    name = f"{kernel.name}_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     is_long = len(text) > _LONG
     called = f"NAMED({name})" if is_long else name
     helpers[name] = f"{'INTERNAL' if is_long else 'static'} const int *{called}{text}"

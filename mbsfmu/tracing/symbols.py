@@ -298,8 +298,7 @@ def symbols(name: str, size: int) -> tuple[ca.SX, SymbolicArray]:
 def symbolic_array(vector: ca.SX) -> SymbolicArray:
     """Return a vector of expressions as NumPy code takes it."""
     array = np.empty(vector.numel(), dtype=object)
-    for index in range(len(array)):
-        array[index] = vector[index]
+    array[:] = ca.vertsplit(ca.vec(vector))  # much faster than one index after the other
     return array.view(SymbolicArray)
 
 

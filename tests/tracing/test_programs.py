@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mbsfmu.equations.rotation import cross
 from mbsfmu.tracing.kernels import kernel
 from mbsfmu.tracing.symbols import TracingError
 from mbsfmu.tracing.tape.recorded_program import depends, program_of
-from mbsfmu.tracing.tape.recording import Recorder
+from mbsfmu.tracing.tape.recording import Recorder, _Shared, _Traced
 
 VALUES = {"x": np.array([0.3, -1.2, 0.0, 2.5]), "y": np.array([0.3, 1.2, 0.5, -2.0])}
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -115,3 +116,55 @@ def test_changes_along_directions_are_differences() -> None:
     found = program.evaluate(program.memory(), {"x": at, "d": direction})[0]
     expected = (function(at + small * direction) - function(at - small * direction)) / (2.0 * small)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
+def test_models_share_kernels_of_these_packages() -> None:
+    """What the same code makes of the same arguments is traced once in a process, its changes too."""
+
+    def recorded() -> tuple[Recorder, Any]:
+        recorder = Recorder()
+        given = recorder.new(6)
+        result = cross(given[:3], given[3:])
+        (change,) = recorder.changes([result], [(given, np.arange(6.0))])
+        return recorder, (given, [result, change])
+
+    (one, _), (other, (given, results)) = recorded(), recorded()
+    assert one.kernels
+    assert [*map(id, one.kernels)] == [*map(id, other.kernels)]
+    values = np.array([1.0, 2.0, 3.0, -2.0, 0.5, 4.0])
+    program = program_of("shared", other, {"given": given}, results)
+    found, change = program.evaluate(program.memory(), {"given": values})
+    assert found == pytest.approx(np.cross(values[:3], values[3:]))
+    expected = np.cross([0.0, 1.0, 2.0], values[3:]) + np.cross(values[:3], [3.0, 4.0, 5.0])
+    assert change == pytest.approx(expected)
+
+
+def test_kernels_of_users_are_traced_for_each_model() -> None:
+    """Their code may be another by then, under the same name."""
+    factor = 2.0
+
+    @kernel
+    def scaled(values: Any) -> Any:
+        return factor * values
+
+    def evaluated() -> Any:
+        recorder = Recorder()
+        given = recorder.new(1)
+        program = program_of("scaled", recorder, {"given": given}, [scaled(given)])
+        return program.evaluate(program.memory(), {"given": np.array([3.0])})[0]
+
+    assert evaluated() == pytest.approx([6.0])
+    factor = 5.0
+    assert evaluated() == pytest.approx([15.0])
+
+
+def test_what_was_used_for_longest_goes_first() -> None:
+    made: list[str] = []
+
+    def ask(key: str) -> None:
+        shared.of(key, lambda: (made.append(key), _Traced(None, None, ()))[1])
+
+    shared = _Shared(2)
+    for key in ("a", "b", "a", "c", "a", "b"):
+        ask(key)
+    assert made == ["a", "b", "c", "b"]

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import casadi as ca
@@ -209,14 +210,14 @@ _MOST_FOLDED = -len(_FOLDED)
 _NO_PLACES = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """A function of few numbers that is called often.
+    """A function of few numbers that is called often; models of a process share those that are alike.
 
     Attributes
     ----------
     name
-        What it computes, and its number.
+        What it computes.
     function
         One vector in, one vector out.
     """
@@ -239,14 +240,100 @@ class Kernel:
         """How many operations a call takes."""
         return self.function.n_instructions()
 
+    @cached_property
+    def change(self) -> ca.Function:
+        """The changes of the results, of the arguments and their changes."""
+        at, along = (ca.SX.sym(name, self.arguments) for name in ("x", "d"))
+        return ca.Function("change", [at, along], [ca.densify(ca.jtimes(self.function(at), at, along))])
+
+    @cached_property
+    def jacobian(self) -> ca.Function:
+        """The derivatives of the results by the arguments, shape (results, arguments)."""
+        at = ca.SX.sym("x", self.arguments)
+        return ca.Function("jacobian", [at], [ca.densify(ca.jacobian(self.function(at), at))])
+
+
+def _change(values: Any, directions: Any, *, of: Kernel) -> Any:
+    """Return the changes of a kernel's results from its arguments and their changes."""
+    return symbolic_array(of.change(expression(values), expression(directions)))
+
+
+def _jacobian(values: Any, *, of: Kernel, columns: tuple[int, ...]) -> Any:
+    """Return the derivatives of a kernel's results by some of its arguments, shape (results, columns)."""
+    matrix = symbolic_array(ca.vec(of.jacobian(expression(values)))).reshape((of.arguments, -1)).T
+    return matrix[:, list(columns)]
+
 
 @dataclass(frozen=True)
 class _Traced:
-    """A kernel with the shape of its answer, whose elements are numbers in `table`: folded ones, arguments, results."""
+    """What a call was traced to.
 
-    kernel: int
+    Attributes
+    ----------
+    kernel
+        What computes its results; None where nothing is left to compute.
+    answer
+        The shape of its answer, whose elements are numbers in a table of arguments, results and constants.
+    constants
+        The constants.
+    """
+
+    kernel: Kernel | None
+    answer: Any
+    constants: tuple[float, ...]
+
+    @property
+    def cost(self) -> int:
+        """How many operations are kept with it."""
+        return 1 if self.kernel is None else 1 + self.kernel.cost
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """The same in a recorder: the number of its kernel there, and places of its constants."""
+
+    kernel: int | None
     answer: Any
     constants: Places
+
+
+class _Shared:
+    """What was traced in this process, for all models: the same kernel of the same arguments is the same function.
+
+    What was used for longest goes where there are too many operations.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._cost = 0
+        self._traced: dict[Hashable, _Traced] = {}
+
+    def of(self, key: Hashable, make: Callable[[], _Traced]) -> _Traced:
+        """Return what is kept under a key, or make it."""
+        found = self._traced.pop(key, None)
+        if found is None:
+            found = make()
+            self._cost += found.cost
+            while self._cost > self._most and self._traced:
+                self._cost -= self._traced.pop(next(iter(self._traced))).cost
+        self._traced[key] = found
+        return found
+
+
+_SHARED = _Shared(1_000_000)
+"""Operations take some 100 bytes each."""
+_OWN = ("mbsfmu.", "numpy")
+"""How the names of modules begin whose functions compute the same as long as a process lives; those of users, which may
+be edited while it does, and what their parts give, are traced for each model."""
+
+
+def _is_lasting(value: Any) -> bool:
+    """Tell whether a function, or what it is given by name, stays what it is, and has the same answers for all models."""
+    if isinstance(value, tuple):
+        return all(map(_is_lasting, value))
+    if callable(value):
+        return getattr(value, "__module__", "").startswith(_OWN) and "<locals>" not in value.__qualname__
+    return value is None or isinstance(value, (bool, int, float, str, Kernel))
 
 
 @dataclass(frozen=True)
@@ -298,10 +385,9 @@ class Recorder:
         """Numbers of the negative places: place −1 − k has the number k of them."""
         self._number_by_value: dict[float, int] = {value: index for index, value in enumerate(_FOLDED)}
         self._places = 0
-        self._known: dict[Hashable, _Traced] = {}
+        self._known: dict[Hashable, _Placed] = {}
+        self._number_by_kernel: dict[Kernel, int] = {}
         self._made: dict[Hashable, Places] = {}
-        self._derivatives: dict[int, Callable[..., Any]] = {}
-        self._jacobians: dict[int, Callable[..., Any]] = {}
         self._defined: dict[bytes, _Defined] = {}  # by places of values: the same ones are defined once
 
     @property
@@ -359,13 +445,18 @@ class Recorder:
         pattern = tuple([seen.setdefault(place, len(seen)) for place in given.tolist()])
         folded = tuple([place if _MOST_FOLDED <= place < 0 else 0 for place in seen])
         key = (function, tuple(static.items()), shape, pattern, folded)
-        traced = self._known.get(key)
-        if traced is None:
-            traced = self._known[key] = self._trace(function, arguments, static, pattern, folded)
+        placed = self._known.get(key)
+        if placed is None:
+            def make() -> _Traced:
+                return self._trace(function, arguments, static, pattern, folded)
+
+            is_lasting = _is_lasting((function, *static.values()))
+            placed = self._known[key] = self._placed(_SHARED.of(key, make) if is_lasting else make())
+
         taken = np.array([place for place, fold in zip(seen, folded, strict=True) if not fold], dtype=np.int64)
-        made = _NO_PLACES if traced.kernel < 0 else self._called(traced.kernel, taken)
-        table = np.concatenate([taken, made, traced.constants])
-        return _mapped(traced.answer, lambda places: RecordedArray(self, table[places]))
+        made = _NO_PLACES if placed.kernel is None else self._called(placed.kernel, taken)
+        table = np.concatenate([taken, made, placed.constants])
+        return _mapped(placed.answer, lambda places: RecordedArray(self, table[places]))
 
     def _called(self, kernel: int, taken: Places) -> Places:
         """Return where the results of a kernel are; what was called with the same before is not called again."""
@@ -437,42 +528,19 @@ class Recorder:
             directed = moved(call.taken)
             if np.all(directed.places == ZERO):
                 continue
-            found = self.call(self._derivative(call.kernel), [RecordedArray(self, call.taken), directed], {})
+            given = [RecordedArray(self, call.taken), directed]
+            found = self.call(_change, given, {"of": self.kernels[call.kernel]})
             change[call.made] = found.places
         return [moved(places) for places in wanted]
 
     def _places_of(self, array: Any) -> Places:
         return array.places if isinstance(array, RecordedArray) else self.constants(array)
 
-    def _derivative(self, number: int) -> Callable[..., Any]:
-        """Return the function of a kernel's arguments and their changes that gives the changes of its results."""
-        if number not in self._derivatives:
-            kernel = self.kernels[number]
-            at, along = (ca.SX.sym(name, kernel.arguments) for name in ("x", "d"))
-            moved = ca.Function("change", [at, along], [ca.densify(ca.jtimes(kernel.function(at), at, along))])
-
-            def change(values: Any, directions: Any) -> Any:
-                return symbolic_array(moved(expression(values), expression(directions)))
-
-            change.__name__ = f"change_of_{kernel.name}"
-            self._derivatives[number] = change
-        return self._derivatives[number]
-
     def jacobian(self, call: Call, columns: Sequence[int]) -> RecordedArray:
         """Return the derivatives of all results of a call by some of its arguments, shape (results, columns)."""
-        if call.kernel not in self._jacobians:
-            kernel = self.kernels[call.kernel]
-            at = ca.SX.sym("x", kernel.arguments)
-            found = ca.Function("jacobian", [at], [ca.densify(ca.jacobian(kernel.function(at), at))])
-
-            def jacobian(values: Any, *, columns: tuple[int, ...]) -> Any:
-                matrix = symbolic_array(ca.vec(found(expression(values)))).reshape((at.numel(), -1)).T
-                return matrix[:, list(columns)]
-
-            jacobian.__name__ = f"jacobian_of_{kernel.name}"
-            self._jacobians[call.kernel] = jacobian
         given = RecordedArray(self, call.taken)
-        result: RecordedArray = self.call(self._jacobians[call.kernel], [given], {"columns": tuple(columns)})
+        static = {"of": self.kernels[call.kernel], "columns": tuple(columns)}
+        result: RecordedArray = self.call(_jacobian, [given], static)
         return result
 
     def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
@@ -491,6 +559,16 @@ class Recorder:
         places.append(self.constants(argument))
         return places[-1].shape, ""
 
+    def _placed(self, traced: _Traced) -> _Placed:
+        """Return what was traced with places of its constants and the number of its kernel here."""
+        constants = np.array([self._constant(value) for value in traced.constants], dtype=np.int64)
+        if traced.kernel is None:
+            return _Placed(None, traced.answer, constants)
+        number = self._number_by_kernel.setdefault(traced.kernel, len(self.kernels))
+        if number == len(self.kernels):
+            self.kernels.append(traced.kernel)
+        return _Placed(number, traced.answer, constants)
+
     def _trace(
         self,
         function: Callable[..., Any],
@@ -506,42 +584,40 @@ class Recorder:
         answer = function(*_mapped(arguments, lambda leaf: _with(elements, np.shape(leaf))), **static)
         found: list[Any] = []
         _mapped(answer, lambda leaf: found.extend(_elements(leaf)))
-        return self._kept(function.__name__, vector, answer, found)
+        derived = [f"_of_{each.name}" for each in static.values() if isinstance(each, Kernel)]
+        return _traced("".join((function.__name__.strip("_"), *derived)), vector, answer, found)
 
-    def _kept(self, name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
-        """Keep a kernel that gives each element of an answer once; arguments and numbers among them need none."""
-        argument = {vector[index].__hash__(): index for index in range(vector.numel())}
-        computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
-        if computed:
-            computed = ca.vertsplit(ca.cse([ca.vertcat(*computed)])[0])
-        rest = iter(computed)
-        results: dict[int, int] = {}
-        kept: list[ca.SX] = []
-        constants: list[int] = []
-        numbers: list[tuple[str, int]] = []
-        for each in found:
-            value = each
-            if isinstance(each, ca.SX):
-                if (place := argument.get(each.__hash__())) is not None:
-                    numbers.append(("argument", place))
-                    continue
-                value = next(rest)
-                if not value.is_constant():
-                    place = results.setdefault(value.__hash__(), len(kept))
-                    kept += [value] * (place == len(kept))
-                    numbers.append(("result", place))
-                    continue
-            numbers.append(("constant", len(constants)))
-            constants.append(self._constant(float(value)))
-        first = {"argument": 0, "result": vector.numel(), "constant": vector.numel() + len(kept)}
-        order = iter([first[kind] + index for kind, index in numbers])
-        template = _mapped(answer, lambda leaf: _numbered(np.shape(leaf), order))
-        if not kept:
-            return _Traced(-1, template, np.array(constants, dtype=np.int64))
-        number = len(self.kernels)
-        named = f"{name.strip('_')}_{number}"
-        self.kernels.append(Kernel(named, ca.Function(named, [vector], [ca.densify(ca.vertcat(*kept))])))
-        return _Traced(number, template, np.array(constants, dtype=np.int64))
+
+def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
+    """Return a kernel that gives each element of an answer once; arguments and numbers among them need none."""
+    argument = {each.__hash__(): index for index, each in enumerate(ca.vertsplit(vector))}
+    computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
+    if computed:
+        computed = ca.vertsplit(ca.cse([ca.vertcat(*computed)])[0])
+    rest = iter(computed)
+    results: dict[int, int] = {}
+    kept: list[ca.SX] = []
+    constants: list[float] = []
+    numbers: list[tuple[str, int]] = []
+    for each in found:
+        value = each
+        if isinstance(each, ca.SX):
+            if (place := argument.get(each.__hash__())) is not None:
+                numbers.append(("argument", place))
+                continue
+            value = next(rest)
+            if not value.is_constant():
+                place = results.setdefault(value.__hash__(), len(kept))
+                kept += [value] * (place == len(kept))
+                numbers.append(("result", place))
+                continue
+        numbers.append(("constant", len(constants)))
+        constants.append(float(value))
+    first = {"argument": 0, "result": vector.numel(), "constant": vector.numel() + len(kept)}
+    order = iter([first[kind] + index for kind, index in numbers])
+    template = _mapped(answer, lambda leaf: _numbered(np.shape(leaf), order))
+    kernel = Kernel(name, ca.Function(name, [vector], [ca.densify(ca.vertcat(*kept))])) if kept else None
+    return _Traced(kernel, template, tuple(constants))
 
 
 def _mapped(tree: Any, apply: Callable[[Any], Any]) -> Any:

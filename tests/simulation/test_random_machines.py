@@ -16,7 +16,9 @@ from mbsfmu.simulation.result import Result
 
 PASSING = 4
 """A machine whose weak direction becomes weaker than what counts as near a change point; `dca` takes minutes for it."""
-SEEDS = [seed for seed in range(41) if seed != PASSING]
+SEEDS = (1, 3, 6, 8, 10, 14, 16, 19, 22, 23, 25, 31, 34, 36, 37, 38, 39)
+"""Machines of each size and ratio of masses, with one and two loops, general, planar or with a weak direction, and cut
+at each kind of joint; `benchmarks/random_loops.py` takes many more."""
 QUICK = (3,)
 MARKED = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in SEEDS]
 BOUNDS = {"dca": 1e-7, "hdca": 1e-7, "dca-alm": 1e-8, "penalty": 1e-6}
@@ -30,7 +32,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "trapezoidal": {"step": 5e-4},
     "dop853": {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9},
 }
-STOP = 0.1
+STOP = 0.04
 
 
 SHARED_OUT = "dca-alm shares reactions out among redundant joints inexactly"

@@ -447,6 +447,7 @@ class Recorder:
         key = (function, tuple(static.items()), shape, pattern, folded)
         placed = self._known.get(key)
         if placed is None:
+
             def make() -> _Traced:
                 return self._trace(function, arguments, static, pattern, folded)
 

@@ -328,7 +328,7 @@ be edited while it does, and what their parts give, are traced for each model.""
 
 
 def _is_lasting(value: Any) -> bool:
-    """Tell whether a function, or what it is given by name, stays what it is, and has the same answers for all models."""
+    """Tell whether a function, or what it is given by name, has the same answers as long as the process lives."""
     if isinstance(value, tuple):
         return all(map(_is_lasting, value))
     if callable(value):

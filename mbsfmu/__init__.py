@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mbsfmu.equilibrium.equilibrium import Equilibrium
     from mbsfmu.exporting.export import export
     from mbsfmu.fmu.validation import Finding, validate
-    from mbsfmu.integration.error_record import ErrorEstimate
+    from mbsfmu.integration.error_measure import ErrorEstimate
     from mbsfmu.integration.solver import Statistics
     from mbsfmu.io.part_files import Parts, load_parts
     from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, read_signal
@@ -140,7 +140,7 @@ _HOMES = {
     "model.closure": "Equation",
     "model.constraint": "Constraint",
     "model.force": "Force JointLoad PointLoad",
-    "integration.error_record": "ErrorEstimate",
+    "integration.error_measure": "ErrorEstimate",
     "model.joint": "Element Joint",
     "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",

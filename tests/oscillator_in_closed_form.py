@@ -32,7 +32,12 @@ def oscillator(*, driven: bool = True) -> CoupledModel:
 
 
 def displacement(times: Floats, *, driven: bool = True) -> Floats:
-    """The closed form at times in s, by the matrix exponential from jump to jump."""
+    """The closed form at times in s."""
+    return motion(times, driven=driven)[0]
+
+
+def motion(times: Floats, *, driven: bool = True) -> Floats:
+    """Displacement and velocity at times in s, by the matrix exponential from jump to jump; shape (2, k)."""
     matrix = np.array([[0.0, 1.0], [-STIFFNESS / MASS, -DAMPING / MASS]])
     state, begin, force, result = np.array([START, SPEED]), 0.0, 0.0, []
     jumps = list(zip(JUMPS, FORCES, strict=True)) if driven else []
@@ -45,5 +50,5 @@ def displacement(times: Floats, *, driven: bool = True) -> Floats:
         while jumps and jumps[0][0] <= time:
             jump, value = jumps.pop(0)
             state, begin, force = moved(jump), jump, value
-        result.append(moved(float(time))[0])
-    return np.array(result)
+        result.append(moved(float(time)))
+    return np.array(result).T

@@ -46,7 +46,7 @@ from mbsfmu.simulation.options import RunOptions
     "the model, or the usual ones, by default.",
 )
 @option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether units show variables that are no outputs.")
-@options_of(RunOptions, *RUN)
+@options_of(RunOptions, *(name for name in RUN if name != "check_error"))
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @common_options

@@ -51,7 +51,9 @@ def command(
         result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)
     summary = result.summary()
     write_json(json_file, summary)
-    facts = {key: value for key, value in summary.items() if key not in ("final", "iterations") and value is not None}
+    facts = {**summary, "error_estimate": result.error.note if result.error.share is None else result.error.share}
+    left_out = ("final", "iterations", "error_note")
+    facts = {key: value for key, value in facts.items() if key not in left_out and value is not None}
     for level, count in result.statistics.iterations.items():
         facts[f"{level} iterations"] = f"{count.mean:.2f} on average, {count.most} at most"
     print_table("run", ["fact", "value"], [[key, shown(value)] for key, value in facts.items()])

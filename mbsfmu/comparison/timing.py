@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time as clock
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from mbsfmu.base.muted import muted
 from mbsfmu.comparison.run import Run, Task, run_timed
 
 RESOLUTION = 1.1
@@ -79,7 +78,7 @@ def repeated_costs(repetitions: Repetitions) -> list[list[float]]:
     if not costs:
         return costs
     racing, begin = list(range(len(costs))), clock.process_time()
-    with _quiet():
+    with muted():
         for done in range(1, MOST + 1):
             for index in racing:
                 costs[index].append(run_timed(repetitions.tasks[index])[1].stepping)
@@ -105,15 +104,3 @@ def _bounds(costs: Sequence[float], others: Sequence[float]) -> tuple[float, flo
     while (outside := outside + 2.0 * math.comb(count, left_out + 1) * 0.5**count) <= 1.0 - _CONFIDENCE:
         left_out += 1
     return quotients[left_out], quotients[-1 - left_out]
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the master from telling again, with each repetition, what it told of the run."""
-    logger = logging.getLogger("mbsfmu")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -62,9 +62,9 @@ def simulation_of_whole(
     described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
-        # The step is given to compiled code: it does not enter it.
-        own = simulation.formulation.options.content()
-        compile_in_process(simulation, (_equations(model), options.content("step"), own) if known else None)
+        # The step is given to compiled code, and so is a second run: they do not enter it.
+        decisive, own = options.content("step", "check_error"), simulation.formulation.options.content()
+        compile_in_process(simulation, (_equations(model), decisive, own) if known else None)
     return simulation
 
 

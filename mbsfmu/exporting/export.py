@@ -126,6 +126,8 @@ def export(
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = run_options(model, options, given, _BESIDE)
+    if chosen.check_error:
+        raise InputError("check error has no effect in FMUs, whose runs their hosts make; it has in process")
     _check_backend(backend, chosen, fmi, has_binaries=bool(platforms or sources), needs_tool=needs_execution_tool)
     if layout == "both" and len(model.systems) == 1:
         layout = "monolithic"  # the unit of the only system would be the same once more

@@ -35,6 +35,7 @@ class ClassicalRungeKutta(Solver):
     """
 
     names: ClassVar[tuple[str, ...]] = ("rk4",)
+    order: ClassVar[int] = 4
 
     @property
     def name(self) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorEstimate, ErrorMeasure
 from mbsfmu.integration.error_transport import LOSSES, Loss
-from mbsfmu.modelling.variables import Variable
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -24,55 +19,6 @@ GROWN = 2.0
 """… and where an error has grown by this factor since the last comparison …"""
 NOTICED = 1e-5
 """… to more than this share of the range of its variable."""
-SMALL_RANGE = 1e-3
-"""Share of the largest range in the same unit below which a variable's own range does not count."""
-SMALL_CHANGE = 1e-6
-"""The same of the largest magnitude in that unit: what stands still has a range of round-off."""
-LEAST_RANGE = 1e-9
-"""The least range that counts, in whatever unit."""
-MEANINGLESS = 0.5
-"""Share of the range beyond which an estimate from linearized steps says no more than that the error is large."""
-LARGE_ERROR = 0.01
-"""Share of the range from which on an error is told as a warning."""
-ALIKE = {"N.m": "N"}
-"""Units whose ranges are compared with those of another one: reactions are moments and forces."""
-NOT_KNOWN = sys.float_info.max
-"""What stands for an error that is not known; the FMI has no infinite numbers."""
-LEFT_OUT = ("drift",)
-"""Last parts of names of outputs that are errors themselves."""
-
-
-class ErrorEstimate(NamedTuple):
-    """How far a run is off.
-
-    Attributes
-    ----------
-    share
-        Largest error as a share of the range of its variable; None where it is not known.
-    variable
-        Name of the variable whose error is largest; None where nothing is known.
-    note
-        Why there is no number; empty where there is one, or where no estimate is made.
-    """
-
-    share: float | None
-    variable: str | None
-    note: str
-
-    def warning(self, remedy: str) -> str:
-        """Return what to tell of a run that is inaccurate, with what to do; empty where nothing is to be told."""
-        if self.share is None:
-            return f"{self.note}: {remedy}" if self.note else ""
-        if self.share <= LARGE_ERROR:
-            return ""
-        return (
-            f"the error of {self.variable} is estimated at {100.0 * self.share:.2g} % of its range, the largest of all "
-            f"variables: {remedy}"
-        )
-
-
-NOT_ESTIMATED = ErrorEstimate(None, None, "")
-"""Of solvers and formulations that do not estimate their errors."""
 
 
 class ErrorRecord:
@@ -87,10 +33,8 @@ class ErrorRecord:
 
     Attributes
     ----------
-    names
-        Of the variables that are recorded.
-    groups
-        Number of the unit of each variable, those that are left out apart, which have -1; shape (v,).
+    measure
+        What is recorded, and how that is compared.
     size
         How many numbers a state keeps.
     """
@@ -99,11 +43,9 @@ class ErrorRecord:
         self._formulation = formulation
         system = formulation.functions.system
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
-        variables = (*direct, *system.outputs, *system.reactions)
-        self.names = tuple(each.name for each in variables)
-        self.groups = unit_groups(variables)
+        self.measure = ErrorMeasure(system)
         self._direct = len(direct)
-        self.size = 3 * len(variables) + len(direct) + 2
+        self.size = 3 * len(self.measure.names) + len(direct) + 2
 
     def followed(self, state: State, before: Floats, parameters: Floats, inputs: Floats) -> State:
         """Return a state that a run has come to with the record of its error, which goes on from the one before."""
@@ -131,7 +73,7 @@ class ErrorRecord:
 
     @property
     def _ends(self) -> list[int]:
-        count = len(self.names)
+        count = len(self.measure.names)
         return [count, 2 * count, 3 * count, 3 * count + self._direct]
 
     def _compared(self, state: State, parameters: Floats, inputs: Floats) -> tuple[Floats, Floats] | None:
@@ -168,43 +110,14 @@ class ErrorRecord:
             return NOT_KNOWN, ""
         if count == 0.0:
             return 0.0, ""
-        shares = self.shares(largest, lowest, highest)
-        worst = int(np.argmax(shares))
-        return float(shares[worst]), self.names[worst]
+        return self.measure.worst(largest, lowest, highest)
 
     def estimate(self, state: State) -> ErrorEstimate:
         """Return how far the run is off that has led to a state."""
         share, name = self._worst(state)
         if share == NOT_KNOWN:
             return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(state.error_record[-1]))]}")
-        if not name:
-            return NOT_ESTIMATED
-        if share > MEANINGLESS:
-            note = f"the error of {name} is more than {100.0 * MEANINGLESS:.0f} % of its range"
-            return ErrorEstimate(None, name, note)
-        return ErrorEstimate(share, name, "")
-
-    def shares(self, largest: Floats, lowest: Floats, highest: Floats) -> Floats:
-        """Return the largest errors as shares of the ranges of variables, by their least and greatest values."""
-        shares = np.zeros(len(largest))
-        ranges, magnitudes = highest - lowest, np.maximum(np.abs(lowest), np.abs(highest))
-        for group in range(int(self.groups.max(initial=-1)) + 1):
-            of_group = self.groups == group
-            widest, greatest = ranges[of_group].max(), magnitudes[of_group].max()
-            least = max(SMALL_RANGE * widest, SMALL_CHANGE * greatest, LEAST_RANGE)
-            shares[of_group] = largest[of_group] / np.maximum(ranges[of_group], least)
-        return shares
-
-
-def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:
-    """Return the number of the unit of each variable, in the order in which units come; -1 where one is left out."""
-    numbers: dict[str, int] = {}
-    groups = []
-    for each in variables:
-        left_out = each.name.rpartition(".")[2] in LEFT_OUT
-        unit = ALIKE.get(each.unit, each.unit)
-        groups.append(-1 if left_out else numbers.setdefault(unit, len(numbers)))
-    return np.array(groups, dtype=int)
+        return ErrorEstimate.of(share, name) if name else NOT_ESTIMATED
 
 
 def _note(largest: Floats, lowest: Floats, highest: Floats, errors: Floats, values: Floats) -> None:

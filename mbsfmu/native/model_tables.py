@@ -184,9 +184,9 @@ class ModelTables:
         tensors = (f"{{{string(tensor.body)}, {int(tensor.rod)}}}" for tensor in system.tensors)
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         if (record := simulation.solver.error_record) is not None:
-            yield f"#define ERROR_GROUPS {record.groups.max() + 1}"
-            yield f"static const int error_groups[] = {{{', '.join(map(str, record.groups.tolist()))}}};"
-            yield f"static const char *const error_names[] = {strings(record.names)};"
+            yield f"#define ERROR_GROUPS {record.measure.groups.max() + 1}"
+            yield f"static const int error_groups[] = {{{', '.join(map(str, record.measure.groups.tolist()))}}};"
+            yield f"static const char *const error_names[] = {strings(record.measure.names)};"
         yield f"static const Energies balances[] = {{{self._energies()}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"

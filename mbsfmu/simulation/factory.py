@@ -92,8 +92,8 @@ def make_simulation(
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
     solver = _made_solver(system, initialization, chosen, step)
-    # Step and tolerances are in saved states: what differs in them alone takes each other's.
-    decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance")
+    # Step and tolerances are in saved states: what differs in them alone takes each other's. Nor do checks matter.
+    decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance", "check_error")
     made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
     return Simulation(
         name,
@@ -106,6 +106,7 @@ def make_simulation(
         origin=origin,
         shown=replace(shown, qualified=system.qualified()),
         machine=machine,
+        check_error=bool(chosen.check_error),
     )
 
 

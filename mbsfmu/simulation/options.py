@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 from pydantic import ConfigDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Word
+from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Switch, Word
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
@@ -47,6 +47,7 @@ class RunKeywords(TypedDict, total=False):
     absolute_tolerance: float | None
     newton_tolerance: float | None
     iterations: int | None
+    check_error: bool | None
     tolerances: Tolerances | None
     penalty: float | None
     projections: bool | None
@@ -144,6 +145,13 @@ class RunOptions(Options):
             bounds=_ITERATIONS,
             called="number of iterations",
             lacking="which has no Newton iteration of ours",
+        ),
+    ] = None
+    check_error: Annotated[
+        bool | None,
+        Switch(
+            "Whether runs in process are made once more, with a hundredth of the tolerance or half the step, and the "
+            "difference tells their error; takes about three times as long"
         ),
     ] = None
     tolerances: Annotated[

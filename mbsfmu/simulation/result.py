@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.integration.error_record import NOT_ESTIMATED, ErrorEstimate
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine

@@ -14,7 +14,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.times import check_run, check_step, counted, tolerance
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.integration.error_record import NOT_ESTIMATED, ErrorEstimate
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Solver, Statistics
 from mbsfmu.integration.steps_past_stop import untouched
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -24,6 +24,7 @@ from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
 from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.inputs import InputValues
@@ -68,6 +69,8 @@ class Simulation:
         Where the model comes from; which variables are shown, and which are outputs.
     machine
         What the system was made of, which its results keep; None where nobody said.
+    check_error
+        Whether `run` makes every run once more, to tell its error.
 
     Attributes
     ----------
@@ -85,7 +88,7 @@ class Simulation:
         Tells where angles that loads act along are not defined.
     made_tolerances
         Relative and absolute tolerance that it was made with, shape (2,), whatever was set since.
-    identity, origin, shown, machine
+    identity, origin, shown, machine, check_error
         As given.
     """
 
@@ -102,8 +105,10 @@ class Simulation:
         origin: Origin = Origin(),  # noqa: B008 - it is frozen
         shown: Shown = Shown(),  # noqa: B008 - it is frozen
         machine: Machine | None = None,
+        check_error: bool = False,
     ) -> None:
         self.name = name
+        self.check_error = check_error
         self.machine = machine
         self.identity = identity
         self.origin = origin
@@ -182,7 +187,7 @@ class Simulation:
 
     @property
     def error(self) -> ErrorEstimate:
-        """How far the run since initialization is off, as far as that is estimated."""
+        """How far the run since initialization is off, as far as its steps tell; a second run is told in results."""
         record, state = self.solver.error_record, self.course.state
         return NOT_ESTIMATED if record is None or state is None else record.estimate(state)
 
@@ -301,34 +306,48 @@ class Simulation:
             mechanism cannot be assembled.
         RunError
             When a step fails; its `result` has what was recorded until then.
+        RunInterrupted
+            When somebody ends it; the same.
         """
         stop = self.stop_time if stop is None else stop
         output_step = self.solver.output_step(stop) if output_step is None else output_step
-        check_run(stop, output_step, self.step_size, 1 + len(self.continuous))
+        names = [variable.name for variable in self.continuous]
+        columns = len(names)
+        check_run(stop, output_step, self.step_size, 1 + columns * (2 if self.check_error else 1))
         self.course.sampler.check(stop)
         self.initialize()
         begin = clock.perf_counter()
-        recording = Recording(counted(0.0, stop, output_step), len(self.continuous), progress)
+        share = FIRST_SHARE if self.check_error else 1.0
+        tell = None if progress is None else lambda done: progress(share * done)
+        recording = Recording(counted(0.0, stop, output_step), columns, tell)
         recording.take_first(self.course.readings())
+        second = SecondRun(self.course, self.energy_watch, self.runner, names) if self.check_error else None
         self.course.stepped = True
         self.functions.traces.keep()
         self._tell_undriven()
+        failure: SimulationError | None = None
+        seconds = 0.0
         try:
-            self.runner.run(self.course, recording)
-        except SimulationError as error:
-            result = self._result(recording, begin)
-            raise RunError(f"{error}{self.cardan_watch.cause(recording.recorded[1])}", result) from error
+            try:
+                self.runner.run(self.course, recording)
+            except SimulationError as error:
+                failure = error
+            finally:
+                seconds = clock.perf_counter() - begin
+            error = self.error if second is None else second.estimate(recording, progress)
         except KeyboardInterrupt:
-            raise RunInterrupted(self._result(recording, begin)) from None
-        return self._result(recording, begin)
+            raise RunInterrupted(self._result(recording, seconds, self.error)) from None
+        result = self._result(recording, seconds, error)
+        if failure is not None:
+            raise RunError(f"{failure}{self.cardan_watch.cause(recording.recorded[1])}", result) from failure
+        return result
 
-    def _result(self, recording: Recording, begin: float) -> Result:
-        """Return what was recorded of a run that began at a time of the clock in s; warn of what is not right in it."""
+    def _result(self, recording: Recording, seconds: float, error: ErrorEstimate) -> Result:
+        """Return what was recorded of a run that took so many s, with its error; warn of what is not right in it."""
         variables, (times, rows) = self.continuous, recording.recorded
         warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
         self.cardan_watch.follow(times, rows)
-        error = self.error
         if told := error.warning(self.solver.more_accurate):
             logger.warning("%s: %s", self.name, told)
         return Result(
@@ -341,7 +360,7 @@ class Simulation:
             formulation=self.formulation.name,
             solver=self.solver.name,
             step=self.step_size,
-            wall_seconds=clock.perf_counter() - begin,
+            wall_seconds=seconds,
             interim_seconds=self.runner.interim_seconds,
             statistics=self.statistics,
             machine=self.machine_as_run(),

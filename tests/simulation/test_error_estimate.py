@@ -15,7 +15,8 @@ from oscillator_in_closed_form import displacement, oscillator
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, RigidBody, Spherical
 from mbsfmu.base.errors import InputError
-from mbsfmu.integration.error_record import NOT_ESTIMATED, NOT_KNOWN, ErrorRecord
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN
+from mbsfmu.integration.error_record import ErrorRecord
 from mbsfmu.models import built_in
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation
@@ -33,9 +34,10 @@ def record_of(simulation: Simulation) -> ErrorRecord:
 
 def largest_share(record: ErrorRecord, result: Result, exact: Result) -> float:
     """The largest distance of two runs as a share of ranges."""
-    largest = np.array([np.abs(result[name] - exact[name]).max() for name in record.names])
-    bounds = [np.array([pick(exact[name]) for name in record.names]) for pick in (np.min, np.max)]
-    return float(record.shares(largest, *bounds).max())
+    measure = record.measure
+    largest = np.array([np.abs(result[name] - exact[name]).max() for name in measure.names])
+    bounds = [np.array([pick(exact[name]) for name in measure.names]) for pick in (np.min, np.max)]
+    return float(measure.shares(largest, *bounds).max())
 
 
 @pytest.mark.parametrize("formulation", ["double-step", "dca"])
@@ -235,10 +237,12 @@ def test_orientations_that_are_described_anew_end_the_estimate(caplog: pytest.Lo
         *(("trapezoidal", formulation) for formulation in ("penalty", "hdca", "dca-alm")),
     ],
 )
-def test_where_nothing_is_estimated_there_is_no_number(solver: str, formulation: str) -> None:
+def test_where_nothing_is_estimated_there_is_no_number_and_a_note_says_so(solver: str, formulation: str) -> None:
     simulation = oscillator(driven=False).simulation(solver=solver, formulation=formulation, step=0.01, compiled=False)
     result = simulation.run(0.1)
     assert result.error == NOT_ESTIMATED
     summary = result.summary()
-    assert all(summary[name] is None for name in ("error_estimate", "error_variable", "error_note"))
+    assert summary["error_estimate"] is None
+    assert summary["error_variable"] is None
+    assert summary["error_note"] == "not estimated; --check-error, in Python check_error=True, runs once more"
     assert "solver.error" not in {variable.name for variable in simulation.variables}

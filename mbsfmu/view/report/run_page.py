@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mbsfmu.integration.error_measure import NOT_ESTIMATED
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.simulation.result import Result
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
@@ -16,6 +17,9 @@ from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
 from mbsfmu.view.report.signals import points_told, signals_over_time, table_of_signals
+
+CHECK = "--check-error, in Python check_error=True, makes a second run that tells it"
+"""What to do where the error of a run is not estimated."""
 
 
 def run_page(result: Result, circumstances: Circumstances) -> tuple[str, Element]:
@@ -61,10 +65,12 @@ def _interim(result: Result) -> str:
 
 
 def _error(result: Result) -> str:
-    """Say how far the run is off; nothing where that is not estimated."""
+    """Say how far the run is off; nothing where that is not estimated, which is told as what is not known."""
     share, variable, note = result.error
+    if result.error == NOT_ESTIMATED:
+        return ""
     if share is None:
-        return f"{note[:1].upper()}{note[1:]}." if note else ""
+        return f"{note[:1].upper()}{note[1:]}."
     return f"The error is estimated at {percent(share, 2)} of the range of {variable}; no other variable's is larger."
 
 
@@ -90,19 +96,16 @@ def _energy(summary: Mapping[str, Any]) -> str:
 
 def _unknown(result: Result) -> str:
     """Say what one run cannot tell."""
-    if result.error.share is not None:
+    if result.error != NOT_ESTIMATED:
         return (
             "Not known from one run: how far the model is from the machine; the error above is that of its steps alone."
         )
     if makes_equal_steps(result.solver):
         return (
-            f"Not known from one run: what its step of {step_length(result.step)} costs. A run with half of it shows "
-            "how much changes; mbsfmu compare measures it, for machines of several systems."
+            f"The error is not estimated: what a step of {step_length(result.step)} costs is not known from one run. "
+            f"{CHECK}; mbsfmu compare measures it, for machines of several systems."
         )
-    return (
-        "Not known from one run: how far it is from the exact solution. One with a tenth of the tolerances shows "
-        "how much changes."
-    )
+    return f"The error is not estimated: how far it is from the exact solution is not known from one run. {CHECK}."
 
 
 def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:

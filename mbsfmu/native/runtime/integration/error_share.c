@@ -1,4 +1,4 @@
-/* The largest error of a run as a share of the range of its variable, as mbsfmu/integration/error_record.py. */
+/* The largest error of a run as a share of the range of its variable, as mbsfmu/integration/error_measure.py. */
 
 #if ERROR > 0
 

@@ -8,7 +8,7 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import RUN, option_of, options_of, words
+from mbsfmu.cli.options import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
@@ -46,7 +46,7 @@ from mbsfmu.simulation.options import RunOptions
     "the model, or the usual ones, by default.",
 )
 @option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether units show variables that are no outputs.")
-@options_of(RunOptions, *(name for name in RUN if name != "check_error"))
+@options_of(RunOptions, *OF_FMUS)
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @common_options

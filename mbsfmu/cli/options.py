@@ -20,6 +20,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
 """The options of a simulation that commands have; the others are for studies of the method, in Python."""
+OF_FMUS = tuple(name for name in RUN if name != "check_error")
+"""Those that FMUs have, whose runs their hosts make."""
 
 
 def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]:

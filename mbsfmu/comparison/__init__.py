@@ -1,11 +1,11 @@
 """What coupling costs: coupled runs of a model held against its monolithic run."""
 
-from mbsfmu.comparison.choices import CHOICES, USUAL
 from mbsfmu.comparison.compare import compare
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.options import ComparisonOptions
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
+from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
 
 __all__ = [
     "CHOICES",

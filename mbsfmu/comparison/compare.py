@@ -14,7 +14,6 @@ from typing import Any, Unpack
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import CallsInterrupted, Shares, local_executor, run_all
-from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
@@ -24,6 +23,7 @@ from mbsfmu.comparison.stability import StabilityLimit, stability_limit
 from mbsfmu.comparison.tight import TightRun, tight_run
 from mbsfmu.comparison.timing import SECONDS, Repetitions, contenders, repeated_costs
 from mbsfmu.cosim.coupling.algorithms import ITERATED
+from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.export import export
 from mbsfmu.modelling.variables import Causality

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
+from mbsfmu.cosim.coupling.choices import parted
 
 ITERATING = "newton-linear"
 """The algorithm that couples stiff units with the largest steps."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypedDict
 
 from mbsfmu.base.options import POSITIVE, Choice, Number, Options, Several, Switch
-from mbsfmu.comparison.choices import CHOICES, USUAL
+from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
 from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.simulation.options import RunOptions
 

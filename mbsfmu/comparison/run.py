@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.curves import RunCurves, curves_of
 from mbsfmu.comparison.reference import load_reference
 from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult, CouplingOptions
+from mbsfmu.cosim.coupling.choices import parted
 
 LOST = 1.0
 """A run whose error exceeds the whole range of the reference counts as diverged."""

@@ -190,10 +190,18 @@ class RunOptions(Options):
         """
         if self.solver is not None:
             return self.solver
+        return Trapezoidal.name if self._asks_for_equal_steps else RODAS5P.name
+
+    @property
+    def _asks_for_equal_steps(self) -> str:
+        """Why steps are equal where no solver is named; empty where they need not be."""
         given = {name for name, _ in self.content()}
-        iterates = bool(given & {*ImplicitSolver.options, "tolerances"})
-        equal = iterates or ("step" in given and not given & set(AdaptiveSolver.options))
-        return Trapezoidal.name if equal or not self.kind.stages_everywhere else RODAS5P.name
+        if not self.kind.stages_everywhere:
+            return f"the formulation is {self.kind.name}"
+        for name in (*ImplicitSolver.options, "tolerances"):
+            if name in given:
+                return f"the {self.known()[name].words(name)} is named" if name != "tolerances" else f"{name} are named"
+        return "a step is named and no tolerance" if "step" in given and not given & set(AdaptiveSolver.options) else ""
 
     @property
     def method(self) -> tuple[type[Solver], Rule]:
@@ -222,7 +230,9 @@ class RunOptions(Options):
                 raise known[name].without_effect(name, value, f"the formulation '{kind.name}'", formulations)
             solvers = having(name)
             if solvers and name not in solver.options:
-                raise known[name].without_effect(name, value, f"the solver '{named}'", solvers)
+                why = "" if self.solver else self._asks_for_equal_steps
+                chosen = f"the solver '{named}'" + (f" (as {why} and no solver is named)" if why else "")
+                raise known[name].without_effect(name, value, chosen, solvers)
         self._completed_own()
 
     def _integrated_by(self, solver: type[Solver]) -> list[str]:

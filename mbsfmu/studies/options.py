@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self, TypedDict
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, Choice, Number, Option, Options, Switch
-from mbsfmu.comparison.choices import parted
+from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of

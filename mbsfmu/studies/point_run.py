@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.comparison.choices import parted
 from mbsfmu.comparison.reference import Reference
 from mbsfmu.comparison.run import lost_output
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
+from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import Parts
 from mbsfmu.io.trajectory import Trajectory
@@ -75,6 +75,9 @@ class Study:
         result = self._simulate(point, point.settings)
         spent = clock.process_time() - begin
         row: Row = {"status": "ok", "message": "", **_facts(result.summary()), "cpu_seconds": spent}
+        row["error_variable"] = result.error.variable
+        if "solver" not in point.settings:
+            row["solver"] = result.solver
         return row | self._final(result, self._names(point.settings))
 
     def _names(self, options: Mapping[str, Any]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ import click
 import pytest
 
 import mbsfmu
-from mbsfmu.cli.options import RUN
+from mbsfmu.cli.options import OF_FMUS, RUN
 from mbsfmu.comparison.comparison import Comparison
 from mbsfmu.comparison.options import ComparisonOptions
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
@@ -26,7 +26,7 @@ CALLED: dict[str, Callable[..., Any]] = {
 }
 OF_THE_DATA = {
     "cosim": set(CouplingOptions.known()),
-    "export": set(RUN),
+    "export": set(OF_FMUS),
     "simulate": set(RUN),
     "compare": set(ComparisonOptions.known()),
     "sweep": set(StudyOptions.known()) - {"settings"},

@@ -12,7 +12,9 @@ from cosim.oscillator_theory import stability_limit
 from scipy.linalg import expm
 
 import mbsfmu
+import mbsfmu.comparison
 from mbsfmu import CosimulationError, CosimulationResult, CouplingOptions, InputError, cosimulate
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
 from mbsfmu.io.signals import StepSignal
 
@@ -213,6 +215,23 @@ def test_options_without_effect_are_refused(halves_exact: list[Path], options: d
 def test_energy_correction_is_not_for_iterated(halves_exact: list[Path]) -> None:
     with pytest.raises(InputError, match="newton leaves nothing to correct"):
         run(halves_exact, 0.01, algorithm="newton", energy_correction=True)
+
+
+def test_what_compare_names_is_what_cosim_takes(halves_exact: list[Path]) -> None:
+    """An algorithm with its extrapolation in one word, and no other extrapolation beside it."""
+    for choice in mbsfmu.comparison.CHOICES:
+        taken = CouplingOptions(algorithm=choice)
+        held = taken.extrapolation is Extrapolation.ZERO
+        assert choice == (taken.algorithm if held else f"{taken.algorithm}-{taken.extrapolation}")
+    apart = run(halves_exact, 0.01, algorithm="gauss-seidel", extrapolation="linear")
+    joined = run(halves_exact, 0.01, algorithm="gauss-seidel-linear")
+    for signal in apart.names:
+        np.testing.assert_array_equal(apart[signal], joined[signal])
+    assert CouplingOptions.of(CouplingOptions(), {"algorithm": "jacobi-linear"}).extrapolation is Extrapolation.LINEAR
+    with pytest.raises(
+        InputError, match="'gauss-seidel-linear' extrapolates linear; the extrapolation is 'zero'"
+    ):
+        run(halves_exact, 0.01, algorithm="gauss-seidel-linear", extrapolation="zero")
 
 
 def test_keywords_are_the_options() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,20 @@ def test_solver_follows_from_the_other_options(given: dict[str, Any], solver: st
 def test_tolerances_of_the_iteration_and_of_steps_do_not_go_together() -> None:
     with pytest.raises(InputError, match="relative tolerance = 1e-05 has no effect with the solver 'trapezoidal'"):
         RunOptions(newton_tolerance=1e-9, relative_tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"newton_tolerance": 1e-9}, "(as the Newton tolerance is named and no solver is named), which makes equal"),
+        ({"iterations": 3}, "(as the number of iterations is named and no solver is named), which makes equal"),
+        ({"formulation": "penalty"}, "(as the formulation is penalty and no solver is named), which makes equal"),
+        ({"solver": "trapezoidal"}, "with the solver 'trapezoidal', which makes equal"),
+    ],
+)
+def test_a_refusal_says_why_a_solver_is_in_use_that_nobody_named(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)):
+        RunOptions(**given, relative_tolerance=1e-5)
 
 
 def test_tolerance_where_none_is_named() -> None:

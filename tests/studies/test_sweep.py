@@ -55,6 +55,21 @@ def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel) -> None:
     assert table.schema.field("final.link_1.angle").metadata == {b"unit": b"rad"}
 
 
+def test_rows_name_the_solver_and_the_error_of_their_run(pendulum: mbsfmu.CoupledModel, tmp_path: Path) -> None:
+    """The solver follows from the formulation here; what is no setting is a column of words."""
+    output = tmp_path / "rows.csv"
+    settings = {"formulation": ["dca", "penalty"], "check_error": [True]}
+    rows = mbsfmu.sweep(pendulum, {}, settings=settings, stop=STOP, workers=1, output=output).rows
+    assert [row["solver"] for row in rows] == ["rodas5p", "trapezoidal"]
+    for row in rows:
+        run = pendulum.simulation(formulation=row["formulation"], check_error=True).run(STOP)
+        assert row["error_estimate"] == run.error.share != 0.0
+        assert row["error_variable"] == run.error.variable
+    assert mbsfmu.sweep(pendulum, {}, settings=settings, stop=STOP, workers=1, output=output).rows == rows  # read again
+    chosen = mbsfmu.sweep(pendulum, {}, settings={"solver": ["rosenbrock"]}, stop=STOP, workers=1).rows
+    assert [row["solver"] for row in chosen] == ["rosenbrock"]
+
+
 def test_coupled_rows_are_single_runs(four_bar: mbsfmu.CoupledModel, tmp_path: Path) -> None:
     settings = {"algorithm": ["gauss-seidel", "jacobi-linear"], "step": [2e-3]}
     options = {"settings": settings, "stop": STOP, "errors": True, "internal_step": 1e-3}

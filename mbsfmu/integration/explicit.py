@@ -60,14 +60,18 @@ class CountedRates:
         self.failure: StageError | None = None
 
     def __call__(self, time: float, values: Floats) -> Floats:
-        """Return ẏ.
+        """Return ẏ, and count that; errors as for `rates`."""
+        self.evaluations += 1
+        return self.rates(time, values)
+
+    def rates(self, time: float, values: Floats) -> Floats:
+        """Return ẏ, which is not counted: where a step begins, it is known from the end of the one before.
 
         Raises
         ------
         StageError
             When the equations cannot be evaluated there; also kept as `failure`, for solvers that lose exceptions.
         """
-        self.evaluations += 1
         with self._at(time):
             rates = self.form.rates(values, self.inputs(self.origin + time))
             if not np.isfinite(rates).all():

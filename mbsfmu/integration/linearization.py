@@ -36,7 +36,7 @@ class Linearization:
         self.flow = flow
         self.time = time
         self.start = flow.form.start
-        self.rates = flow(time, self.start)
+        self.rates = flow.rates(time, self.start)
         self.drift = flow.form.drift(slopes) if slopes.any() else np.zeros_like(self.rates)
         self._stages = flow.form.stages()
 

@@ -59,7 +59,8 @@ class Statistics:
     retries
         Steps that were halved and done again.
     rhs_evaluations
-        Evaluations of the right-hand side by explicit solvers.
+        Evaluations of the right-hand side by explicit solvers and Rosenbrock methods: in stages, and to find the first
+        step. The rates where a step of a Rosenbrock method begins belong to the state there, and are not counted.
     repartitions
         How often the choice of independent coordinates changed.
     embedded_distance

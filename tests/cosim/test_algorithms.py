@@ -228,9 +228,7 @@ def test_what_compare_names_is_what_cosim_takes(halves_exact: list[Path]) -> Non
     for signal in apart.names:
         np.testing.assert_array_equal(apart[signal], joined[signal])
     assert CouplingOptions.of(CouplingOptions(), {"algorithm": "jacobi-linear"}).extrapolation is Extrapolation.LINEAR
-    with pytest.raises(
-        InputError, match="'gauss-seidel-linear' extrapolates linear; the extrapolation is 'zero'"
-    ):
+    with pytest.raises(InputError, match="'gauss-seidel-linear' extrapolates linear; the extrapolation is 'zero'"):
         run(halves_exact, 0.01, algorithm="gauss-seidel-linear", extrapolation="zero")
 
 

@@ -278,6 +278,17 @@ def test_ramps_of_inputs_cost_no_steps() -> None:
     assert driven.statistics.steps < 1.2 * free.statistics.steps
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_evaluations_are_those_of_stages_and_of_the_first_step(compiled: bool) -> None:
+    """Eight stages, the first of which has the rates of the state; attempts that fail count as well."""
+    simulation = mbsfmu.models.four_bar().simulation(solver="rodas5p", compiled=compiled)
+    cost = simulation.run(2.0).statistics
+    halts = 1 + len(next(iter(simulation.signals.values())).times)
+    attempts = cost.steps + cost.retries
+    assert cost.retries > 0
+    assert 7 * attempts < cost.rhs_evaluations <= 7 * attempts + halts
+
+
 def test_saved_state_has_the_step_to_try_next() -> None:
     """What follows is the same to the last bit, and takes no small first step."""
     simulation = mbsfmu.models.built_in("four-bar").simulation(solver="rodas5p", formulation="dca", compiled=False)

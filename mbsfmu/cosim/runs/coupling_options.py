@@ -328,7 +328,5 @@ def _apart(given: Mapping[str, Any]) -> dict[str, Any]:
         return options
     algorithm, extrapolation = parted(name)
     if (other := given.get("extrapolation")) not in (None, extrapolation):
-        raise InputError(
-            f"the algorithm '{name}' extrapolates {extrapolation}; the extrapolation is '{other}' too"
-        )
+        raise InputError(f"the algorithm '{name}' extrapolates {extrapolation}; the extrapolation is '{other}' too")
     return {**options, "algorithm": algorithm, "extrapolation": extrapolation}

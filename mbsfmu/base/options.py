@@ -202,7 +202,7 @@ class Options(Data):
     """Of what these are the options."""
 
     def __init__(self, /, **given: Any) -> None:
-        told = {name: value for name, value in given.items() if value is not None}
+        told = {name: value for name, value in self.parted(given).items() if value is not None}
         self.refuse_unknown(told)
         known = self.known()
         try:
@@ -222,6 +222,17 @@ class Options(Data):
         """Return all options by name."""
         each = {name: field.metadata for name, field in cls.model_fields.items()}
         return {name: next(one for one in metadata if isinstance(one, Option)) for name, metadata in each.items()}
+
+    @classmethod
+    def parted(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return given options, where one word says two of them each of them apart.
+
+        Raises
+        ------
+        InputError
+            When one is given by such a word, and otherwise by its name.
+        """
+        return dict(given)
 
     @classmethod
     def default(cls, name: str) -> Any:
@@ -272,7 +283,7 @@ class Options(Data):
         if not isinstance(options, cls | None):
             raise InputError(f"the options are a {type(options).__name__}; they must be {cls.__name__}")
         cls.refuse_unknown(given, beside)
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {name: value for name, value in cls.parted(given).items() if value is not None}
         return cls(**{**({} if options is None else dict(options)), **changes})
 
     def check(self) -> None:

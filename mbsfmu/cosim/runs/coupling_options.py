@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Several, Switch
@@ -263,13 +263,16 @@ class CouplingOptions(Options):
         Number("Simulated seconds to a second of the clock: the run waits for it; none by default", bounds=POSITIVE),
     ] = None
 
-    def __init__(self, /, **given: Any) -> None:
-        super().__init__(**_apart(given))
-
     @classmethod
-    def of(cls, options: Self | None, given: Mapping[str, Any], beside: Iterable[str] = ()) -> Self:
-        """Return options with those changed that are given by name; see `Options.of`."""
-        return super().of(options, _apart(given), beside)
+    def parted(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return given options with an algorithm apart from its extrapolation; errors as for `Options.parted`."""
+        options, name = dict(given), given.get("algorithm")
+        if name not in CHOICES or name in ALGORITHMS:
+            return options
+        algorithm, extrapolation = parted(name)
+        if (other := given.get("extrapolation")) not in (None, extrapolation):
+            raise InputError(f"the algorithm '{name}' extrapolates {extrapolation}; the extrapolation is '{other}' too")
+        return {**options, "algorithm": algorithm, "extrapolation": extrapolation}
 
     def check(self) -> None:
         """Check that every option has an effect with the algorithm and the control."""
@@ -313,20 +316,3 @@ class CouplingOptions(Options):
             wanted = TOLERANCE if self.tolerance is None else self.tolerance
             given["iteration_tolerance"] = min(Settings.iteration_tolerance, _OF_ERROR_CONTROL * wanted)
         return Settings(order=order, **{name: value for name, value in given.items() if value is not None})
-
-
-def _apart(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by name in which an algorithm is apart from its extrapolation.
-
-    Raises
-    ------
-    InputError
-        When another extrapolation is given as well.
-    """
-    options, name = dict(given), given.get("algorithm")
-    if name not in CHOICES or name in ALGORITHMS:
-        return options
-    algorithm, extrapolation = parted(name)
-    if (other := given.get("extrapolation")) not in (None, extrapolation):
-        raise InputError(f"the algorithm '{name}' extrapolates {extrapolation}; the extrapolation is '{other}' too")
-    return {**options, "algorithm": algorithm, "extrapolation": extrapolation}

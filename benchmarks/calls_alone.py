@@ -11,7 +11,7 @@ from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.cosim import compiled
 from mbsfmu.cosim.compiled.layout import Clock, ExchangeTable, MemberTable, header
 from mbsfmu.cosim.runs.loading import instantiate, load_graph
-from mbsfmu.cosim.units.instance import Calls
+from mbsfmu.cosim.units.instance import FmuCalls
 
 _HOST = """
 #include "ports.h"
@@ -47,7 +47,7 @@ def calls_alone(source: Path | list[Path], steps: int, step: float, slopes: bool
     host.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_double, ctypes.c_int, ctypes.c_int)
     with ExitStack() as stack:
         instances = stack.enter_context(instantiate(load_graph(source, stack)))
-        calls, tables, kept = Calls(), [], []
+        calls, tables, kept = FmuCalls(), [], []
         for instance in instances.values():
             instance.setup(0.0, steps * step)
             instance.enter_initialization()

@@ -14,7 +14,7 @@ import numpy as np
 
 from mbsfmu import CoupledModel, SimulationError
 from mbsfmu.models import bennett, slewing_four_bar
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")[:: 2 if QUICK else 1]
@@ -39,7 +39,7 @@ def main() -> None:
         for formulation in FORMULATIONS:
             errors, opening = [], 0.0
             for step in STEPS:
-                options = {"formulation": formulation, "step": step, "tolerances": Tolerances(coordinates=1e-9)}
+                options = {"formulation": formulation, "step": step, "tolerances": NewtonTolerances(coordinates=1e-9)}
                 result = model().simulation(compiled=not QUICK, **options).run(stop, output_step=STEPS[0])
                 errors.append(float(np.max(np.abs(result[variable] - reference[variable]))))
                 opening = result.largest("constraint.position")

@@ -21,7 +21,7 @@ from precise_machines import SAMPLES, Machine
 
 import mbsfmu
 from mbsfmu.compiling.compiler import OPTIMIZATION
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 
 os.environ.setdefault(OPTIMIZATION, "suited")  # what is timed is optimized from its first step on
 CLOSE = 1e-9
@@ -151,7 +151,7 @@ class Cvodes(Way):
     def _compiled(self, folder: Path) -> ca.Function:
         """Return the rates of what is scaled, compiled, and keep how the variable follows from it."""
         simulation, formulation = self._simulation, self._simulation.formulation
-        assert isinstance(formulation, FirstOrder)
+        assert isinstance(formulation, FirstOrderFormulation)
         functions, given = simulation.functions, simulation.functions.expressions
         sizes = [len(functions.coordinates), len(functions.velocities), len(functions.states)]
         self._scales = formulation.explicit_scale[: sum(sizes)]

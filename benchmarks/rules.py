@@ -11,7 +11,7 @@ import numpy as np
 
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal
-from mbsfmu.rules import Motion, Rule, Step, find_rule
+from mbsfmu.rules import PositionValues, Rule, Step, find_rule
 
 RULES = ("trapezoidal", "generalized-alpha", "generalized-alpha:spectral_radius=0.0", "bdf2")
 STOP = 0.3
@@ -32,10 +32,10 @@ def factor(rule: Rule, frequency: float) -> float:
 
     def after(column: np.ndarray) -> np.ndarray:
         position, velocity, acceleration, *history = column[:, np.newaxis]
-        begin = Motion(position, velocity, acceleration, history)
+        begin = PositionValues(position, velocity, acceleration, history)
         at_zero, at_one = (rule.motion(np.array([end]), begin, step)[1] for end in (0.0, 1.0))
         end = at_zero / (-(frequency**2) - (at_one - at_zero))
-        done = Motion(end, rule.motion(end, begin, step)[0], -(frequency**2) * end)
+        done = PositionValues(end, rule.motion(end, begin, step)[0], -(frequency**2) * end)
         return np.concatenate([*done[:3], *rule.motion_history(done, begin, step)])
 
     size = 3 + sum(rule.remembered_motion)

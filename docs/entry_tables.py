@@ -14,7 +14,7 @@ from hydraulics import closed_centre
 from hydraulics.component import PortKind
 from mbsfmu.model.body import Body, Point
 from mbsfmu.model.joint import Joint
-from mbsfmu.model.names import Reference
+from mbsfmu.model.names import ReferenceKind
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.descriptions import field_texts
 from mbsfmu.modelling.html import unit_and_meaning
@@ -108,8 +108,8 @@ def _port(field: FieldInfo) -> str:
     for each in field.metadata:
         if isinstance(each, PortKind):
             return _PORTS.get(each, "port")
-        if isinstance(each, Reference):
-            return "joint" if each is Reference.JOINT else "point"
+        if isinstance(each, ReferenceKind):
+            return "joint" if each is ReferenceKind.JOINT else "point"
     return ""
 
 
@@ -272,8 +272,8 @@ def _sample(name: str, field: FieldInfo) -> Any:
     if name in _SAMPLES:
         return _SAMPLES[name]
     for each in field.metadata:
-        if isinstance(each, Reference):
-            return "joint" if each is Reference.JOINT else "body.point"
+        if isinstance(each, ReferenceKind):
+            return "joint" if each is ReferenceKind.JOINT else "body.point"
     plain = [each for each in (get_args(field.annotation) or (field.annotation,)) if each is not NoneType]
     if plain[0] is str:
         return "name"

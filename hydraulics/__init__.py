@@ -5,12 +5,12 @@ from hydraulics.any_cylinder import Chamber
 from hydraulics.check_valve import CheckValve, PilotCheckValve, ShuttleValve
 from hydraulics.circuit import Balanced, Circuit, balanced
 from hydraulics.component import (
-    Actuator,
     ChamberPort,
     Component,
     FilledPort,
     Flow,
     HeldPort,
+    HydraulicActuator,
     OptionalDrainPort,
     OptionalPort,
     OptionalSensedPort,
@@ -39,7 +39,7 @@ from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
 from hydraulics.sensors import FlowSensor, PressureSensor
 from hydraulics.single_acting_cylinder import SingleActingCylinder
-from hydraulics.snapshot import Snapshot
+from hydraulics.snapshot import CircuitState
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
 from hydraulics.variable_orifice import VariableOrifice
@@ -51,7 +51,6 @@ from mbsfmu.modelling.quantity import Quantity
 
 __all__ = [
     "Accumulator",
-    "Actuator",
     "AnnularGap",
     "Array",
     "Balanced",
@@ -62,6 +61,7 @@ __all__ = [
     "Circuit",
     "CircuitEnergies",
     "CircuitEquations",
+    "CircuitState",
     "CompensatedPump",
     "Component",
     "CounterbalanceValve",
@@ -75,6 +75,7 @@ __all__ = [
     "FlowSource",
     "HeldPort",
     "Hose",
+    "HydraulicActuator",
     "InertialMotor",
     "Line",
     "LoadSensingPump",
@@ -102,7 +103,6 @@ __all__ = [
     "SensedPort",
     "ShuttleValve",
     "SingleActingCylinder",
-    "Snapshot",
     "Space",
     "Stage",
     "Tank",

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import model_validator
 
-from hydraulics.component import Actuator, Space
+from hydraulics.component import HydraulicActuator, Space
 from hydraulics.moment import Moment
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
@@ -46,7 +46,7 @@ class Chamber(NamedTuple):
         return extended if self.side > 0 else stroke - extended
 
 
-class AnyCylinder(Actuator, abstract=True):
+class AnyCylinder(HydraulicActuator, abstract=True):
     """What all cylinders have: friction, soft end stops, and cushions where they are given.
 
     Attributes

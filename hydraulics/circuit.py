@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Tag, model_validator
 
-from hydraulics.component import Actuator, AnyComponent, Component, PortKind, Stage
+from hydraulics.component import AnyComponent, Component, HydraulicActuator, PortKind, Stage
 from hydraulics.fluid import Oil
 from mbsfmu.modelling.data import Data, DataError, Name
 from mbsfmu.modelling.fields import NonNegative
@@ -76,11 +76,11 @@ class Circuit(Data):
         return tuple(node for node in nodes if node not in held)
 
     @property
-    def actuators(self) -> tuple[Actuator, ...]:
+    def actuators(self) -> tuple[HydraulicActuator, ...]:
         """The components that move with a mechanism."""
-        return tuple(each for each in self.components if isinstance(each, Actuator) and each.moved)
+        return tuple(each for each in self.components if isinstance(each, HydraulicActuator) and each.moved)
 
-    def actuator(self, name: str) -> Actuator:
+    def actuator(self, name: str) -> HydraulicActuator:
         """Return the actuator of a name."""
         return next(each for each in self.actuators if each.name == name)
 
@@ -89,7 +89,7 @@ class Circuit(Data):
         """Names of the actuators whose loads set pressures at the start."""
         return frozenset(each.actuator for each in self.initial_pressures.values() if isinstance(each, Balanced))
 
-    def balanced_port(self, actuator: Actuator) -> str:
+    def balanced_port(self, actuator: HydraulicActuator) -> str:
         """Return the port of an actuator whose pressure at the start is to balance its load.
 
         Raises

@@ -215,7 +215,7 @@ class Component(DynamicPart, abstract=True):
         return {}
 
 
-class Actuator(Component, abstract=True):
+class HydraulicActuator(Component, abstract=True):
     """A component that moves with a mechanism: it takes a motion and gives an effort.
 
     Attributes

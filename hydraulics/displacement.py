@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from hydraulics.component import Actuator, Component, Flow, OptionalDrainPort
+from hydraulics.component import Component, Flow, HydraulicActuator, OptionalDrainPort
 from hydraulics.moment import Moment
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
@@ -139,7 +139,7 @@ class DisplacementMachine(Component, abstract=True):
         return now["gear_ratio"] * own
 
 
-class DrivenMachine(DisplacementMachine, Actuator, abstract=True):
+class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
     """A machine whose shaft turns with something else: a joint of a mechanism, by a signal, or at a speed.
 
     Attributes

@@ -37,9 +37,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hydraulics.component import Actuator, Component
+from hydraulics.component import Component, HydraulicActuator
 from hydraulics.equations import CircuitEquations
-from hydraulics.snapshot import Snapshot
+from hydraulics.snapshot import CircuitState
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import Quantity
 
@@ -116,9 +116,11 @@ def _total(powers: Iterable[Array | float]) -> Array:
     return total
 
 
-def _delivered(component: Component, now: Snapshot) -> Array | float:
+def _delivered(component: Component, now: CircuitState) -> Array | float:
     """Return the power in W that an actuator gives to what it moves with."""
-    if not isinstance(component, Actuator) or component.motion[-1] not in {each.name for each in component.inputs()}:
+    if not isinstance(component, HydraulicActuator) or component.motion[-1] not in {
+        each.name for each in component.inputs()
+    }:
         return 0.0
     told = component.evaluate_outputs(now.telling_moment(component))
     return told[component.effort] * now.moment(component)[component.motion[-1]]

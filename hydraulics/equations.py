@@ -12,11 +12,11 @@ from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component
 from hydraulics.conservation import held_mass
 from hydraulics.fluid import oil_parameters
-from hydraulics.snapshot import Snapshot, StartingSnapshot
+from hydraulics.snapshot import CircuitState, StartingSnapshot
 from mbsfmu.modelling.answers import in_order, picked
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.parameters import parameters_of
-from mbsfmu.modelling.quantity import Quantity, Values, belonging_to
+from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to
 
 PRESSURE_NOMINAL = 1e6
 """Usual magnitude of a pressure in Pa."""
@@ -195,23 +195,23 @@ class CircuitEquations:
             for smaller, greater in component.orderings()
         )
 
-    def snapshot(self, states: Array, inputs: Array, parameters: Array) -> Snapshot:
+    def snapshot(self, states: Array, inputs: Array, parameters: Array) -> CircuitState:
         """Return the circuit at one moment."""
         groups = (self.states, states), (self.inputs, inputs), (self.parameters, parameters)
-        values = Values(*groups)
+        values = NamedValues(*groups)
         if not self._has_air:
-            return Snapshot(self._circuit, values)
-        oil = Snapshot(self._circuit, values).oil
+            return CircuitState(self._circuit, values)
+        oil = CircuitState(self._circuit, values).oil
         assert oil.mixture is not None
         gas = _stack([oil.mixture.gas_pressure(states[index]) for index in range(len(self._pressures))])
         pressures = (self._pressures, oil.vapour_pressure + gas)
-        return Snapshot(self._circuit, Values(*groups, (self._gas_pressures, gas), pressures))
+        return CircuitState(self._circuit, NamedValues(*groups, (self._gas_pressures, gas), pressures))
 
-    def _slope(self, node: str, now: Snapshot) -> Array | float:
+    def _slope(self, node: str, now: CircuitState) -> Array | float:
         """Return the derivative of the state by the pressure."""
         return 1.0 if now.oil.mixture is None else now.oil.mixture.slope(now.gas_pressure(node))
 
-    def _mass(self, now: Snapshot) -> Array:
+    def _mass(self, now: CircuitState) -> Array:
         """Return the mass of the oil in the volumes in kg."""
         masses = (
             held_mass(now.oil, now.pressure(node), now.gas_pressure(node), now.spaces[node])
@@ -220,7 +220,7 @@ class CircuitEquations:
         return sum(masses, start=np.asarray(0.0))
 
     def _starting(self, *groups: tuple[Sequence[Quantity], Array]) -> StartingSnapshot:
-        return StartingSnapshot(self._circuit, Values(*groups))
+        return StartingSnapshot(self._circuit, NamedValues(*groups))
 
 
 def _named(

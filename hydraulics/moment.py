@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from hydraulics.fluid import Fluid
 from mbsfmu.modelling.data import DataError, meant
 from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.quantity import Values
+from mbsfmu.modelling.quantity import NamedValues
 
 
 class Moment:
@@ -39,7 +39,7 @@ class Moment:
         self,
         owner: str,
         name: str,
-        values: Values,
+        values: NamedValues,
         ports: Mapping[str, str],
         pressure: Callable[[str], Array],
         oil: Fluid,

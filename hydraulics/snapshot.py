@@ -15,10 +15,10 @@ from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture
 from hydraulics.moment import Moment
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array
-from mbsfmu.modelling.quantity import Values
+from mbsfmu.modelling.quantity import NamedValues
 
 
-class Stream(NamedTuple):
+class FlowPath(NamedTuple):
     """A flow from node to node.
 
     Attributes
@@ -34,7 +34,7 @@ class Stream(NamedTuple):
     amount: Array
 
 
-class Snapshot:
+class CircuitState:
     """A circuit with numbers, or symbols, for all that it has at one moment.
 
     Parameters
@@ -54,7 +54,7 @@ class Snapshot:
         What flows conserve.
     """
 
-    def __init__(self, circuit: Circuit, values: Values) -> None:
+    def __init__(self, circuit: Circuit, values: NamedValues) -> None:
         self.values = values
         self.upstream = sorted(circuit.components, key=lambda each: -each.stage)
         self._circuit = circuit
@@ -116,14 +116,14 @@ class Snapshot:
         return {node: self.conservation.flowing_volume(self.oil, self.gas_pressure(node)) for node in nodes}
 
     @cached_property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> tuple[FlowPath, ...]:
         """The flows of all components."""
-        measures, streams = self.measures, list[Stream]()
+        measures, streams = self.measures, list[FlowPath]()
         reciprocals = {node: None if measure is None else 1.0 / measure for node, measure in measures.items()}
         for component in self.upstream:
             for flow, *ends in component.flows(self.moment(component)):
                 origin, target = (node_at(component, "flows", end) for end in ends)
-                streams.append(Stream(origin, target, _amount(flow, reciprocals[origin], reciprocals[target])))
+                streams.append(FlowPath(origin, target, _amount(flow, reciprocals[origin], reciprocals[target])))
         return tuple(streams)
 
     @cached_property
@@ -201,7 +201,7 @@ class Snapshot:
         return held * density + walls * wall_energy(pressure)
 
 
-class StartingSnapshot(Snapshot):
+class StartingSnapshot(CircuitState):
     """A circuit where it starts, of which states, and inputs too, may not be known yet."""
 
     def pressure(self, node: str) -> Array:

@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.integration.error_measure import ErrorEstimate
     from mbsfmu.integration.solver import Statistics
-    from mbsfmu.io.part_files import Parts, load_parts
+    from mbsfmu.io.part_files import UserParts, load_parts
     from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
     from mbsfmu.io.trajectory import Trajectory
     from mbsfmu.model import Beam, Cuboid, Mechanism, Point, RigidBody, along
     from mbsfmu.model.block import Block, SampledBlock
-    from mbsfmu.model.closure import Equation
+    from mbsfmu.model.closure import ClosureEquation
     from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
-    from mbsfmu.model.joint import Element, Joint
+    from mbsfmu.model.joint import Joint, JointElement
     from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
     from mbsfmu.model.numbers import Numbers
     from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
         JointSpringDamper,
         JointStop,
         Limiter,
-        Line,
         LinearCoupling,
+        LineOfAction,
         Mimic,
         OrientationSensor,
         PidController,
@@ -131,17 +131,17 @@ _HOMES = {
     "exporting.export": "export",
     "fmu.validation": "Finding validate",
     "integration.solver": "Statistics",
-    "io.part_files": "load_parts Parts",
+    "io.part_files": "load_parts UserParts",
     "io.signals": "LinearSignal read_signal SineSignal StepSignal",
     "io.smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
     "io.trajectory": "Trajectory",
     "model": "along Beam Cuboid Mechanism Point RigidBody",
     "model.block": "Block SampledBlock",
-    "model.closure": "Equation",
+    "model.closure": "ClosureEquation",
     "model.constraint": "Constraint",
     "model.force": "Force JointLoad PointLoad",
     "integration.error_measure": "ErrorEstimate",
-    "model.joint": "Element Joint",
+    "model.joint": "JointElement Joint",
     "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
     "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
@@ -152,9 +152,9 @@ _HOMES = {
     "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
-    "JointStop Limiter Line LinearCoupling Mimic OrientationSensor PidController Planar PlaneContact PointSensor "
-    "PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft Spherical "
-    "SpringDamper Sum Table Table2D TransferFunction Universal",
+    "JointStop Limiter LineOfAction LinearCoupling Mimic OrientationSensor PidController Planar PlaneContact "
+    "PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft "
+    "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
     "simulation.options": "RunKeywords RunOptions",
     "simulation.result": "Result",
@@ -200,6 +200,7 @@ __all__ = [
     "Bushing",
     "Causality",
     "Circumstances",
+    "ClosureEquation",
     "Comparison",
     "ComparisonKeywords",
     "ComparisonOptions",
@@ -220,8 +221,6 @@ __all__ = [
     "Differential",
     "Direction",
     "DistanceSensor",
-    "Element",
-    "Equation",
     "Equilibrium",
     "ErrorEstimate",
     "Facts",
@@ -238,6 +237,7 @@ __all__ = [
     "Joint",
     "JointActuator",
     "JointDrive",
+    "JointElement",
     "JointFriction",
     "JointLoad",
     "JointMotion",
@@ -246,7 +246,7 @@ __all__ = [
     "JointSpringDamper",
     "JointStop",
     "Limiter",
-    "Line",
+    "LineOfAction",
     "LinearCoupling",
     "LinearSignal",
     "LinearSystem",
@@ -260,7 +260,6 @@ __all__ = [
     "Offset",
     "OrientationSensor",
     "Parameter",
-    "Parts",
     "PidController",
     "Planar",
     "PlaneContact",
@@ -316,6 +315,7 @@ __all__ = [
     "Trajectory",
     "TransferFunction",
     "Universal",
+    "UserParts",
     "Variability",
     "Variable",
     "Vector",

@@ -12,7 +12,7 @@ from scipy.integrate import OdeSolver
 
 import mbsfmu
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 
 Floats = NDArray[np.float64]
 AS_PUBLISHED: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ class Flow:
         self.simulation = model.simulation(formulation=formulation, solver="rk45", **given)
         self.simulation.initialize()
         chosen = self.simulation.formulation
-        assert isinstance(chosen, FirstOrder)
+        assert isinstance(chosen, FirstOrderFormulation)
         self.formulation, self.functions = chosen, chosen.functions
         self._size = len(self.functions.coordinates)
         self.start = np.concatenate([self.functions.coordinates, self.moving])

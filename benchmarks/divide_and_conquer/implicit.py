@@ -14,7 +14,7 @@ import numpy as np
 from machines import TREES
 from rates import QUICK
 
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.models import ladder
 from mbsfmu.simulation.simulation import Simulation
 
@@ -53,7 +53,7 @@ def main() -> None:
                 model = ladder(size) if kind == "ladder" else TREES[kind](size).model()
                 simulation = model.simulation(formulation="dca", solver=solver, step=1e-3, code="loops")
                 formulation = simulation.formulation
-                assert isinstance(formulation, FirstOrder)
+                assert isinstance(formulation, FirstOrderFormulation)
                 if solver == "trapezoidal":
                     cells[1] = f"{formulation.recorded.implicit.changes.program.schedule.size / size:.0f}"
                 found[solver].append(of_a_step(simulation, ROUND[solver]))

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 from figures import DOCS, STYLES
 
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Factors
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelFactors
 from mbsfmu.models import pendulum
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import Instant, LoopsInUse, starts
@@ -71,7 +71,7 @@ def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]
     instant = moving(system)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in RIGHT_HAND_SIDES}
     factorize = mock.patch.object(DivideAndConquer, "factorize", watched(DivideAndConquer.factorize))
-    with factorize, mock.patch.object(Factors, "solve", watched(Factors.solve)):
+    with factorize, mock.patch.object(LevelFactors, "solve", watched(LevelFactors.solve)):
         for _ in range(rounds):
             for name, evaluate in RIGHT_HAND_SIDES.items():
                 inside, begin = 0.0, time.perf_counter()

@@ -140,7 +140,7 @@ class Word(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice(Word):
+class ChoiceOption(Word):
     """An option that is one of some words."""
 
     def taken(self, name: str, value: Any) -> str:

@@ -17,7 +17,7 @@ from mbsfmu.base.executors import CallsInterrupted, Shares, local_executor, run_
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
-from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit
 from mbsfmu.comparison.tight import TightRun, tight_run
@@ -127,9 +127,9 @@ class _Monolithic:
         ]
         self.units = {output.name: output.unit for output in outputs}
         nominal = {output.name: output.nominal or 1.0 for output in outputs}
-        self.reference = Reference.of(self.result, nominal, names.qualified)
+        self.reference = ReferenceRun.of(self.result, nominal, names.qualified)
 
-    def summary(self, tight: Reference | None) -> dict[str, Any]:
+    def summary(self, tight: ReferenceRun | None) -> dict[str, Any]:
         """Return what it has cost, and its errors where there is a tight run of its step."""
         found = tight.errors(self.result, self.simulation.shown.by_system) if tight else dict.fromkeys(self.units)
         return {**self.result.summary(), "cost": self._cost(), "error": found, "still": self.reference.still}
@@ -146,7 +146,7 @@ class _Monolithic:
 def _coupled_runs(
     chosen: ComparisonOptions,
     export_units: Callable[[Path], list[Path]],
-    reference: Reference,
+    reference: ReferenceRun,
     tight: TightRun,
     workers: int | None,
     progress: Callable[[float], None] | None,

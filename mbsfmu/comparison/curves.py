@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.view.plots.curve import Curve
 
@@ -32,7 +32,7 @@ class RunCurves:
     energy_residual: Curve | None = None
 
 
-def curves_of(run: Trajectory, reference: Reference, label: str) -> RunCurves:
+def curves_of(run: Trajectory, reference: ReferenceRun, label: str) -> RunCurves:
     """Return the curves of a coupled run that is held against a monolithic one, all with the label."""
 
     def curve(values: np.ndarray) -> Curve:

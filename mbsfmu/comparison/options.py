@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypedDict
 
-from mbsfmu.base.options import POSITIVE, Choice, Number, Options, Several, Switch
+from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Options, Several, Switch
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
 from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.simulation.options import RunOptions
@@ -49,12 +49,12 @@ class ComparisonOptions(Options):
         tuple[str, ...],
         Several(
             "Algorithms with their extrapolation",
-            each=Choice("One of them.", among=lambda: CHOICES, called="algorithm"),
+            each=ChoiceOption("One of them.", among=lambda: CHOICES, called="algorithm"),
         ),
     ] = USUAL
     formulation: Annotated[str | None, RunOptions.known()["formulation"]] = None
     newton_tolerance: Annotated[float | None, RunOptions.known()["newton_tolerance"]] = None
-    backend: Annotated[str, Choice("Of the units", among=lambda: BACKENDS)] = BACKENDS[0]
+    backend: Annotated[str, ChoiceOption("Of the units", among=lambda: BACKENDS)] = BACKENDS[0]
     stop: Annotated[
         float | None, Number("End in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
     ] = None

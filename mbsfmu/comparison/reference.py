@@ -20,7 +20,7 @@ _NOTHING = 1e-9
 
 
 @dataclass(frozen=True)
-class Reference:
+class ReferenceRun:
     """Outputs over time.
 
     Attributes
@@ -98,7 +98,7 @@ class Reference:
 
 
 def _scale(values: NDArray[np.float64], nominal: float) -> float:
-    """Return the range of an output, or what stands for it where that is but round-off; see `Reference`."""
+    """Return the range of an output, or what stands for it where that is but round-off; see `ReferenceRun`."""
     magnitude, extent = float(np.max(np.abs(values))), float(np.ptp(values))
     if magnitude <= _NOTHING * nominal:
         return nominal
@@ -106,13 +106,13 @@ def _scale(values: NDArray[np.float64], nominal: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def load_reference(path: Path) -> Reference:
-    """Read what `Reference.save` wrote, once a process."""
+def load_reference(path: Path) -> ReferenceRun:
+    """Read what `ReferenceRun.save` wrote, once a process."""
     with np.load(path) as archive:
         names = archive["names"].tolist()
         outputs = dict(zip(names, archive["values"].T, strict=True))
         scales, references = archive["scales"].tolist(), archive["references"].tolist()
-        return Reference(
+        return ReferenceRun(
             archive["time"],
             outputs,
             dict(zip(names, scales, strict=True)),

@@ -12,7 +12,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import SAME_TIME
-from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.formulations.formulation import FORMULATIONS
@@ -56,7 +56,7 @@ class TightRun:
     uncertainty: Mapping[str, float] = field(default_factory=dict)
     doubt: str = ""
     cpu_seconds: float = 0.0
-    outputs: Mapping[float, Reference] = field(default_factory=dict, repr=False)
+    outputs: Mapping[float, ReferenceRun] = field(default_factory=dict, repr=False)
 
     @property
     def worst_uncertainty(self) -> float:
@@ -67,13 +67,13 @@ class TightRun:
         """Return what `compare --json` writes of it."""
         return {name: value for name, value in asdict(self).items() if name != "outputs"}
 
-    def on(self, step: float) -> Reference | None:
+    def on(self, step: float) -> ReferenceRun | None:
         """Return the outputs on a grid that has all times of another one, whose step in s is given."""
         return next((each for own, each in self.outputs.items() if _divides(own, step)), None)
 
 
 def tight_run(
-    model: CoupledModel, formulation: str, steps: Sequence[float], accuracy: float, monolithic: Reference
+    model: CoupledModel, formulation: str, steps: Sequence[float], accuracy: float, monolithic: ReferenceRun
 ) -> TightRun:
     """Make runs with ever smaller tolerance until two of them agree to a hundredth of the wanted accuracy.
 
@@ -118,8 +118,8 @@ def _candidates(usual: str, formulation: str) -> Iterator[tuple[str, str]]:
 
 
 def _agreeing(
-    simulation: Simulation, steps: Sequence[float], accuracy: float, monolithic: Reference
-) -> tuple[float, dict[str, float], dict[float, Reference]]:
+    simulation: Simulation, steps: Sequence[float], accuracy: float, monolithic: ReferenceRun
+) -> tuple[float, dict[str, float], dict[float, ReferenceRun]]:
     """Return the tolerance of the last run, how far it is from the one before, and its outputs by grid.
 
     Two runs whose steps are the same, as where halts are closer than a tolerance would let steps be, agree whatever
@@ -150,16 +150,16 @@ def _agreeing(
 class _Made:
     """A run that was made: its outputs by grid, and how many steps it took."""
 
-    def __init__(self, outputs: dict[float, Reference], simulation: Simulation) -> None:
+    def __init__(self, outputs: dict[float, ReferenceRun], simulation: Simulation) -> None:
         self.outputs, self.steps = outputs, simulation.statistics.steps
 
 
-def _recorded(simulation: Simulation, step: float, monolithic: Reference) -> Reference:
+def _recorded(simulation: Simulation, step: float, monolithic: ReferenceRun) -> ReferenceRun:
     result = simulation.run(float(monolithic.time[-1]), output_step=step)
     return replace(monolithic, time=result.time, outputs=monolithic.same_of(result, simulation.shown.by_system))
 
 
-def _difference(outputs: Mapping[float, Reference], others: Mapping[float, Reference]) -> dict[str, float]:
+def _difference(outputs: Mapping[float, ReferenceRun], others: Mapping[float, ReferenceRun]) -> dict[str, float]:
     """Return by how much each output of two runs differs at most, in shares of its range."""
     result = dict[str, float]()
     for step, reference in outputs.items():

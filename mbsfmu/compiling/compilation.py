@@ -101,7 +101,7 @@ def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
     CompilerError
         When one cannot be called, or refuses.
     """
-    group = _Group()
+    group = _CompilerGroup()
     _working.add(group)
     try:
         with deferring_interruptions():  # none is started that is not known here
@@ -132,7 +132,7 @@ _GUARD = f"trap '' HUP INT TERM; read -r _; kill -TERM 0; sleep {_PATIENCE}; kil
 """What the shell that leads a process group does: it reads until the process that called it has ended, and ends all."""
 
 
-class _Group:
+class _CompilerGroup:
     """Compilers that end together, at the latest with this process.
 
     In POSIX a shell leads their process group. It reads from a pipe that this process alone writes to, and which the
@@ -195,7 +195,7 @@ class _Group:
                 os.killpg(self._guard.pid, number)
 
 
-_working: set[_Group] = set()
+_working: set[_CompilerGroup] = set()
 """Compilers that have been called and have not ended."""
 
 

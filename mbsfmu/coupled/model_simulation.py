@@ -10,7 +10,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.registry import is_built_in
-from mbsfmu.io.part_files import Parts, read_part_file
+from mbsfmu.io.part_files import UserParts, read_part_file
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
@@ -82,7 +82,7 @@ def _completed(model: ModelData, options: RunOptions) -> RunOptions:
 
 def _known(model: ModelData, options: RunOptions) -> bool:
     """Tell whether data and options say what the equations are: code of a user may follow from anything."""
-    return is_built_in(options.kind) and not Parts.of(model)
+    return is_built_in(options.kind) and not UserParts.of(model)
 
 
 def _equations(model: ModelData) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _described(model: ModelData, name: str) -> dict[str, Any]:
         "content": (
             without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals", "start"})),
             name,
-            Parts.of(model).texts,
+            UserParts.of(model).texts,
         ),
         "origin": Origin(model.version, model.author, model.copyright, model.license or _UNLICENSED),
         "description": model.description,
@@ -169,7 +169,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
         Where the files of parts are; None where what they define is given already.
     """
     files = [] if folder is None else [read_part_file(folder / name) for name in arguments["parts"]]
-    with Parts.from_files(files).given():
+    with UserParts.from_files(files).given():
         model = ModelData.from_dict(arguments["model"])
     options = run_options(model, RunOptions.from_dict(arguments["options"]), {})
     shown = {"local_variables": arguments["locals"]}

@@ -15,7 +15,7 @@ from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
 from mbsfmu.divide_and_conquer.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
 from mbsfmu.divide_and_conquer.joint_subspaces import across, constrained_subspace, impulse
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
@@ -23,7 +23,7 @@ from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given
 from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import cross, perpendicular
 from mbsfmu.equations.sections import sections
 from mbsfmu.equations.tree_joints import JointKinematics
@@ -98,7 +98,9 @@ class Articulation:
 
     # -- joints ---------------------------------------------------------------------------------------------
 
-    def equations(self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None) -> Equations:
+    def equations(
+        self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None
+    ) -> LevelEquations:
         """Return the constraint equations of all joints: those of the tree, then the loop equations in use.
 
         Parameters
@@ -121,7 +123,7 @@ class Articulation:
                 ends = zip(self._ends[row], pairs[row], strict=True)
                 acting.append([about(centres, body, wrench) for body, wrench in ends])
         counting = None if active is None else np.concatenate([np.ones(self._first_cut), active])
-        return Equations(by_ends(acting), counting)
+        return LevelEquations(by_ends(acting), counting)
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
@@ -175,7 +177,7 @@ class Articulation:
         moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
         return self._across(frames, moved), multipliers[self._first_cut :]
 
-    def loop_accelerations(self, motion: Motion, given: Given, moved: list[Array], accelerations: Array) -> Array:
+    def loop_accelerations(self, motion: MotionState, given: Given, moved: list[Array], accelerations: Array) -> Array:
         """Return d²Φ/dt² of the loop equations in use, shape (rows,).
 
         Parameters
@@ -200,7 +202,7 @@ class Articulation:
         drifts = [np.asarray(0.0) if relation is None else relation.drift(given) for relation in related]
         return np.stack(drifts) if drifts else np.zeros(0)
 
-    def loop_rates(self, motion: Motion, given: Given) -> Array:
+    def loop_rates(self, motion: MotionState, given: Given) -> Array:
         """Return dΦ/dt of the loop equations in use, shape (rows,)."""
         opening = joint_rates(self._cuts, motion.frames, motion.body_velocities, given.parameters)
         related = {
@@ -209,7 +211,7 @@ class Articulation:
         }
         return stack([related[row] if row in related else opening[row] for row in self._rows])
 
-    def wrench_rates(self, motion: Motion, parameters: Array) -> list[tuple[Array, Array]]:
+    def wrench_rates(self, motion: MotionState, parameters: Array) -> list[tuple[Array, Array]]:
         """Return dw/dt of all loop equations, on the parent and on the child."""
         return [
             pair for cut in self._cuts for pair in cut.wrench_rates(motion.frames, motion.body_velocities, parameters)

@@ -58,7 +58,7 @@ class Elimination:
 
 
 @dataclass(frozen=True)
-class Group:
+class SubassemblyBatch:
     """Subassemblies that are made alike, in one batch.
 
     Attributes
@@ -77,7 +77,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Level:
+class TreeLevel:
     """One level of the tree.
 
     Attributes
@@ -88,7 +88,7 @@ class Level:
         What goes to the next level as it is: positions by the number of handles.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[SubassemblyBatch, ...]
     carried: dict[int, Indices]
 
 
@@ -131,7 +131,7 @@ class BinaryTree:
             for body in link.ends:
                 self._waiting_at[body].add(number)
         live = [_Subassembly(frozenset({body}), (body,), depths[body], body) for body in range(bodies)]
-        self.levels: list[Level] = []
+        self.levels: list[TreeLevel] = []
         if ground_first and self._waiting_at[GROUND]:
             grounded = {body for number in self._waiting_at[GROUND] for body in links[number].ends}
             live = self._add_level(live, [(each, None) for each in live if not grounded.isdisjoint(each.bodies)])
@@ -196,7 +196,7 @@ class BinaryTree:
 
     def _level(
         self, live: list[_Subassembly], pairs: list[tuple[_Subassembly, _Subassembly | None]]
-    ) -> tuple[Level, list[_Subassembly]]:
+    ) -> tuple[TreeLevel, list[_Subassembly]]:
         """Join pairs, group by group; return the level and what is there after it."""
         batches: dict[object, list[tuple[tuple[_Subassembly, ...], list[int]]]] = {}
         shapes: dict[object, tuple[list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]] = {}
@@ -233,7 +233,7 @@ class BinaryTree:
             if id(each) not in joined:
                 carried.setdefault(len(each.handles), []).append(each.position)
                 place(each.bodies, each.handles, each.depth)
-        return Level(tuple(groups), {count: _indices(positions) for count, positions in carried.items()}), after
+        return TreeLevel(tuple(groups), {count: _indices(positions) for count, positions in carried.items()}), after
 
     def _join(
         self, parts: tuple[_Subassembly, ...], *, to_ground: bool
@@ -259,7 +259,7 @@ class BinaryTree:
         members: list[tuple[tuple[_Subassembly, ...], list[int]]],
         shape: list[tuple[tuple[int | None, ...], bool]],
         kept: tuple[int, ...],
-    ) -> Group:
+    ) -> SubassemblyBatch:
         first = members[0][0]
         parts = tuple(
             (len(first[side].handles), _indices([parts[side].position for parts, _ in members]))
@@ -269,7 +269,7 @@ class BinaryTree:
             Elimination(slots, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes)
             for order, (slots, closes) in enumerate(shape)
         )
-        return Group(parts, eliminations, kept)
+        return SubassemblyBatch(parts, eliminations, kept)
 
 
 def _depths(bodies: int, links: Sequence[Link]) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.frames import Frames, body_velocity
 from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel
 
@@ -43,7 +43,7 @@ def _powers(wrenches: list[Array], velocities: list[Array]) -> Array:
 
 
 def joint_accelerations(
-    joints: Sequence[CutJoint], motion: Motion, accelerations: list[Array], parameters: Array
+    joints: Sequence[CutJoint], motion: MotionState, accelerations: list[Array], parameters: Array
 ) -> list[Array]:
     """Return d²Φ/dt² of each equation of joints, scalars.
 

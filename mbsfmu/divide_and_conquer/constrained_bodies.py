@@ -28,7 +28,7 @@ from mbsfmu.divide_and_conquer.articulation import (
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Link
 from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.divide_and_conquer.joint_subspaces import dual_axes
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations, Factors
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations, LevelFactors
 from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly, SequentialFactors
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
@@ -211,7 +211,7 @@ class ConstrainedBodies:
                     result[body] = result[body] + wrenches[end][row] * multipliers[row]
         return result
 
-    def _equations(self, placed: Frames, parameters: Array) -> Equations:
+    def _equations(self, placed: Frames, parameters: Array) -> LevelEquations:
         centres = centres_of_mass(self._masses, placed, parameters)
         acting: list[list[Array]] = []
         for joint, is_reversed in zip(self._constraints, self._reversed, strict=True):
@@ -223,7 +223,7 @@ class ConstrainedBodies:
             for relation in self._relations:
                 wrenches = relating_wrenches(self._kinematics, frames, relation, parameters)
                 acting.append([about(centres, body, wrench) for body, wrench in wrenches.items()])
-        return Equations(by_ends(acting))
+        return LevelEquations(by_ends(acting))
 
 
 class BodyCorrections(Corrections):
@@ -237,7 +237,7 @@ class BodyCorrections(Corrections):
         What the assembly of the joints has left.
     """
 
-    def __init__(self, turns: Array, factors: Factors | SequentialFactors) -> None:
+    def __init__(self, turns: Array, factors: LevelFactors | SequentialFactors) -> None:
         self._turns = turns
         self._factors = factors
 

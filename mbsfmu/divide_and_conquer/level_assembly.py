@@ -11,7 +11,7 @@ nor ξ_0 has to follow from one equation to the next.
 That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored as L D Lᵀ. With a softness
 1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists whatever the rank.
 
-Matrices come first (`factorize`), vectors after them (`Factors.solve`), as often as there are right sides.
+Matrices come first (`factorize`), vectors after them (`LevelFactors.solve`), as often as there are right sides.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Group, Indices, Level
+from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Indices, SubassemblyBatch, TreeLevel
 from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
 from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)
-class Equations:
+class LevelEquations:
     """The constraint equations Σ dᵀ V + γ = 0, summed over the bodies that each acts on, but for γ.
 
     Attributes
@@ -81,7 +81,7 @@ class DivideAndConquer:
     def __init__(self, tree: BinaryTree) -> None:
         self._tree = tree
 
-    def factorize(self, inverse: Array, equations: Equations, softness: Array | None = None) -> Factors:
+    def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> LevelFactors:
         """Eliminate all equations.
 
         Parameters
@@ -98,10 +98,10 @@ class DivideAndConquer:
         for level in self._tree.levels:
             pools, eliminated = _assemble(level, pools, equations, softness)
             history.append(eliminated)
-        return Factors(self._tree, inverse, history)
+        return LevelFactors(self._tree, inverse, history)
 
 
-class Factors:
+class LevelFactors:
     """Solves for all multipliers and all bodies at once.
 
     Parameters
@@ -142,7 +142,7 @@ class Factors:
         """Return all that the matrices left, one after the other; shape (numbers,)."""
         return np.concatenate(list(in_a_row([self._inverse, self._matrices])))
 
-    def with_numbers(self, numbers: Array) -> Factors:
+    def with_numbers(self, numbers: Array) -> LevelFactors:
         """Return factors with other numbers, as `numbers` gives them."""
         inverse, matrices = rebuilt([self._inverse, self._matrices], numbers)
         history = [
@@ -152,7 +152,7 @@ class Factors:
             ]
             for level, of_level in zip(self._history, matrices, strict=True)
         ]
-        return Factors(self._tree, inverse, history)
+        return LevelFactors(self._tree, inverse, history)
 
     @property
     def _matrices(self) -> list[list[list[Found]]]:
@@ -160,7 +160,7 @@ class Factors:
 
 
 def _assemble(
-    level: Level, pools: dict[int, Array], equations: Equations, softness: Array | None
+    level: TreeLevel, pools: dict[int, Array], equations: LevelEquations, softness: Array | None
 ) -> tuple[dict[int, Array], list[list[Eliminated]]]:
     """Return the ξ of the next level by their numbers of handles, each of shape (members, 6 h, 6 h)."""
     made: dict[int, list[Array]] = {}
@@ -182,7 +182,7 @@ def _assemble(
 
 
 def _gather(
-    level: Level, history: list[list[Eliminated]], pools: dict[int, Array], bias: Array
+    level: TreeLevel, history: list[list[Eliminated]], pools: dict[int, Array], bias: Array
 ) -> tuple[dict[int, Array], list[list[Array]]]:
     """Return the ξ_h0 of the next level, each of shape (members, 6 h), and dᵀ ξ_0 + γ of what is eliminated."""
     made: dict[int, list[Array]] = {}
@@ -204,19 +204,19 @@ def _ends(eliminated: list[Eliminated]) -> tuple[tuple[int | None, ...], ...]:
     return tuple(one.ends for one in eliminated)
 
 
-def _joined(level: Level, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
+def _joined(level: TreeLevel, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
     """Return what a level made and what it carries on, by the number of handles."""
     for count, positions in level.carried.items():
         made.setdefault(count, []).append(pools[count][positions])
     return {count: np.concatenate(pieces) for count, pieces in made.items()}
 
 
-def _handles(group: Group) -> int:
+def _handles(group: SubassemblyBatch) -> int:
     return sum(count for count, _ in group.parts)
 
 
 def _disassemble(
-    level: Level,
+    level: TreeLevel,
     history: list[list[Eliminated]],
     rests: list[list[Array]],
     forces: dict[int, Array],

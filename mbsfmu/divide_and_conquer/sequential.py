@@ -17,7 +17,7 @@ import numpy as np
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, Indices
 from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
-from mbsfmu.divide_and_conquer.level_assembly import Equations
+from mbsfmu.divide_and_conquer.level_assembly import LevelEquations
 from mbsfmu.equations.sections import JOINED, Piece
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import in_section
@@ -185,7 +185,7 @@ class SequentialAssembly:
         self._bodies = bodies
         self._steps = _steps(bodies, pieces)
 
-    def factorize(self, inverse: Array, equations: Equations, softness: Array | None = None) -> SequentialFactors:
+    def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
         soft = None if softness is None else np.stack([softness])
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]

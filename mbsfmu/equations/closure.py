@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mbsfmu.equations.rotation import cross, perpendicular, rotation_from_vector, unit
-from mbsfmu.model.closure import Equation
+from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.present import BodyPoint
 from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)
-class Gap(Equation):
+class Gap(ClosureEquation):
     """The distance of the points along a direction of the inertial frame, shape (3,)."""
 
     unit: ClassVar[str] = "m"
@@ -39,7 +39,7 @@ class Gap(Equation):
 
 
 @dataclass(frozen=True)
-class Offset(Equation):
+class Offset(ClosureEquation):
     """The distance of the points along a direction of the parent's frame, shape (3,)."""
 
     unit: ClassVar[str] = "m"
@@ -62,7 +62,7 @@ class Offset(Equation):
 
 
 @dataclass(frozen=True)
-class Angle(Equation):
+class Angle(ClosureEquation):
     """A sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
 
     unit: ClassVar[str] = "rad"
@@ -90,7 +90,7 @@ class Angle(Equation):
         return [(parent.rotation @ u, child.rotation @ v, factor) for u, v, factor in self.pairs]
 
 
-class Relation(Equation, ABC):
+class Relation(ClosureEquation, ABC):
     """A relation F = 0 of what other equations measure: of a gap and an angle, say.
 
     Attributes
@@ -99,7 +99,7 @@ class Relation(Equation, ABC):
         Equations whose violations are the quantities of the relation.
     """
 
-    measures: tuple[Equation, ...]
+    measures: tuple[ClosureEquation, ...]
 
     @abstractmethod
     def relate(self, measured: Sequence[Array]) -> Array:
@@ -140,19 +140,19 @@ class Relation(Equation, ABC):
         return [each.value(parent, child) for each in self.measures]
 
 
-def gaps() -> dict[str, Equation]:
+def gaps() -> dict[str, ClosureEquation]:
     """Return what keeps the points together."""
     return {axis: Gap(direction) for axis, direction in zip("xyz", np.eye(3), strict=True)}
 
 
-def offsets(axis: ArrayLike) -> dict[str, Equation]:
+def offsets(axis: ArrayLike) -> dict[str, ClosureEquation]:
     """Return what keeps the child's point on an axis through the parent's point, in the parent's frame."""
     return {
         f"offset {number}": Offset(direction) for number, direction in enumerate(perpendicular(unit(axis)), start=1)
     }
 
 
-def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, Equation]:
+def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, ClosureEquation]:
     """Return what keeps an axis of the parent's frame the same in the child's: seen from the parent, it stays."""
     there = turned_back(orientation) @ unit(axis)
     return {
@@ -161,7 +161,7 @@ def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, Equation]:
     }
 
 
-def turns(orientation: ArrayLike) -> dict[str, Equation]:
+def turns(orientation: ArrayLike) -> dict[str, ClosureEquation]:
     """Return what keeps the child from turning: the vector part of the relative rotation, sin θ about its axis."""
     e, back = np.eye(3), turned_back(orientation)
     return {
@@ -170,7 +170,7 @@ def turns(orientation: ArrayLike) -> dict[str, Equation]:
     }
 
 
-def square(axis: ArrayLike, second_axis: ArrayLike, orientation: ArrayLike) -> Equation:
+def square(axis: ArrayLike, second_axis: ArrayLike, orientation: ArrayLike) -> ClosureEquation:
     """Return what keeps an axis that the parent carries perpendicular to one that the child carries."""
     return Angle(((unit(axis), turned_back(orientation) @ unit(second_axis), 1.0),))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.frames import Frames, body_velocity, point_of_body
-from mbsfmu.model.closure import Equation
+from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.present import BodyPoint
@@ -88,11 +88,11 @@ class _Equations:
         Their classes and numbers.
     """
 
-    members: tuple[Equation, ...] = field(compare=False)
+    members: tuple[ClosureEquation, ...] = field(compare=False)
     told: Hashable
 
     @classmethod
-    def of(cls, members: tuple[Equation, ...]) -> _Equations:
+    def of(cls, members: tuple[ClosureEquation, ...]) -> _Equations:
         """Return equations with what tells them from others."""
         return cls(members, _told(members))
 

@@ -12,7 +12,7 @@ from mbsfmu.equations.placed_part import PlacedPart, coordinate_of, joint_words
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.constraint import Constraint
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, reference_fields
+from mbsfmu.model.names import ReferenceKind, reference_fields
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.modelling import DataError, Quantity
 from mbsfmu.modelling.fields import Array
@@ -43,7 +43,7 @@ class CoordinateRelation(PlacedPart):
     def __init__(
         self, constraint: Constraint, mechanism: Mechanism, properties: Properties, *, first_input: int
     ) -> None:
-        named = reference_fields(constraint, Reference.JOINT)
+        named = reference_fields(constraint, ReferenceKind.JOINT)
         super().__init__(constraint, mechanism, named, properties, first_state=0, first_input=first_input)
         self._constraint = constraint
         self.name = f"{constraint.name} ({constraint.type})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from mbsfmu.equations.bodies import Points
-from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.located_part import Given, LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.force import Force, JointLoad, PointLoad
@@ -50,7 +50,7 @@ class ActingForce(LocatedPart):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def present(self, motion: Motion, given: Given) -> Present:
+    def present(self, motion: MotionState, given: Given) -> Present:
         """Return what the force sees."""
         return Present(
             self.owner,
@@ -59,7 +59,7 @@ class ActingForce(LocatedPart):
             self._moved(motion, given.parameters),
         )
 
-    def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
+    def add_to(self, loads: Loads, motion: MotionState, given: Given) -> None:
         """Add what the force exerts."""
         now = self.present(motion, given)
         for load in self._exerted(now):
@@ -72,12 +72,12 @@ class ActingForce(LocatedPart):
             if load.moment is not None:
                 loads.add_moment(body, load.moment)
 
-    def components(self, motion: Motion, given: Given) -> list[Array]:
+    def components(self, motion: MotionState, given: Given) -> list[Array]:
         """Return the components of what the force exerts in N and N m."""
         parts = [part for load in self._exerted(self.present(motion, given)) for part in load[1:] if part is not None]
         return [component for part in parts for component in np.reshape(part, -1)]
 
-    def power(self, motion: Motion, given: Given) -> Array:
+    def power(self, motion: MotionState, given: Given) -> Array:
         """Return the power of what the force exerts in W, a scalar."""
         now = self.present(motion, given)
         total = np.asarray(0.0)
@@ -121,7 +121,7 @@ class ActingForce(LocatedPart):
             told = "one number" if not shape else "of shape (3,)"
             raise DataError(f"{self.owner}: loads gives a {what} of shape {np.shape(value)}; it must be {told}")
 
-    def scalar(self, function: str, motion: Motion, given: Given) -> Array:
+    def scalar(self, function: str, motion: MotionState, given: Given) -> Array:
         """Return what a function gives that has one number, as `energy` in J.
 
         Raises
@@ -134,11 +134,11 @@ class ActingForce(LocatedPart):
             raise DataError(f"{self.owner}: {function} gives an array of shape {np.shape(value)}; it must be a number")
         return value
 
-    def rates(self, motion: Motion, given: Given) -> list[Array | float]:
+    def rates(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return the rates of its states."""
         return in_order(self.force, "rates", self.force.states(), self.force.rates(self.present(motion, given)))
 
-    def evaluate_outputs(self, motion: Motion, given: Given) -> list[Array | float]:
+    def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return its outputs."""
         told = self.force.evaluate_outputs(self.present(motion, given))
         return in_order(self.force, "evaluate_outputs", self.force.outputs(), told)
@@ -183,28 +183,28 @@ class MechanismForces:
             self.inputs += of_part(force, acting.inputs)
             self.outputs += of_part(force, acting.outputs)
 
-    def add_to(self, loads: Loads, motion: Motion, given: Given) -> None:
+    def add_to(self, loads: Loads, motion: MotionState, given: Given) -> None:
         """Add what they exert."""
         for each in self.acting:
             each.add_to(loads, motion, given)
 
-    def work_rates(self, motion: Motion, given: Given) -> list[Array]:
+    def work_rates(self, motion: MotionState, given: Given) -> list[Array]:
         """Return the power that each brings in from outside in W."""
         return [each.scalar("work_rate", motion, given) for each in self.acting]
 
-    def dissipations(self, motion: Motion, given: Given) -> list[Array]:
+    def dissipations(self, motion: MotionState, given: Given) -> list[Array]:
         """Return the power that is lost in each in W."""
         return [each.scalar("dissipation", motion, given) for each in self.acting]
 
-    def energies(self, motion: Motion, given: Given) -> list[Array]:
+    def energies(self, motion: MotionState, given: Given) -> list[Array]:
         """Return the energy stored in each in J."""
         return [each.scalar("energy", motion, given) for each in self.acting]
 
-    def rates(self, motion: Motion, given: Given) -> list[Array | float]:
+    def rates(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return the rates of the states."""
         return [rate for each in self.acting for rate in each.rates(motion, given)]
 
-    def evaluate_outputs(self, motion: Motion, given: Given) -> list[Array | float]:
+    def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return the outputs."""
         return [value for each in self.acting for value in each.evaluate_outputs(motion, given)]
 

@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.closure import Angle, Offset, turned_back
 from mbsfmu.equations.frames import body_velocity, point_of_body
-from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.rotation import cross, perpendicular, unit
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
@@ -24,11 +24,11 @@ class JointCoordinate(ABC):
     """A coordinate of a joint."""
 
     @abstractmethod
-    def motion(self, motion: Motion, parameters: Array) -> JointMotion:
+    def motion(self, motion: MotionState, parameters: Array) -> JointMotion:
         """Return where it is and its rate."""
 
     @abstractmethod
-    def add_load(self, loads: Loads, load: Array, motion: Motion, parameters: Array) -> None:
+    def add_load(self, loads: Loads, load: Array, motion: MotionState, parameters: Array) -> None:
         """Add a load along it, in N m or N: on the joint's child, and the other way round on the parent."""
 
 
@@ -44,11 +44,11 @@ class TreeCoordinate(JointCoordinate):
 
     index: int
 
-    def motion(self, motion: Motion, parameters: Array) -> JointMotion:  # noqa: ARG002
+    def motion(self, motion: MotionState, parameters: Array) -> JointMotion:  # noqa: ARG002
         """Return where it is and its rate."""
         return JointMotion(motion.coordinates[self.index], motion.velocities[self.index])
 
-    def add_load(self, loads: Loads, load: Array, motion: Motion, parameters: Array) -> None:  # noqa: ARG002
+    def add_load(self, loads: Loads, load: Array, motion: MotionState, parameters: Array) -> None:  # noqa: ARG002
         """Add a load along it."""
         loads.add_in_joint(self.index, load)
 
@@ -61,7 +61,7 @@ class _End(NamedTuple):
 
 
 class Measure(Protocol):
-    """What is told by a joint's points: as an `Equation`, but for rates of wrenches."""
+    """What is told by a joint's points: as an `ClosureEquation`, but for rates of wrenches."""
 
     def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
         """Return it, a scalar."""
@@ -90,7 +90,7 @@ class MeasuredCoordinate(JointCoordinate):
         self._measure = measure
         self._ends = parent, child
 
-    def motion(self, motion: Motion, parameters: Array) -> JointMotion:
+    def motion(self, motion: MotionState, parameters: Array) -> JointMotion:
         """Return where it is and its rate."""
         parent, child = self._placed(motion, parameters)
         rates = [
@@ -99,12 +99,12 @@ class MeasuredCoordinate(JointCoordinate):
         ]
         return JointMotion(self._measure.value(parent, child), rates[0] + rates[1])
 
-    def add_load(self, loads: Loads, load: Array, motion: Motion, parameters: Array) -> None:
+    def add_load(self, loads: Loads, load: Array, motion: MotionState, parameters: Array) -> None:
         """Add a load along it."""
         for wrench, end in zip(self._measure.wrenches(*self._placed(motion, parameters)), self._ends, strict=True):
             loads.add_wrench(end.body, load * wrench)
 
-    def _placed(self, motion: Motion, parameters: Array) -> tuple[BodyPoint, BodyPoint]:
+    def _placed(self, motion: MotionState, parameters: Array) -> tuple[BodyPoint, BodyPoint]:
         parent, child = (
             point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, point.of(parameters))
             for body, point in self._ends

@@ -22,7 +22,7 @@ def _lapack() -> ModuleType:
     return scipy.linalg.lapack
 
 
-class Factors:
+class LuFactors:
     """The LU factors of a square matrix, straight from LAPACK: matrices here have a handful of rows.
 
     A matrix of right-hand sides is solved column by column. OpenBLAS hands several columns to threads however
@@ -215,6 +215,6 @@ def null_space(matrix: Floats, tolerance: float) -> Floats:
     return np.asarray(turned[np.count_nonzero(sizes > tolerance * np.max(sizes, initial=0.0)) :].T)
 
 
-def factors_of(matrix: Floats) -> Factors | TallFactors:
+def factors_of(matrix: Floats) -> LuFactors | TallFactors:
     """Return the factors of a matrix that has at least as many rows as columns."""
-    return Factors(matrix) if matrix.shape[0] == matrix.shape[1] else TallFactors(matrix)
+    return LuFactors(matrix) if matrix.shape[0] == matrix.shape[1] else TallFactors(matrix)

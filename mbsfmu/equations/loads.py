@@ -12,7 +12,7 @@ from mbsfmu.modelling.fields import Array
 
 
 @dataclass(frozen=True)
-class Motion:
+class MotionState:
     """What a force may depend on.
 
     Attributes

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.joint_coordinates import coordinate_at
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, reference_fields
+from mbsfmu.model.names import ReferenceKind, reference_fields
 from mbsfmu.model.present import BodyPoint, JointMotion
 from mbsfmu.modelling import DynamicPart, Quantity, belonging_to
 from mbsfmu.modelling.fields import Array
@@ -54,17 +54,17 @@ class LocatedPart(PlacedPart):
         first_state: int = 0,
         first_input: int = 0,
     ) -> None:
-        named = reference_fields(part, Reference.POINT)
+        named = reference_fields(part, ReferenceKind.POINT)
         self._points = {field: body_and_point(mechanism, points, reference) for field, reference in named.items()}
-        joints = reference_fields(part, Reference.JOINT)
+        joints = reference_fields(part, ReferenceKind.JOINT)
         self._joints = {field: coordinate_at(mechanism, points, joint) for field, joint in joints.items()}
         super().__init__(part, mechanism, joints, properties, first_state=first_state, first_input=first_input)
 
-    def _placed(self, motion: Motion, parameters: Array) -> dict[str, Callable[[], BodyPoint]]:
+    def _placed(self, motion: MotionState, parameters: Array) -> dict[str, Callable[[], BodyPoint]]:
         """Return where the points are, by field."""
         return {field: cache(partial(_point, motion, *place, parameters)) for field, place in self._points.items()}
 
-    def _moved(self, motion: Motion, parameters: Array) -> dict[str, Callable[[], JointMotion]]:
+    def _moved(self, motion: MotionState, parameters: Array) -> dict[str, Callable[[], JointMotion]]:
         """Return how the joints move, by field."""
         return {field: cache(partial(each.motion, motion, parameters)) for field, each in self._joints.items()}
 
@@ -74,5 +74,5 @@ def of_part(part: DynamicPart, quantities: Iterable[Quantity]) -> tuple[Quantity
     return tuple(belonging_to(part.name, quantity) for quantity in quantities)
 
 
-def _point(motion: Motion, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
+def _point(motion: MotionState, body: int, slot: PointSlot, parameters: Array) -> BodyPoint:
     return point_of_body(motion.frames, body_velocity(motion.body_velocities, body), body, slot.of(parameters))

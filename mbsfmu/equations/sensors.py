@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mbsfmu.equations.bodies import Points
 from mbsfmu.equations.frames import body_velocity, point_acceleration
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.mechanism import Mechanism
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
         Of the mechanism.
     """
 
-    motion: Motion
+    motion: MotionState
     accelerations: Callable[[], list[Array]]
     parameters: Array
 
@@ -100,7 +100,7 @@ class MechanismSensors:
         )
 
     def evaluate_outputs(
-        self, motion: Motion, accelerations: Callable[[], list[Array]], parameters: Array
+        self, motion: MotionState, accelerations: Callable[[], list[Array]], parameters: Array
     ) -> list[Array | float]:
         """Return the outputs; arguments as in `Seen`."""
         seen = Seen(motion, cache(accelerations), parameters)

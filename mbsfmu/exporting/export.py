@@ -18,7 +18,7 @@ from mbsfmu.coupled.model_simulation import in_equal_steps, run_options, unit_fr
 from mbsfmu.exporting.icons import icon
 from mbsfmu.fmu.package import export_python, refuse_to_overwrite
 from mbsfmu.integration.newton import Jacobian
-from mbsfmu.io.part_files import Parts
+from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.carried import Carried
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
@@ -135,7 +135,7 @@ def export(
     wanted, package = _files(model, folder, layout)
     for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
-    files = Parts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
+    files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_units(model, wanted, chosen, list(files), shows_locals=locals == "all")
     _tell_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _tell_kept([unit.simulation for unit in units])
@@ -211,7 +211,7 @@ def _made_units(
     shows_locals: bool,
 ) -> list[_Unit]:
     """Return the units by their files; systems alone start where they do in the whole."""
-    parts = Parts.of(model)
+    parts = UserParts.of(model)
     starts = {} if set(wanted) == {None} else model.starts(options=options)
     common = {"model": without_shapes(model.to_dict()), "options": options.to_dict()}
     common |= {"parts": files, "locals": shows_locals}

@@ -15,7 +15,7 @@ from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.fmu.raster import Stroke, draw
 from mbsfmu.model.coupled import AnySystem
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.modelling.fields import Array
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.system import starts
@@ -62,7 +62,7 @@ def _lines(mechanism: Mechanism, coordinates: Array) -> Iterator[tuple[Array, Ar
     points = Points(mechanism, properties)
     kinematics = Kinematics(tree_joints(mechanism.topology, points))
     joints = [(joint.parent, joint.child) for joint in mechanism.joints]
-    forces = [pair for each in mechanism.forces for pair in pairwise(references(each, Reference.POINT))]
+    forces = [pair for each in mechanism.forces for pair in pairwise(references(each, ReferenceKind.POINT))]
     named = [f"{body.name}.{name}" for body in mechanism.topology.bodies for name in (*body.all_points, "centre")]
     used = dict.fromkeys([each for pair in (*joints, *forces) for each in pair] + named)
     slots = {name: body_and_point(mechanism, points, name) for name in used}

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.fmu.magnitudes import Scale
-from mbsfmu.fmu.unit import Unit
+from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.model.physical_units import dimension
 from mbsfmu.modelling.variable_names import Naming, flat_description, flat_names, identifier
-from mbsfmu.modelling.variables import Causality, Exchange, Variable
+from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variable
 
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _NAME = rf"{_PART}(?:\.{_PART})*"
@@ -158,14 +158,14 @@ class UnitDescription:
 
 
 def describe(
-    unit: Unit,
+    unit: FmuSimulation,
     capabilities: Capabilities,
     tool: str,
     behaviour: str,
     naming: Naming = "structured",
     arrays: bool = False,
     apart: Collection[str] = (),
-    exchange: Exchange | None = None,
+    exchange: ModelExchangeData | None = None,
 ) -> UnitDescription:
     """Describe a unit.
 
@@ -227,7 +227,7 @@ def describe(
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
 
 
-def _integrated(exchange: Exchange, index: Mapping[str, int]) -> Integrated:
+def _integrated(exchange: ModelExchangeData, index: Mapping[str, int]) -> Integrated:
     """Return what somebody else's solver integrates, by the places of variables."""
     return Integrated(
         {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},

@@ -28,7 +28,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.fmu.description import Capabilities, UnitDescription, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
-from mbsfmu.fmu.unit import Unit
+from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.modelling.variable_names import Naming
 
 # For every instance, pythonfmu's binary runs this file again and looks for the class among its names; it gives
@@ -44,7 +44,7 @@ _BINARY_SUFFIXES = (".so", ".dll", ".dylib")
 
 
 def export_python(
-    unit: Unit,
+    unit: FmuSimulation,
     factory: str,
     arguments: dict[str, Any],
     path: str | os.PathLike[str],
@@ -148,7 +148,7 @@ def _files(description: UnitDescription, made_from: dict[str, Any]) -> Iterator[
 
 
 def common_files(
-    unit: Unit,
+    unit: FmuSimulation,
     standard: Standard,
     descriptions: Mapping[str, bytes],
     icon: bytes | None,
@@ -185,7 +185,7 @@ def package_folder(package: str) -> Path:
     return Path(spec.origin).parent
 
 
-def _documentation(unit: Unit) -> str:
+def _documentation(unit: FmuSimulation) -> str:
     rows = "\n".join(
         f"<tr><td>{html.escape(each.name)}</td><td>{html.escape(each.causality)}</td>"
         f"<td>{html.escape(each.unit)}</td><td>{html.escape(each.description)}</td></tr>"

@@ -20,7 +20,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import opened, sealed
 from mbsfmu.base.times import OVERSHOOT, check_experiment
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
-from mbsfmu.fmu.unit import Unit
+from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability
 
@@ -338,7 +338,7 @@ class UnitSlave(Fmi2Slave):
             return {_DAMAGED: str(error)}
 
 
-def load_unit(resources: Path) -> tuple[Unit, str]:
+def load_unit(resources: Path) -> tuple[FmuSimulation, str]:
     """Make the unit that the resources of an FMU describe; return it with its identity.
 
     Raises

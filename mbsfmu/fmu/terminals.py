@@ -14,7 +14,7 @@ _PRESSURE, _FLOW = "Pa", "m3/s"
 
 
 @dataclass(frozen=True)
-class Member:
+class TerminalMember:
     """A variable of a port.
 
     Attributes
@@ -38,7 +38,7 @@ class Terminal:
     """A port: its name, and its variables."""
 
     name: str
-    members: tuple[Member, ...]
+    members: tuple[TerminalMember, ...]
 
 
 def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
@@ -57,7 +57,7 @@ def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
     return tuple(Terminal(owner, members) for owner, members in found if members)
 
 
-def _members(variables: Sequence[Variable]) -> Iterator[Member]:
+def _members(variables: Sequence[Variable]) -> Iterator[TerminalMember]:
     """Yield the members of the port that variables of one component make; none where they make none, or several."""
     pairs = [
         (effort, rate)
@@ -82,5 +82,5 @@ def _makes_power(effort: str, rate: str) -> bool:
     return (effort, rate) == (_PRESSURE, _FLOW) or (effort in _MECHANICAL and _MECHANICAL[effort][0] == rate)
 
 
-def _member(variable: Variable, kind: str) -> Member:
-    return Member(variable.name, variable.name.rpartition(".")[2], kind)
+def _member(variable: Variable, kind: str) -> TerminalMember:
+    return TerminalMember(variable.name, variable.name.rpartition(".")[2], kind)

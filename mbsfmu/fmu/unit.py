@@ -9,7 +9,7 @@ from mbsfmu.base.identity import Origin
 from mbsfmu.modelling.variables import Variable
 
 
-class Unit(Protocol):
+class FmuSimulation(Protocol):
     """A simulation seen from outside; `mbsfmu.simulation.simulation.Simulation` is one."""
 
     name: str

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import Bounds, Choice, Number
+from mbsfmu.base.options import Bounds, ChoiceOption, Number
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.systems.code_form import LARGE, Code, can_be_in_loops
@@ -25,7 +25,7 @@ class CodeOptions(FormulationOptions):
 
     code: Annotated[
         Code | None,
-        Choice(
+        ChoiceOption(
             "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
             f"default loops where a mechanism has more than {LARGE} coordinates, and with dca or hdca where they are "
             "the faster ones by their operations, or straight code for implicit steps would be long",
@@ -48,7 +48,7 @@ class CodeOptions(FormulationOptions):
 
     assembly: Annotated[
         Assembly | None,
-        Choice(
+        ChoiceOption(
             "How code in loops joins the bodies of a tree: one after the other, which takes the fewest operations, in "
             "as many sections as there are unit threads (sequential, the default), or in pairs, level by level "
             "(balanced, as mechanisms with loops always are)",

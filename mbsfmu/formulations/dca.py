@@ -9,11 +9,11 @@ import casadi as ca
 from mbsfmu.base.options import NOT_NEGATIVE, Number
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.defined_motion import Motion
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 
@@ -32,7 +32,7 @@ class DcaOptions(CodeOptions):
     ] = 10.0
 
 
-class Dca(FirstOrder):
+class Dca(FirstOrderFormulation):
     """Accelerations from an assembly of the whole mechanism; y = (z, ż, x).
 
     Loops are closed in their accelerations, Φ̈ + 2 a Φ̇ + a² Φ = 0, where a is Baumgarte's stabilisation. The papers'
@@ -54,7 +54,9 @@ class Dca(FirstOrder):
         ("states", "rates"),
     )
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaOptions) -> None:
+    def __init__(
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: DcaOptions
+    ) -> None:
         super().__init__(functions, tolerances, rule, options)
         self.stabilisation = options.stabilisation
 

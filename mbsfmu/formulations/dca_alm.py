@@ -35,7 +35,7 @@ from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangen
 from mbsfmu.formulations.recorded_stages import RecordedStages
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.stage_pattern import nonzero
 from mbsfmu.stepping.stages import DenseStages, Stages
 from mbsfmu.stepping.state import State
@@ -232,7 +232,9 @@ class DcaAlm(Formulation):
     has_stages: ClassVar[bool] = True
     absolute: ClassVar[bool] = True
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: DcaAlmOptions) -> None:
+    def __init__(
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: DcaAlmOptions
+    ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=not options.projections)
         options.check_use(functions)
         self.threads = options.unit_threads
@@ -285,7 +287,7 @@ class DcaAlm(Formulation):
         cls,
         initialization: Initialization,
         system: System,
-        tolerances: Tolerances,
+        tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
         step: float,

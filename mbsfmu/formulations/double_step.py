@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import LuFactors
 from mbsfmu.formulations.explicit_form import TangentForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
@@ -17,7 +17,7 @@ from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.initialization.dependent_coordinates import DependentCoordinates
 from mbsfmu.initialization.independent_coordinates import Partition, best_choice, reconsidered
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.stage_pattern import reduced_pattern
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_rates import StepRates
@@ -117,7 +117,7 @@ class DoubleStep(Formulation):
     transports_error: ClassVar[bool] = True
 
     def __init__(
-        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: FormulationOptions
     ) -> None:
         super().__init__(functions, tolerances, rule, options)
         self.equations = ReducedEquations(functions, rule)
@@ -250,7 +250,7 @@ class DoubleStepForm(TangentForm):
         self._formulation.dependent(self.state).place(coordinates)
         equations.velocities[:] = velocities = values[free : 2 * free]
         mass, load, rates, *at_once = equations.explicit()
-        factors = Factors(mass)
+        factors = LuFactors(mass)
         if factors.singular:
             raise SimulationError("the mass matrix is singular")
         equations.accelerations[:] = accelerations = factors.solve(load)
@@ -269,7 +269,7 @@ class DoubleStepForm(TangentForm):
         """Return the derivative of ẏ."""
         mass, of_load, of_rates = self._formulation.equations.slope()
         self._leading = self._formulation.equations.basis.copy()  # R_z at the state leads to the loops at others
-        pushed = Factors(mass).solve(of_load)
+        pushed = LuFactors(mass).solve(of_load)
         return np.concatenate([pushed, of_rates + self._through_accelerations(pushed)])
 
     def drift(self, slopes: Floats) -> Floats:
@@ -277,7 +277,7 @@ class DoubleStepForm(TangentForm):
         equations = self._formulation.equations
         self._functions.write("input_rates", slopes)
         of_load, rest = np.split(equations.drift()[0], [self._free])
-        pushed = Factors(equations.mass()[0]).solve(of_load)
+        pushed = LuFactors(equations.mass()[0]).solve(of_load)
         return np.concatenate([np.zeros(self._free), pushed, rest + self._through_accelerations(pushed)])
 
     def _through_accelerations(self, pushed: Floats) -> Floats | float:

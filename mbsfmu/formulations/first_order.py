@@ -26,7 +26,7 @@ from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangen
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
 from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Limits, Tolerances
+from mbsfmu.stepping.iteration import Limits, NewtonTolerances
 from mbsfmu.stepping.stage_pattern import nonzero
 from mbsfmu.stepping.stages import Stages
 from mbsfmu.stepping.state import State
@@ -46,7 +46,7 @@ class FirstOrderProblem(StepProblem):
         The formulation, where the step begins, and its size in s.
     """
 
-    def __init__(self, formulation: FirstOrder, state: State, step: float) -> None:
+    def __init__(self, formulation: FirstOrderFormulation, state: State, step: float) -> None:
         super().__init__(formulation, state, step)
         self._formulation = formulation
         moving, moving_rates = formulation.flow_of(state)
@@ -107,7 +107,7 @@ class FirstOrderForm(CoordinateForm, TangentForm):
         The formulation and where it begins.
     """
 
-    def __init__(self, formulation: FirstOrder, state: State) -> None:
+    def __init__(self, formulation: FirstOrderFormulation, state: State) -> None:
         super().__init__(formulation, state, formulation.moving)
         self._formulation = formulation
 
@@ -154,7 +154,7 @@ DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inp
 """The parts that are directions of z, w, x, the integrals and the inputs."""
 
 
-class FirstOrder(Formulation):
+class FirstOrderFormulation(Formulation):
     """A formulation in y = (z, w, x, integrals).
 
     Parameters
@@ -180,7 +180,7 @@ class FirstOrder(Formulation):
     """Rate a in 1/s at which loops that have drifted close."""
 
     def __init__(
-        self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: FormulationOptions
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: FormulationOptions
     ) -> None:
         super().__init__(functions, tolerances, rule, options, drifts=True)
         assert isinstance(options, CodeOptions)

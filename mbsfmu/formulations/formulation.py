@@ -23,7 +23,7 @@ from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.recorded_jacobian import RecordedTangents
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import IterationCount, Limits, Tolerances
+from mbsfmu.stepping.iteration import IterationCount, Limits, NewtonTolerances
 from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, KeptTangent
 from mbsfmu.stepping.rule_checks import check_rule
 from mbsfmu.stepping.state import State
@@ -253,7 +253,7 @@ class Formulation(FittingStates, ABC):
     def __init__(
         self,
         functions: SystemFunctions,
-        tolerances: Tolerances,
+        tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
         *,
@@ -304,7 +304,7 @@ class Formulation(FittingStates, ABC):
         cls,
         initialization: Initialization,
         system: System,
-        tolerances: Tolerances,
+        tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
         step: float,  # noqa: ARG003 - of defaults that follow from it

@@ -14,13 +14,13 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import NOT_NEGATIVE, Number, Switch
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.defined_motion import Motion, change_of, defined
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import FormulationOptions
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_steps import Moved
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Limits, Tolerances
+from mbsfmu.stepping.iteration import Limits, NewtonTolerances
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
@@ -65,7 +65,7 @@ class HdcaOptions(CodeOptions):
         return self.model_copy(update={"restart_momenta": self.restart_momenta is not False and not remembering})
 
 
-class Hdca(FirstOrder):
+class Hdca(FirstOrderFormulation):
     """Velocities and constraint impulses from an assembly of momenta; y = (z, p, x).
 
     Loops are closed in their velocities, Φ̇ + a Φ = 0, where a is the stabilisation. Accelerations and constraint
@@ -98,7 +98,9 @@ class Hdca(FirstOrder):
         ("states", "rates"),
     )
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: HdcaOptions) -> None:
+    def __init__(
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: HdcaOptions
+    ) -> None:
         super().__init__(functions, tolerances, rule, options)
         self.stabilisation = options.stabilisation
         self.restarts = bool(options.restart_momenta) and bool(functions.rows)
@@ -109,7 +111,7 @@ class Hdca(FirstOrder):
         cls,
         initialization: Initialization,
         system: System,
-        tolerances: Tolerances,
+        tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
         step: float,

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.options import POSITIVE, Number
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import LuFactors
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty_factors import (
@@ -27,7 +27,7 @@ from mbsfmu.formulations.penalty_factors import (
 )
 from mbsfmu.initialization.accelerations import UNDETERMINED, shortest
 from mbsfmu.rules.rule import Rule
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_rates import StepRates
@@ -259,12 +259,12 @@ class PenaltyProblem(AugmentedProblem):
                 self._balance(factors)
         return self._end(None)
 
-    def _projected(self) -> tuple[Factors, Floats]:
+    def _projected(self) -> tuple[LuFactors, Floats]:
         """Return the factors of the projection's matrix, and its solution, with what the weakest constraints need."""
         functions, equations = self.functions, self._augmented
         count, before = len(functions.coordinates), equations.penalty[0]
         matrix, right = equations.projection()
-        factors = Factors(matrix)
+        factors = LuFactors(matrix)
         solution = factors.solve(right)
         if not self._firms:
             return factors, solution
@@ -282,11 +282,11 @@ class PenaltyProblem(AugmentedProblem):
             equations.penalty[0] = factor * before
             matrix, right = equations.projection()
             equations.penalty[0] = before
-            factors = Factors(matrix)
+            factors = LuFactors(matrix)
             solution = factors.solve(right)
         return factors, solution
 
-    def _balance(self, factors: Factors) -> None:
+    def _balance(self, factors: LuFactors) -> None:
         """Let λ be what goes with the projected z̈, by the factors of the projection's matrix.
 
         The multipliers of a step balance the accelerations of the rule. What is unbalanced behind the projection is
@@ -328,7 +328,9 @@ class Penalty(Formulation):
     leaves_out: ClassVar[bool] = True
     remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 
-    def __init__(self, functions: SystemFunctions, tolerances: Tolerances, rule: Rule, options: PenaltyOptions) -> None:
+    def __init__(
+        self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: PenaltyOptions
+    ) -> None:
         super().__init__(functions, tolerances, rule, options)
         self.equations = AugmentedEquations(functions, rule)
         self.equations.penalty[0] = PENALTY if options.penalty is None else options.penalty
@@ -338,7 +340,7 @@ class Penalty(Formulation):
         cls,
         initialization: Initialization,
         system: System,
-        tolerances: Tolerances,
+        tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
         step: float,

@@ -15,7 +15,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.divide_and_conquer.corrections import suitable_penalty
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import LuFactors
 from mbsfmu.formulations.projection_functions import ProjectionFunctions
 from mbsfmu.stepping.iteration import IterationCount
 from mbsfmu.systems.functions import SystemFunctions
@@ -155,7 +155,7 @@ class Projection:
             self._accelerate(inside=True)
             answers[index] = self.felt_values()[0]
         matrix = np.eye(count) - (answers[1:] - answers[0]).T
-        factors = Factors(matrix)
+        factors = LuFactors(matrix)
         if factors.singular:
             raise SimulationError("accelerations that act back on forces have no bounds")
         functions.write("felt", factors.solve(answers[0]))

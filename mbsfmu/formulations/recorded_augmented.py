@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, PENALTY, REDUNDANT_STIFFENING
-from mbsfmu.formulations.recorded_steps import Solution, first_order, listed
+from mbsfmu.formulations.recorded_steps import LinearSolution, first_order, listed
 from mbsfmu.modelling.fields import Array
-from mbsfmu.rules.rule import Motion, Quantity, Rule, Step
-from mbsfmu.stepping.history_layout import History, HistoryLayout, derivatives
+from mbsfmu.rules.rule import FirstOrderValues, PositionValues, Rule, Step
+from mbsfmu.stepping.history_layout import HistoryLayout, RuleHistory, derivatives
 from mbsfmu.stepping.step_rates import StepRates
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.tracing.symbols import symbolic_array
-from mbsfmu.tracing.tape.elimination_order import Way
+from mbsfmu.tracing.tape.elimination_order import EliminationPath
 from mbsfmu.tracing.tape.recording import ONE, ZERO, RecordedArray
-from mbsfmu.tracing.tape.tape_elimination import Equation, Following, changes_of
+from mbsfmu.tracing.tape.tape_elimination import Following, TapeEquation, changes_of
 from mbsfmu.tracing.workspace import RecordedFunction
 
 _GIVEN = ("unknowns", "begin", "begin_rates", "begin_accelerations", "begin_history", "step")
@@ -98,11 +98,11 @@ class RecordedAugmented:
         return history[:1], history[1:first].reshape(of_motion, n), history[first:].reshape(of_states, k)
 
     @cached_property
-    def implicit(self) -> Solution:
+    def implicit(self) -> LinearSolution:
         """Solves with the tangent of a step at the parts that the residual writes, λ, `step` and `begin_history`."""
         names = "step_factors", "step_changes"
         parts, later = ("step", "begin_history"), ("right",)
-        return Solution(*self._functions.recorded_in_turn(names, self._solved, parts, later, "factors"))
+        return LinearSolution(*self._functions.recorded_in_turn(names, self._solved, parts, later, "factors"))
 
     def _solved(self, given: RecordedSystem, own: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Return what tells vanishing pivots, and the solution."""
@@ -115,15 +115,15 @@ class RecordedAugmented:
         by_balance, by_state, by_closing = np.split(-own["right"], [n, n + k])
         following = _following(instant.velocities, by_rate) | _following(instant.accelerations, by_turn)
         rows = zip(listed(given.constrained_residual), listed(by_balance), strict=True)
-        equations = [Equation([(place, ONE)], bias) for place, bias in rows]
+        equations = [TapeEquation([(place, ONE)], bias) for place, bias in rows]
         equations += first_order(given.rates, instant.states, by_value, -by_state)
         (soft,) = listed(recorder.call(_softness, [by_turn, self._largest_inertia(given, recorder)], {}))
         rows = zip(listed(given.closure), listed(closing), listed(by_closing), strict=True)
-        equations += [Equation([(gap, ONE), (multiplier, soft)], bias) for gap, multiplier, bias in rows]
+        equations += [TapeEquation([(gap, ONE), (multiplier, soft)], bias) for gap, multiplier, bias in rows]
         unknowns: Any = np.concatenate([instant.coordinates, instant.states, closing])
         behind = {n + k + row: moved for row, moved in enumerate(given.moved_by_constraints)}
         asked = unknowns.places, listed(unknowns), following, equations
-        places, pivots = changes_of(recorder, *asked, [Way(range(n), behind)])
+        places, pivots = changes_of(recorder, *asked, [EliminationPath(range(n), behind)])
         return [RecordedArray(recorder, pivots)], [RecordedArray(recorder, places)]
 
     def _largest_inertia(self, given: RecordedSystem, recorder: Any) -> Any:
@@ -152,15 +152,15 @@ def _moved(
     *, rule: Rule,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return ż and z̈ at the end of a step by a rule, of one position."""
-    given = History(before[0], velocities=rule.remembered_motion[0])
-    begin = given.filled_motion(Motion(position, velocity, acceleration, list(history)))
+    given = RuleHistory(before[0], velocities=rule.remembered_motion[0])
+    begin = given.filled_motion(PositionValues(position, velocity, acceleration, list(history)))
     found = rule.motion(end, begin, Step(size[0], before[0]))
     return np.asarray(found[0]), np.asarray(found[1])
 
 
 def _rate(end: Array, value: Array, rate: Array, size: Array, before: Array, history: Array, *, rule: Rule) -> Array:
     """Return ẋ at the end of a step by a rule, of one state."""
-    begin = History(before[0]).filled(Quantity(value, rate, list(history)))
+    begin = RuleHistory(before[0]).filled(FirstOrderValues(value, rate, list(history)))
     return np.asarray(rule.rate(end, begin, Step(size[0], before[0])))
 
 

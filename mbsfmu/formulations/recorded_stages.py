@@ -16,7 +16,7 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.tracing.tape.elimination_order import Way
+from mbsfmu.tracing.tape.elimination_order import EliminationPath
 
 
 class RecordedStages(RecordedSteps):
@@ -49,10 +49,10 @@ class RecordedStages(RecordedSteps):
         opening = moved.turning(self._stabilisation) + moved.along(moved.closure, moved.instant.accelerations)
         return moved.constrained_residual, opening
 
-    def _ways(self, moved: RecordedSystem, first: int) -> list[Way]:
+    def _ways(self, moved: RecordedSystem, first: int) -> list[EliminationPath]:
         """Return one way: multipliers behind the coordinates of the bodies that they act on."""
         behind = {first + row: acted_on for row, acted_on in enumerate(moved.moved_by_constraints)}
-        return [Way(range(len(self._functions.coordinates)), behind)]
+        return [EliminationPath(range(len(self._functions.coordinates)), behind)]
 
 
 def _as_given(given: RecordedSystem) -> Moved:

@@ -20,14 +20,14 @@ import numpy as np
 
 from mbsfmu.formulations.multiplier_order import outermost_of
 from mbsfmu.modelling.fields import Array
-from mbsfmu.rules.rule import Quantity, Rule, Step
+from mbsfmu.rules.rule import FirstOrderValues, Rule, Step
 from mbsfmu.stepping.history_layout import HistoryLayout, derivatives
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.tracing.symbols import symbolic_array
-from mbsfmu.tracing.tape.elimination_order import Way
+from mbsfmu.tracing.tape.elimination_order import EliminationPath
 from mbsfmu.tracing.tape.recording import ONE, RecordedArray
-from mbsfmu.tracing.tape.tape_elimination import Equation, Following, changes_of
+from mbsfmu.tracing.tape.tape_elimination import Following, TapeEquation, changes_of
 from mbsfmu.tracing.workspace import RecordedFunction
 
 
@@ -49,7 +49,7 @@ class Moved(NamedTuple):
     closing: Array
 
 
-class Solution(NamedTuple):
+class LinearSolution(NamedTuple):
     """What solves the linear equations of a step, in two.
 
     Attributes
@@ -132,7 +132,7 @@ class RecordedSteps:
         return np.concatenate([moved.instant.velocities, moving_rates, moved.rates])
 
     @cached_property
-    def implicit(self) -> Solution:
+    def implicit(self) -> LinearSolution:
         """Solves with the tangent of a step by the rule, at the parts z, w and x, `step` and `begin_history`."""
 
         def slope(own: dict[str, Any]) -> Any:
@@ -143,7 +143,7 @@ class RecordedSteps:
         return self._solution(slope)
 
     @cached_property
-    def stages(self) -> Solution:
+    def stages(self) -> LinearSolution:
         """Solves for stages; `step` has h γ. Integrals follow behind the others."""
         return self._solution(lambda own: 1.0 / own["step"], integrals=True)
 
@@ -175,14 +175,16 @@ class RecordedSteps:
         """Return how values change along directions of z, w, x and inputs."""
         return given.changes(values, along)
 
-    def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> Solution:
+    def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> LinearSolution:
         names = "step_factors", "step_changes"
         later = ("right", "right_of_integrals") if integrals else ("right",)
 
         def made(given: RecordedSystem, own: dict[str, Any]) -> tuple[list[Any], list[Any]]:
             return self._solved(given, slope(own), [own[part] for part in later])
 
-        return Solution(*self._functions.recorded_in_turn(names, made, ["step", "begin_history"], later, "factors"))
+        return LinearSolution(
+            *self._functions.recorded_in_turn(names, made, ["step", "begin_history"], later, "factors")
+        )
 
     def _solved(self, given: RecordedSystem, slope: Any, right: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return what tells vanishing pivots, and the solution."""
@@ -193,7 +195,7 @@ class RecordedSteps:
         following = _following(instant.velocities, slope, -by_position)
         if self._moving == "velocities":
             unbalanced, loops = self._unmet(moved)
-            balance = [Equation([(place, ONE)]) for place in listed(unbalanced)]
+            balance = [TapeEquation([(place, ONE)]) for place in listed(unbalanced)]
             held, square = instant.velocities, slope * slope
             biases = [-(slope * one + other) for one, other in zip(by_position, by_motion, strict=True)]
             following |= _following(instant.accelerations, square, biases)
@@ -217,17 +219,17 @@ class RecordedSteps:
         """Return M z̈ − Q + Φ_zᵀ λ and Φ̈ + 2 a Φ̇ + a² Φ."""
         return moved.balance, moved.loop_accelerations(self._stabilisation)
 
-    def _ways(self, moved: RecordedSystem, first: int) -> list[Way]:
+    def _ways(self, moved: RecordedSystem, first: int) -> list[EliminationPath]:
         """Return ways to eliminate: multipliers, from index `first` on, wait for all that they act on, or for some.
 
         Where some equations are redundant, which of them count may change, and with it what pivots follow from.
         """
         every, depths = moved.acted_on, moved.depths
-        ways = [Way(range(len(depths)), dict(enumerate(every, first)))]
+        ways = [EliminationPath(range(len(depths)), dict(enumerate(every, first)))]
         if moved.loops.active is not None:
             return ways
         some = outermost_of(self._functions, every, depths)
-        return ways if some == every else [*ways, Way(depths, dict(enumerate(some, first)))]
+        return ways if some == every else [*ways, EliminationPath(depths, dict(enumerate(some, first)))]
 
     def _of_integrals(self, moved: RecordedSystem, slope: Any, changes: Any, right: list[Any]) -> Any:
         """Return δ of the integrals, (δ rates + r) / c, where that of the others is known."""
@@ -258,19 +260,19 @@ def _following(values: Any, factor: Any, biases: Any) -> dict[int, Following]:
     }
 
 
-def first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[Equation]:
+def first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[TapeEquation]:
     """Return δ rate − c δ value + r = 0."""
     (back,) = listed(-slope)
     rows = zip(listed(rates), listed(values), listed(right), strict=True)
-    return [Equation([(rate, ONE), (value, back)], bias) for rate, value, bias in rows]
+    return [TapeEquation([(rate, ONE), (value, back)], bias) for rate, value, bias in rows]
 
 
-def _closing(loops: Any, multipliers: Any, active: Any) -> list[Equation]:
+def _closing(loops: Any, multipliers: Any, active: Any) -> list[TapeEquation]:
     """Return what loop equations say: that those in use hold, and that multipliers of the others are zero."""
     if active is None:
-        return [Equation([(place, ONE)]) for place in listed(loops)]
+        return [TapeEquation([(place, ONE)]) for place in listed(loops)]
     rows = zip(*map(listed, (loops, active, multipliers, 1.0 - active)), strict=True)
-    return [Equation([(place, counts), (multiplier, idle)]) for place, counts, multiplier, idle in rows]
+    return [TapeEquation([(place, counts), (multiplier, idle)]) for place, counts, multiplier, idle in rows]
 
 
 def _missing(
@@ -278,7 +280,7 @@ def _missing(
 ) -> Array:
     """Return the rate at the end of a step by a rule less what it has to be, of one quantity."""
     earlier = [np.where(before > 0.0, each, rate) for each in history]
-    return np.asarray(rule.rate(end, Quantity(value, rate, earlier), Step(size[0], before[0])) - flow)
+    return np.asarray(rule.rate(end, FirstOrderValues(value, rate, earlier), Step(size[0], before[0])) - flow)
 
 
 def _slope(size: Array, before: Array, *, rule: Rule) -> Array:

@@ -15,7 +15,7 @@ from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.error_record import ErrorRecord
 from mbsfmu.integration.error_transport import ErrorTransport, Loss
-from mbsfmu.integration.newton import Jacobian, Method, Solution, solve
+from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.stepping.reused_jacobian import USE, KeptTangent
@@ -147,7 +147,7 @@ class ImplicitSolver(Solver):
                 UNRESOLVED,
             )
 
-    def _solved(self, state: State, step: float) -> Solution:
+    def _solved(self, state: State, step: float) -> NewtonSolution:
         """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
         formulation = self.formulation
         exact = self.jacobian is Jacobian.EXACT
@@ -190,7 +190,7 @@ class ImplicitSolver(Solver):
         self.statistics.repartitions += not end.goes_on_from(state)
         return self._with_error(solution, state, reached, end)
 
-    def _with_error(self, solution: Solution, begin: State, reached: State, end: State) -> State:
+    def _with_error(self, solution: NewtonSolution, begin: State, reached: State, end: State) -> State:
         """Return the state to go on from with its error; `reached` is where the step ended, before `settled`."""
         if self._transport is None:
             return end

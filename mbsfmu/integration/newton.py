@@ -88,7 +88,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Solution:
+class NewtonSolution:
     """Converged unknowns.
 
     Attributes
@@ -121,7 +121,7 @@ class Solution:
 
 def solve(
     begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: KeptTangent | None, before: float
-) -> Solution:
+) -> NewtonSolution:
     """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
 
     Where a tangent of an earlier step leads nowhere, the iteration begins again with one of its own.
@@ -166,7 +166,7 @@ def solve(
         kept = kept.used(spent, iteration.rate)
     counts = iteration.count, iteration.tangents
     found = iteration.problem, iteration.unknowns
-    return Solution(*found, *counts, evaluated, kept, iteration.unconverged, iteration.inverse)
+    return NewtonSolution(*found, *counts, evaluated, kept, iteration.unconverged, iteration.inverse)
 
 
 class _Iteration:
@@ -183,7 +183,7 @@ class _Iteration:
     count, tangents, evaluations
         Increments, tangents and evaluations of the residual until now.
     unconverged
-        As `Solution` has it.
+        As `NewtonSolution` has it.
     """
 
     inverse: Inverse

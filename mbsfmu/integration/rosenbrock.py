@@ -38,7 +38,7 @@ UNSOLVED = 0.1
 
 
 @dataclass(frozen=True)
-class Attempt:
+class StageAttempt:
     """A step that has been tried.
 
     Attributes
@@ -159,7 +159,7 @@ class Rosenbrock(AdaptiveSolver):
 
     def _advanced(
         self, state: State, inputs: Inputs, origin: float, elapsed: float, whole: float, waiting: list[float]
-    ) -> tuple[Attempt, list[State], State]:
+    ) -> tuple[StageAttempt, list[State], State]:
         """Make one step from a state, times counted from an origin in s; see `_step`."""
         form = self.formulation.explicit_form(state)
         flow = CountedRates(form, inputs, origin)
@@ -175,7 +175,7 @@ class Rosenbrock(AdaptiveSolver):
 
     def _step(
         self, begin: Linearization, whole: float, suggested: float, waiting: list[float]
-    ) -> tuple[Attempt, list[State], State]:
+    ) -> tuple[StageAttempt, list[State], State]:
         """Make one step that the tolerance lets pass; return it, the states asked for inside, and that at its end."""
         suggested, most = suggested or self._first_step(begin, whole), MOST_FACTOR
         while True:
@@ -204,7 +204,7 @@ class Rosenbrock(AdaptiveSolver):
                 time = begin.flow.origin + begin.time
                 raise SimulationError(f"the step of {self.name} at t = {time:.9g} s fails however small it is{reason}")
 
-    def _attempt(self, begin: Linearization, step: float, end: float) -> Attempt:
+    def _attempt(self, begin: Linearization, step: float, end: float) -> StageAttempt:
         method = self.method
         begin.factorize(step * method.diagonal)
         values, increments = begin.start, list[Floats]()
@@ -219,7 +219,7 @@ class Rosenbrock(AdaptiveSolver):
             increments.append(begin.solve(right))
             if not stage:
                 self._check(begin, right, increments[0], step * method.diagonal)
-        return Attempt(begin, step, end, increments, values + increments[-1])
+        return StageAttempt(begin, step, end, increments, values + increments[-1])
 
     def _check(self, begin: Linearization, right: Floats, increment: Floats, share: float) -> None:
         """Look whether the first stage is solved, where rows of the matrix are not exchanged.
@@ -263,7 +263,7 @@ class Rosenbrock(AdaptiveSolver):
         accurate = (FIRST_CHANGE / fastest) ** (1.0 / self.method.order) if fastest > 0.0 else whole
         return min(whole, 100.0 * step, accurate)
 
-    def _inside(self, attempt: Attempt, waiting: list[float]) -> list[State]:
+    def _inside(self, attempt: StageAttempt, waiting: list[float]) -> list[State]:
         """Return the states at the times that a step passes over."""
         begin, states = attempt.begin, list[State]()
         for time in waiting:

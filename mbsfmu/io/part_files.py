@@ -35,20 +35,20 @@ from mbsfmu.rules import rule
 from mbsfmu.rules.rule import Rule
 
 
-class _Defined(NamedTuple):
+class _FileContents(NamedTuple):
     """What a file defines: parts, and what is known by name, as rules, by registry and name."""
 
     kinds: Mapping[KindKey, type[Data]]
     named: Mapping[tuple[str, str], type]
 
 
-_loaded: dict[tuple[str, str], _Defined] = {}
+_loaded: dict[tuple[str, str], _FileContents] = {}
 _loaded_named: dict[tuple[str, str], str] = {}  # where that is defined what names mean since the last call for users
 _lock = threading.RLock()
 logger = logging.getLogger(__name__)
 
 
-class Parts:
+class UserParts:
     """Parts of users: the classes, and the files that define them. Equal files make equal parts.
 
     It can be sent to other processes, where the files are run again: it holds what they said when they were loaded.
@@ -64,7 +64,7 @@ class Parts:
         self._kinds = dict(kinds)
 
     @classmethod
-    def from_files(cls, files: Iterable[PartFile]) -> Parts:
+    def from_files(cls, files: Iterable[PartFile]) -> UserParts:
         """Run files; what they define stays apart from other modules and other versions of them.
 
         Raises
@@ -77,7 +77,7 @@ class Parts:
         return cls(wanted, _kinds_together([_defined_by(file) for file in wanted]))
 
     @classmethod
-    def of(cls, data: Data) -> Parts:
+    def of(cls, data: Data) -> UserParts:
         """Return the parts of users that data are made of.
 
         Raises
@@ -108,7 +108,7 @@ class Parts:
         """Return a context in which data mean these parts by their types."""
         return given_kinds(self._kinds)
 
-    def with_rule(self, chosen: Rule | None) -> Parts:
+    def with_rule(self, chosen: Rule | None) -> UserParts:
         """Return these parts with the file that defines a rule of integration, where that is a user's.
 
         Raises
@@ -124,7 +124,7 @@ class Parts:
                 f"the rule '{chosen.name}' is defined in no file; put the class into one, "
                 "which goes where the model goes"
             )
-        return Parts([*self.files, read_part_file(path)], self._kinds)
+        return UserParts([*self.files, read_part_file(path)], self._kinds)
 
     def alone(self) -> dict[str, str]:
         """Return what the files say by names that differ, where these alone are to define the parts.
@@ -144,21 +144,21 @@ class Parts:
             _refuse_neighbours(file)
             name = f"{len(texts)}_{file.name}" if file.name in texts else file.name
             texts[name] = file.text
-        Parts.from_files(self.files)
+        UserParts.from_files(self.files)
         return texts
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parts) and self.files == other.files
+        return isinstance(other, UserParts) and self.files == other.files
 
     def __hash__(self) -> int:
         return hash(self.files)
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.alone()
-        return Parts.from_files, (self.files,)
+        return UserParts.from_files, (self.files,)
 
 
-def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
+def load_parts(paths: Iterable[str | os.PathLike[str]]) -> UserParts:
     """Load files in which parts are defined: classes of components, for example.
 
     `with load_parts(["relief_valve.py"]).given():` data mean what they define; `CoupledModel.from_file` takes the
@@ -177,7 +177,7 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> Parts:
     files = [read_part_file(path) for path in paths]
     defined = [_imported_from(file) or _defined_by(file) for file in files]
     before = dict(_loaded_named)
-    parts = Parts(files, _kinds_together(defined))
+    parts = UserParts(files, _kinds_together(defined))
     for (kind, name), known in {key: known for each in defined for key, known in each.named.items()}.items():
         place, last = sys.modules[known.__module__].__file__, before.get((kind, name))
         _loaded_named[kind, name] = str(place)
@@ -202,15 +202,15 @@ def read_part_file(path: str | os.PathLike[str]) -> PartFile:
         raise InputError(f"the file of parts {path} cannot be read: it is no text in UTF-8") from None
 
 
-def _imported_from(file: PartFile) -> _Defined | None:
+def _imported_from(file: PartFile) -> _FileContents | None:
     """Return what was imported from a file as it is; None where it defines no part, or was not imported."""
     kinds = kinds_in(file)
     modules = {kind.__module__ for kind in kinds.values()}
     named = {key: known for name in modules for key, known in _named_in(name).items()}
-    return _Defined(kinds, named) if kinds else None
+    return _FileContents(kinds, named) if kinds else None
 
 
-def _defined_by(file: PartFile) -> _Defined:
+def _defined_by(file: PartFile) -> _FileContents:
     """Run a file as a module of its own, once a process."""
     key = (file.name, file.text)
     with _lock:
@@ -219,7 +219,7 @@ def _defined_by(file: PartFile) -> _Defined:
         return _loaded[key]
 
 
-def _run(file: PartFile) -> _Defined:
+def _run(file: PartFile) -> _FileContents:
     name = f"parts_{content_key(file.name, file.text)[:16]}"
     module = ModuleType(name)
     module.__file__ = file.path
@@ -239,7 +239,7 @@ def _run(file: PartFile) -> _Defined:
         raise InputError(
             f"the file of parts {file.path} defines no part, a class that derives from Component, Force, Joint or Block"
         )
-    return _Defined(kinds, named)
+    return _FileContents(kinds, named)
 
 
 def _registries() -> dict[str, Registry[Any]]:
@@ -254,7 +254,7 @@ def _named_in(module: str) -> dict[tuple[str, str], type]:
     }
 
 
-def _kinds_together(files: Iterable[_Defined]) -> dict[KindKey, type[Data]]:
+def _kinds_together(files: Iterable[_FileContents]) -> dict[KindKey, type[Data]]:
     """Return the kinds of several files; their rules and formats are those that names mean from now on."""
     kinds: dict[KindKey, type[Data]] = {}
     named: dict[tuple[str, str], type] = {}

@@ -47,7 +47,7 @@ def _lock(file: int) -> bool:
     return True
 
 
-class Stream:
+class SignalStream:
     """A file of signals that grows.
 
     Parameters

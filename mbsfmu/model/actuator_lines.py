@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from hydraulics import Circuit
-from hydraulics.component import Actuator
+from hydraulics.component import HydraulicActuator
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.model.system_kinds import SystemData
 from mbsfmu.modelling import DataError
 
@@ -64,7 +64,7 @@ def check_actuators(systems: Systems, connections: Connections, signals: Signals
 def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections: Connections) -> None:
     """Refuse a machine whose data say how it moves, and which loads a mechanism that moves otherwise."""
     for each in circuit.components:
-        if not isinstance(each, Actuator) or each.moved:
+        if not isinstance(each, HydraulicActuator) or each.moved:
             continue
         effort = f"{system}.{each.name}.{each.effort}"
         for source, target in connections:
@@ -108,7 +108,9 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
         raise DataError(f"{thing} drives {drives}, but has {told}; what it drives must be what moves it")
 
 
-def _check_load(name: str, actuator: Actuator, balanced: bool, systems: Systems, connections: Connections) -> None:
+def _check_load(
+    name: str, actuator: HydraulicActuator, balanced: bool, systems: Systems, connections: Connections
+) -> None:
     """Refuse a load at the start that is of another thing than the motion, or missing where a pressure needs it."""
     sources = {target: source for source, target in connections}
     moving = next((sources[target] for each in actuator.motion if (target := f"{name}.{each}") in sources), None)
@@ -164,8 +166,8 @@ def _moved_with(reference: str, systems: Systems) -> set[str]:
     data, found = systems[system], {_owner(reference)}
     if isinstance(data, Mechanism):
         for force in data.forces:
-            joints = references(force, Reference.JOINT)
-            if force.name == name and joints and not references(force, Reference.POINT):
+            joints = references(force, ReferenceKind.JOINT)
+            if force.name == name and joints and not references(force, ReferenceKind.POINT):
                 body = data.topology.body_of_joint(joints[0].partition(".")[0])
                 found |= set() if body is None else {f"{system}.{data.topology.bodies[body].name}"}
     return found

@@ -9,7 +9,7 @@ from mbsfmu.model.present import BodyPoint
 from mbsfmu.modelling import Array
 
 
-class Equation(ABC):
+class ClosureEquation(ABC):
     """One closure equation, Φ = 0, between the joint's points on both bodies.
 
     dΦ/dt is wᵀ Z on the child plus the same on the parent. The wrenches w are forces in N and moments about the

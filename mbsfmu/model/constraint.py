@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
@@ -45,7 +45,7 @@ class Constraint(DynamicPart, abstract=True):
     @property
     def coupled(self) -> tuple[str, ...]:
         """Names of the joints that it relates."""
-        return references(self, Reference.JOINT)
+        return references(self, ReferenceKind.JOINT)
 
     # -- equations ------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.model.names import Reference, Vector
+from mbsfmu.model.names import ReferenceKind, Vector
 from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
 
@@ -142,7 +142,7 @@ AnyForce = Annotated[SerializeAsAny[Force], BeforeValidator(FORCES.made)]
 
 def names_place(kind: type[Part]) -> bool:
     """Tell whether a class of parts has a field that names a point or a joint."""
-    return any(set(field.metadata) & set(Reference) for field in kind.model_fields.values())
+    return any(set(field.metadata) & set(ReferenceKind) for field in kind.model_fields.values())
 
 
 def check_parameters(kind: type[Part]) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.model.closure import Equation
+from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.names import PointReference, Vector
 from mbsfmu.modelling import DataError, Kinds, Part
 
@@ -24,7 +24,7 @@ MOST_TURNED = 1e8
 
 
 @dataclass(frozen=True)
-class Element:
+class JointElement:
     """A slide or a hinge.
 
     Attributes
@@ -109,7 +109,7 @@ class Joint(Part, abstract=True):
         return self
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """The slides and hinges that the joint is made of."""
         return ()
 
@@ -119,7 +119,7 @@ class Joint(Part, abstract=True):
         turned = "cardan_angle" if self.turns_freely else "angle"
         return tuple(f"{'displacement' if each.slides else turned}{each.name}" for each in self.elements)
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Return its closure equations by their kinds."""
         return {}
 

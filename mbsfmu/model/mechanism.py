@@ -16,7 +16,7 @@ from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.constraint import AnyConstraint
 from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint
-from mbsfmu.model.names import GROUND, Name, Reference, Vector, references, split_reference
+from mbsfmu.model.names import GROUND, Name, ReferenceKind, Vector, references, split_reference
 from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
@@ -97,7 +97,7 @@ class Mechanism(Data):
         for part in (*self.forces, *self.sensors):
             thing = f"{part.type} '{part.name}'"
             self._check_points(thing, part, "joins" if part in self.forces else "measures between")
-            for reference in references(part, Reference.JOINT):
+            for reference in references(part, ReferenceKind.JOINT):
                 self.joint_element(reference, thing)
         for constraint in self.constraints:
             thing, joints = f"{constraint.type} '{constraint.name}'", constraint.coupled
@@ -107,7 +107,7 @@ class Mechanism(Data):
                     raise DataError(f"{thing} names joint '{joint}' twice; it must be another one each time")
 
     def _check_points(self, thing: str, part: Data, does: str = "joins") -> None:
-        points = references(part, Reference.POINT)
+        points = references(part, ReferenceKind.POINT)
         for reference in points:
             self.point(reference, thing)
         for one, other in pairwise(points):

@@ -20,7 +20,7 @@ __all__ = [
     "PointOrNone",
     "PointReference",
     "Positive",
-    "Reference",
+    "ReferenceKind",
     "Vector",
     "reference_fields",
     "references",
@@ -30,7 +30,7 @@ __all__ = [
 GROUND = "ground"
 
 
-class Reference(Enum):
+class ReferenceKind(Enum):
     """What a field of a part names; it stands in the field's type, so that every part is checked alike."""
 
     POINT = "point"
@@ -40,11 +40,11 @@ class Reference(Enum):
 PointReference = Annotated[
     str,
     word(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*", "a point is written as body.point"),
-    Reference.POINT,
+    ReferenceKind.POINT,
 ]
 """A point of a body or of the ground, as `body.point`."""
 
-PointOrNone = Annotated[PointReference | None, Reference.POINT]
+PointOrNone = Annotated[PointReference | None, ReferenceKind.POINT]
 """A point as above, or None."""
 
 JointReference = Annotated[
@@ -53,7 +53,7 @@ JointReference = Annotated[
         r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*(\.[xyz])?)?",
         "a coordinate of a joint is written as joint, or joint.coordinate where the joint has several",
     ),
-    Reference.JOINT,
+    ReferenceKind.JOINT,
 ]
 """A coordinate of a joint: the joint's name where it has one coordinate, `joint.coordinate` where it has several."""
 
@@ -71,13 +71,13 @@ Direction = Annotated[Vector, AfterValidator(_direction)]
 """A vector of any length but zero; only its direction counts."""
 
 
-def reference_fields(part: Data, kind: Reference) -> dict[str, str]:
+def reference_fields(part: Data, kind: ReferenceKind) -> dict[str, str]:
     """Return what the fields of a part name, as their types say, by the fields' names; without those that are None."""
     fields = [name for name, field in type(part).model_fields.items() if kind in field.metadata]
     return {name: getattr(part, name) for name in fields if getattr(part, name) is not None}
 
 
-def references(part: Data, kind: Reference) -> tuple[str, ...]:
+def references(part: Data, kind: ReferenceKind) -> tuple[str, ...]:
     """Return what the fields of a part name, as their types say, in the order of the fields."""
     return tuple(reference_fields(part, kind).values())
 

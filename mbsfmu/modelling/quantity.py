@@ -51,7 +51,7 @@ def belonging_to(owner: str, quantity: Quantity) -> Quantity:
     return replace(quantity, name=f"{owner}.{quantity.name}")
 
 
-class Values:
+class NamedValues:
     """Arrays read by the names of their elements.
 
     Parameters

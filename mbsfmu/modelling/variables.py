@@ -69,7 +69,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ModelExchangeData:
     """What a unit has for model exchange, by the names of variables.
 
     Attributes

@@ -34,7 +34,7 @@ from mbsfmu.parts import Actuator, Prismatic, Revolute
 HOSE_MODULUS = 150e6
 
 
-class Choice(NamedTuple):
+class CircuitAssumptions(NamedTuple):
     """What the paper leaves open about the circuit.
 
     Attributes
@@ -56,10 +56,10 @@ class Choice(NamedTuple):
 
 
 CIRCUITS = {
-    "friction": Choice(),
-    "throttle": Choice(viscous_friction=0.0, orifice_diameter=2.443e-3, air_content=0.0),
-    "friction-and-valve": Choice(viscous_friction=50e3, valve_flow=19.0),
-    "frictionless": Choice(viscous_friction=0.0, air_content=0.0),
+    "friction": CircuitAssumptions(),
+    "throttle": CircuitAssumptions(viscous_friction=0.0, orifice_diameter=2.443e-3, air_content=0.0),
+    "friction-and-valve": CircuitAssumptions(viscous_friction=50e3, valve_flow=19.0),
+    "frictionless": CircuitAssumptions(viscous_friction=0.0, air_content=0.0),
 }
 """Circuits by name. `friction`, `throttle` and `friction-and-valve` meet both published works within 0.12 %; the first
 is taken because with it alone the published drift is largest where it was published to be, and because pressures stay

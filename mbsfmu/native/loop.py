@@ -19,7 +19,7 @@ from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.native.shared import COUNTS, LEVELS, PRESENT
-from mbsfmu.simulation.run_loop import Course, Place
+from mbsfmu.simulation.run_loop import Place, RunLoop
 from mbsfmu.simulation.runner import Recording, Runner
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import ARRAYS, State, array_sizes
@@ -134,11 +134,11 @@ class CompiledRunner(Runner):
         self._instance = ctypes.c_void_p(created)
         weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
 
-    def run(self, course: Course, recording: Recording) -> None:
+    def run(self, course: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         self.attempt(course, recording)
 
-    def attempt(self, course: Course, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
+    def attempt(self, course: RunLoop, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
         """Run, unless that is given up on the way: then the course is where it was, and nothing was told.
 
         Parameters
@@ -184,7 +184,7 @@ class CompiledRunner(Runner):
             raise SimulationError(self._reason(self._instance).decode())
         return True
 
-    def _handed(self, course: Course) -> Floats:
+    def _handed(self, course: RunLoop) -> Floats:
         """Return what C goes on from as one array."""
         tolerances = course.solver.tolerances
         values = {
@@ -201,7 +201,7 @@ class CompiledRunner(Runner):
         }
         return _packed(self._present, values | {name: getattr(course.present, name) for name in ARRAYS})
 
-    def _take(self, course: Course, present: Floats, dependent: NDArray[np.intc]) -> None:
+    def _take(self, course: RunLoop, present: Floats, dependent: NDArray[np.intc]) -> None:
         """Let a course be where C has come to."""
         parts = {name: present[place] for name, place in self._present.items()}
         partition = course.present.partition

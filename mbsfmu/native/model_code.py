@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.implicit import ImplicitSolver
-from mbsfmu.modelling.variables import Exchange
+from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.derivative_code import (
     changes,
     derivatives,
@@ -50,7 +50,10 @@ class ModelCode:
     """
 
     def __init__(
-        self, simulation: Simulation, exchange: Exchange | None = None, held: dict[str, Operations] | None = None
+        self,
+        simulation: Simulation,
+        exchange: ModelExchangeData | None = None,
+        held: dict[str, Operations] | None = None,
     ) -> None:
         self._simulation = simulation
         self._held = held

@@ -13,7 +13,7 @@ from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.integration.solver import Solver
-from mbsfmu.modelling.variables import Exchange, Variability, Variable
+from mbsfmu.modelling.variables import ModelExchangeData, Variability, Variable
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
@@ -38,7 +38,7 @@ class ModelTables:
         Its variables, those for model exchange behind the others.
     """
 
-    def __init__(self, simulation: Simulation, needs: NativeNeeds, exchange: Exchange | None) -> None:
+    def __init__(self, simulation: Simulation, needs: NativeNeeds, exchange: ModelExchangeData | None) -> None:
         self._simulation = simulation
         self._needs = needs
         self._exchange = exchange
@@ -202,7 +202,7 @@ class ModelTables:
         rows = ",\n    ".join(self._row(variable) for variable in self.variables)
         yield f"static const Variable variables[] = {{\n    {rows},\n}};"
 
-    def _exchange_tables(self, exchange: Exchange) -> Iterable[str]:
+    def _exchange_tables(self, exchange: ModelExchangeData) -> Iterable[str]:
         index = {variable.name: place for place, variable in enumerate(self.variables)}
         states = ", ".join(str(index[name]) for name in exchange.derivatives)
         yield f"static const unsigned state_variables[] = {{{states or '0'}}};"

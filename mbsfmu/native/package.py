@@ -16,7 +16,7 @@ from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.modelling.variable_names import Naming
-from mbsfmu.modelling.variables import Exchange
+from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.sources import identity_source, prefix_source, unit_files, unit_sources
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
@@ -121,7 +121,7 @@ def described_sources(
     return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)
 
 
-def _exchange(simulation: Simulation, *, beside_steps: bool) -> Exchange:
+def _exchange(simulation: Simulation, *, beside_steps: bool) -> ModelExchangeData:
     """Return what a unit has for model exchange.
 
     Raises
@@ -132,7 +132,7 @@ def _exchange(simulation: Simulation, *, beside_steps: bool) -> Exchange:
     states = ContinuousStates.of(simulation)
     scale = Scale.of(simulation.variables)
     names = zip((each.name for each in states.states), (each.name for each in states.derivatives), strict=True)
-    return Exchange(
+    return ModelExchangeData(
         added=(*states.own, *states.derivatives),
         derivatives=dict(names),
         dependencies=states.dependencies,

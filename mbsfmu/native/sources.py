@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
-from mbsfmu.modelling.variables import Exchange
+from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
@@ -89,7 +89,7 @@ def unit_files(fmi: Fmi, exchanges: bool) -> dict[str, str]:
 
 
 def unit_sources(
-    simulation: Simulation, identity: str, fmi: Fmi = 2, exchange: Exchange | None = None
+    simulation: Simulation, identity: str, fmi: Fmi = 2, exchange: ModelExchangeData | None = None
 ) -> dict[str, str]:
     """Return the C files of a unit by name: the generated model and the runtime.
 
@@ -114,7 +114,7 @@ def unit_sources(
     return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
 
 
-def interface_source(exchange: Exchange | None) -> dict[str, str]:
+def interface_source(exchange: ModelExchangeData | None) -> dict[str, str]:
     """Return the file, by its name, that says what a unit is for."""
     co_simulation = exchange is None or exchange.beside_steps
     says = {"CO_SIMULATION": int(co_simulation), "MODEL_EXCHANGE": int(exchange is not None)}

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.kept import tell_once
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording, Runner
 
 _LOGGER = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class TieredRunner(Runner):
         self._noted = spent.seconds
         self._began = 0.0
 
-    def run(self, course: Course, recording: Recording) -> None:
+    def run(self, course: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         self._began = time.perf_counter()
         self.interim_seconds = 0.0

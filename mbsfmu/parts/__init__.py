@@ -8,7 +8,7 @@ from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, Sec
 from mbsfmu.parts.joint_forces import JointActuator, JointDrive, JointSpringDamper
 from mbsfmu.parts.joint_losses import JointFriction, JointStop
 from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
-from mbsfmu.parts.line_forces import Actuator, Line, SpringDamper
+from mbsfmu.parts.line_forces import Actuator, LineOfAction, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
 from mbsfmu.parts.prescribed_motion import PrescribedMotion
 from mbsfmu.parts.sensors import DistanceSensor, JointSensor, OrientationSensor, PointSensor
@@ -37,7 +37,7 @@ __all__ = [
     "JointSpringDamper",
     "JointStop",
     "Limiter",
-    "Line",
+    "LineOfAction",
     "LinearCoupling",
     "Mimic",
     "OrientationSensor",

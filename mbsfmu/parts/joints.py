@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from mbsfmu.equations.closure import Offset, gaps, offsets, square, tilts, turns
 from mbsfmu.equations.rotation import unit
-from mbsfmu.model.closure import Equation
-from mbsfmu.model.joint import Element, Joint
+from mbsfmu.model.closure import ClosureEquation
+from mbsfmu.model.joint import Joint, JointElement
 from mbsfmu.model.names import Direction, Vector
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
@@ -36,11 +36,11 @@ class Revolute(Joint):
     angular_velocity: float = 0.0
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """One hinge."""
-        return (Element(False, self.axis, "", self.angle, self.angular_velocity),)
+        return (JointElement(False, self.axis, "", self.angle, self.angular_velocity),)
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep its point and its axis."""
         return {**gaps(), **tilts(self.axis, self.orientation)}
 
@@ -62,11 +62,11 @@ class Prismatic(Joint):
     velocity: float = 0.0
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """One slide."""
-        return (Element(True, self.axis, "", self.displacement, self.velocity),)
+        return (JointElement(True, self.axis, "", self.displacement, self.velocity),)
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep it on the axis and from turning."""
         return {**offsets(self.axis), **turns(self.orientation)}
 
@@ -90,14 +90,14 @@ class Cylindrical(Joint):
     angular_velocity: float = 0.0
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """The slide, then the hinge."""
         return (
-            Element(True, self.axis, "", self.displacement, self.velocity),
-            Element(False, self.axis, "", self.angle, self.angular_velocity),
+            JointElement(True, self.axis, "", self.displacement, self.velocity),
+            JointElement(False, self.axis, "", self.angle, self.angular_velocity),
         )
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep it on the axis, and its own axis there."""
         return {**offsets(self.axis), **tilts(self.axis, self.orientation)}
 
@@ -127,14 +127,14 @@ class Universal(Joint):
         return self
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """The hinge on the parent, then the one on the child."""
         return (
-            Element(False, self.axis, "_1", self.angles[0], self.angular_velocities[0]),
-            Element(False, self.second_axis, "_2", self.angles[1], self.angular_velocities[1]),
+            JointElement(False, self.axis, "_1", self.angles[0], self.angular_velocities[0]),
+            JointElement(False, self.second_axis, "_2", self.angles[1], self.angular_velocities[1]),
         )
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep its point, and both axes perpendicular."""
         return {**gaps(), "square": square(self.axis, self.second_axis, self.orientation)}
 
@@ -168,17 +168,17 @@ class Planar(Joint):
         return self
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """Both slides, then the hinge."""
         (ax, ay, az), (dx, dy, dz) = self.axis, self.direction
         second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
         return (
-            Element(True, self.direction, "_1", self.displacements[0], self.velocities[0]),
-            Element(True, second, "_2", self.displacements[1], self.velocities[1]),
-            Element(False, self.axis, "", self.angle, self.angular_velocity),
+            JointElement(True, self.direction, "_1", self.displacements[0], self.velocities[0]),
+            JointElement(True, second, "_2", self.displacements[1], self.velocities[1]),
+            JointElement(False, self.axis, "", self.angle, self.angular_velocity),
         )
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep it in the plane, and the normal."""
         return {"offset": Offset(unit(self.axis)), **tilts(self.axis, self.orientation)}
 
@@ -186,9 +186,9 @@ class Planar(Joint):
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
-def _cardan(angles: Vector, rates: Vector) -> tuple[Element, ...]:
+def _cardan(angles: Vector, rates: Vector) -> tuple[JointElement, ...]:
     return tuple(
-        Element(False, axis, f".{name}", angle, rate)
+        JointElement(False, axis, f".{name}", angle, rate)
         for axis, name, angle, rate in zip((_X, _Y, _Z), "xyz", angles, rates, strict=True)
     )
 
@@ -228,11 +228,11 @@ class Spherical(_TurnsFreely):
     type: Literal["spherical"] = "spherical"
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """Three hinges."""
         return _cardan(self.angles, self.angular_velocity)
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep its point."""
         return {**gaps()}
 
@@ -255,10 +255,10 @@ class Free(_TurnsFreely):
     velocity: Vector = (0.0, 0.0, 0.0)
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         """Three slides, then three hinges."""
         slides = tuple(
-            Element(True, axis, f".{name}", start, rate)
+            JointElement(True, axis, f".{name}", start, rate)
             for axis, name, start, rate in zip((_X, _Y, _Z), "xyz", self.displacement, self.velocity, strict=True)
         )
         return (*slides, *_cardan(self.angles, self.angular_velocity))
@@ -269,7 +269,7 @@ class Fixed(Joint):
 
     type: Literal["fixed"] = "fixed"
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         """Keep its point, and it from turning."""
         return {**gaps(), **turns(self.orientation)}
 

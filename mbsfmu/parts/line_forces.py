@@ -14,7 +14,7 @@ from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 
-class Line:
+class LineOfAction:
     """The straight line between two points of a force.
 
     Parameters
@@ -82,15 +82,15 @@ class Actuator(Force):
 
     def loads(self, now: Present) -> Iterable[PointLoad]:
         """Push the points apart."""
-        return Line(now).push(now["force"])
+        return LineOfAction(now).push(now["force"])
 
     def work_rate(self, now: Present) -> Array:
         """Return force times velocity in W."""
-        return now["force"] * Line(now).velocity
+        return now["force"] * LineOfAction(now).velocity
 
     def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
         """Return length and velocity."""
-        line = Line(now)
+        line = LineOfAction(now)
         return {"length": line.length, "velocity": line.velocity}
 
 
@@ -119,13 +119,13 @@ class SpringDamper(Force):
 
     def loads(self, now: Present) -> Iterable[PointLoad]:
         """Push with the spring's and the damper's force."""
-        line = Line(now)
+        line = LineOfAction(now)
         return line.push(-now["stiffness"] * (line.length - now["free_length"]) - now["damping"] * line.velocity)
 
     def dissipation(self, now: Present) -> Array:
         """Return the damper's loss in W."""
-        return now["damping"] * Line(now).velocity ** 2
+        return now["damping"] * LineOfAction(now).velocity ** 2
 
     def energy(self, now: Present) -> Array:
         """Return the spring's energy in J."""
-        return 0.5 * now["stiffness"] * (Line(now).length - now["free_length"]) ** 2
+        return 0.5 * now["stiffness"] * (LineOfAction(now).length - now["free_length"]) ** 2

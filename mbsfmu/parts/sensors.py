@@ -14,7 +14,7 @@ from mbsfmu.model.names import JointReference, PointOrNone, PointReference
 from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Array, Quantity
-from mbsfmu.parts.line_forces import Line
+from mbsfmu.parts.line_forces import LineOfAction
 
 _AT_REST = BodyPoint(np.zeros(3), np.zeros(3), np.eye(3), np.zeros(3))
 _STAYING = PointAcceleration(np.zeros(3), np.zeros(3))
@@ -201,7 +201,7 @@ class DistanceSensor(Sensor):
 
     def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
         """Return distance and rate."""
-        line = Line(now)
+        line = LineOfAction(now)
         return {"distance": line.length, "rate": np.where(line.length > 0.0, line.velocity, 0.0)}
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step, find_rule, rule_names, rule_texts
+from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step, find_rule, rule_names, rule_texts
 from mbsfmu.rules.trapezoidal import Trapezoidal
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Array", "Motion", "Quantity", "Rule", "Step", "Trapezoidal", "find_rule", "rule_names", "rule_texts"]
+__all__ = [
+    "Array",
+    "FirstOrderValues",
+    "PositionValues",
+    "Rule",
+    "Step",
+    "Trapezoidal",
+    "find_rule",
+    "rule_names",
+    "rule_texts",
+]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mbsfmu.rules.rule import Array, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, Rule, Step
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class BackwardDifferences(Rule):
     name: ClassVar[str] = "bdf2"
     remembered: ClassVar[int] = 1
 
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         """Return ẋ."""
         (mean,) = begin.history
         share = step.size / (step.size + step.before)
         return (1.0 + share) / step.size * (end - begin.value) - share * mean
 
-    def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:
+    def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:
         """Return the mean rate of the step."""
         return [(end.value - begin.value) / step.size]

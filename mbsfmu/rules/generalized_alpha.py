@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step
 
 
 class _Weights(NamedTuple):
@@ -52,14 +52,14 @@ class GeneralizedAlpha(Rule):
         """The auxiliary acceleration."""
         return 0, 1
 
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         """Return ẋ [Jansen2000]."""
         auxiliary = _at_step(begin.history[0], begin.rate, step)
         weights = _of_first_order(self._radius(step))
         after = ((end - begin.value) / step.size - (1.0 - weights.gamma) * auxiliary) / weights.gamma
         return _true(weights, after, auxiliary, begin.rate)
 
-    def motion(self, end: Array, begin: Motion, step: Step) -> tuple[Array, Array]:
+    def motion(self, end: Array, begin: PositionValues, step: Step) -> tuple[Array, Array]:
         """Return ż and z̈ [Arnold2007]."""
         auxiliary = _at_step(begin.history[0], begin.acceleration, step)
         weights = _of_second_order(self._radius(step))
@@ -68,11 +68,11 @@ class GeneralizedAlpha(Rule):
         velocity = begin.velocity + step.size * ((1.0 - weights.gamma) * auxiliary + weights.gamma * after)
         return velocity, _true(weights, after, auxiliary, begin.acceleration)
 
-    def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:
+    def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:
         """Return the auxiliary rate."""
         return [self._auxiliary(_of_first_order, begin.history[0], begin.rate, end.rate, step)]
 
-    def motion_history(self, end: Motion, begin: Motion, step: Step) -> Sequence[Array]:
+    def motion_history(self, end: PositionValues, begin: PositionValues, step: Step) -> Sequence[Array]:
         """Return the auxiliary acceleration."""
         return [self._auxiliary(_of_second_order, begin.history[0], begin.acceleration, end.acceleration, step)]
 

@@ -31,7 +31,7 @@ class Step(NamedTuple):
     before: Array
 
 
-class Quantity(NamedTuple):
+class FirstOrderValues(NamedTuple):
     """Quantities of first order at one end of a step, each array of shape (k,).
 
     Attributes
@@ -47,7 +47,7 @@ class Quantity(NamedTuple):
     history: Sequence[Array] = ()
 
 
-class Motion(NamedTuple):
+class PositionValues(NamedTuple):
     """Positions at one end of a step, each array of shape (k,).
 
     Attributes
@@ -100,30 +100,30 @@ class Rule(ABC):
         return self.remembered, self.remembered
 
     @abstractmethod
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         """Return ẋ at the end of a step from x there."""
 
-    def motion(self, end: Array, begin: Motion, step: Step) -> tuple[Array, Array]:
+    def motion(self, end: Array, begin: PositionValues, step: Step) -> tuple[Array, Array]:
         """Return ż and z̈ at the end of a step from z there; by default ż is a quantity with the rate z̈."""
         velocities, accelerations = self._parted(begin)
         velocity = self.rate(end, velocities, step)
         return velocity, self.rate(velocity, accelerations, step)
 
-    def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:  # noqa: ARG002
+    def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:  # noqa: ARG002
         """Return what is remembered after a step that has led to `end`."""
         return ()
 
-    def motion_history(self, end: Motion, begin: Motion, step: Step) -> Sequence[Array]:
+    def motion_history(self, end: PositionValues, begin: PositionValues, step: Step) -> Sequence[Array]:
         """Return what is remembered of positions after a step that has led to `end`, velocities first."""
         before, after = self._parted(begin), self._parted(end)
         return [each for k in range(2) for each in self.history(after[k], before[k], step)]
 
-    def _parted(self, motion: Motion) -> tuple[Quantity, Quantity]:
+    def _parted(self, motion: PositionValues) -> tuple[FirstOrderValues, FirstOrderValues]:
         """Return positions with their velocities, and velocities with their accelerations, as quantities."""
         position, velocity, acceleration, history = motion
         return (
-            Quantity(position, velocity, history[: self.remembered]),
-            Quantity(velocity, acceleration, history[self.remembered :]),
+            FirstOrderValues(position, velocity, history[: self.remembered]),
+            FirstOrderValues(velocity, acceleration, history[self.remembered :]),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mbsfmu.rules.rule import Array, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, Rule, Step
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,6 @@ class Trapezoidal(Rule):
 
     name: ClassVar[str] = "trapezoidal"
 
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         """Return ẋ = 2/h (x − x_k) − ẋ_k."""
         return 2.0 / step.size * (end - begin.value) - begin.rate

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.model.physical_units import combined
 from mbsfmu.modelling.variables import Causality, Variable
@@ -203,7 +203,7 @@ class _Patterns:
         """Add what positions, velocities, accelerations and multipliers depend on."""
         formulation, parts, given = self._formulation, self._parts, self._given
         count = len(self._system.coordinates)
-        if isinstance(formulation, FirstOrder):
+        if isinstance(formulation, FirstOrderFormulation):
             parts |= {"coordinates": positions, formulation.moving: self._moving}
             velocities, self._moving_rates = (self._of(each) for each in formulation.kinetics)
             accelerations, multipliers = (self._of(each) for each in formulation.dynamics)

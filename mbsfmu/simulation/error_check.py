@@ -13,9 +13,9 @@ from mbsfmu.base.muted import muted
 from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording, Runner
-from mbsfmu.simulation.saved_state import Snapshot
+from mbsfmu.simulation.saved_state import SavedState
 from mbsfmu.tracing.workspace import Floats
 
 TIGHTER = 0.01
@@ -49,11 +49,11 @@ class SecondRun:
         Of the columns that are recorded.
     """
 
-    def __init__(self, course: Course, watch: EnergyWatch, runner: Runner, names: Sequence[str]) -> None:
+    def __init__(self, course: RunLoop, watch: EnergyWatch, runner: Runner, names: Sequence[str]) -> None:
         self._course = course
         self._watch = watch
         self._runner = runner
-        self._start = Snapshot.of(course, watch)
+        self._start = SavedState.of(course, watch)
         self._measure = ErrorMeasure(course.functions.system)
         place = {name: index for index, name in enumerate(names)}
         self._turned = False
@@ -126,7 +126,7 @@ class SecondRun:
     def _staying(self) -> Iterator[None]:
         """Make runs from the start, and leave everything as it was."""
         course, solver, runner = self._course, self._course.solver, self._runner
-        end, since, seconds = Snapshot.of(course, self._watch), course.inputs.since, runner.interim_seconds
+        end, since, seconds = SavedState.of(course, self._watch), course.inputs.since, runner.interim_seconds
         statistics, counts = solver.statistics, {}
         for name, count in statistics.iterations.items():
             counts[name] = replace(count)

@@ -22,7 +22,7 @@ from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.history_layout import fingerprint
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.system import System, starts
@@ -113,7 +113,7 @@ def make_simulation(
 def _made_solver(system: System, initialization: Initialization, chosen: RunOptions, step: float) -> Solver:
     """Return the solver of completed options, with their formulation of the system, for steps of a size in s."""
     kind, rule = chosen.method
-    limits = chosen.tolerances or Tolerances()
+    limits = chosen.tolerances or NewtonTolerances()
     steps, own = chosen.kind, chosen.own
     if initialization.locked and (own.form is Code.STRAIGHT or len(initialization.system.coordinates) <= LARGE):
         # Without independent coordinates its steps are statics: nothing is integrated that could drift.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.joint_coordinates import turned_back
 from mbsfmu.equations.rotation import rotation_from_quaternion
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
@@ -117,7 +117,7 @@ def _loaded_angles(part: MechanismSystem, place: dict[str, int]) -> Iterable[Loa
     mechanism = part.mechanism
     topology = mechanism.topology
     for force in mechanism.forces:
-        for reference in references(force, Reference.JOINT):
+        for reference in references(force, ReferenceKind.JOINT):
             joint, index = mechanism.joint_element(reference)
             body = topology.body_of_joint(joint.name)
             if body is None or not joint.turns_freely or joint.elements[index].slides:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 from pydantic import ConfigDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Switch, Word
+from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Switch, Word
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
@@ -21,7 +21,7 @@ from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.integration.solvers import find_solver, having, of_one_step, solver_texts
 from mbsfmu.rules import Rule, rule_names
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.systems.code_form import LARGE
 
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
@@ -48,7 +48,7 @@ class RunKeywords(TypedDict, total=False):
     newton_tolerance: float | None
     iterations: int | None
     check_error: bool | None
-    tolerances: Tolerances | None
+    tolerances: NewtonTolerances | None
     penalty: float | None
     projections: bool | None
     restart_momenta: bool | None
@@ -73,7 +73,7 @@ class RunOptions(Options):
 
     formulation: Annotated[
         str | None,
-        Choice(
+        ChoiceOption(
             f"Formulation of mechanisms; {DoubleStep.name} by default, {Dca.name} for models of more than "
             f"{LARGE} coordinates, whose code is in loops then",
             among=FORMULATIONS.names,
@@ -99,7 +99,7 @@ class RunOptions(Options):
     ] = None
     jacobian: Annotated[
         Jacobian | None,
-        Choice(
+        ChoiceOption(
             "Jacobian of implicit solvers, exact by default, or forward-difference; with dca-alm the latter needs a "
             "Newton tolerance of 1e-10 where masses differ by orders of magnitude",
             among=lambda: tuple(Jacobian),
@@ -155,7 +155,7 @@ class RunOptions(Options):
         ),
     ] = None
     tolerances: Annotated[
-        Tolerances | None, Option("Tolerances of that iteration for coordinates and states apart")
+        NewtonTolerances | None, Option("Tolerances of that iteration for coordinates and states apart")
     ] = None
 
     @classmethod
@@ -258,7 +258,7 @@ class RunOptions(Options):
         """
         solver, rule = self.method
         changes: dict[str, Any] = {"solver": solver.meant(self.chosen_solver), **dict(self._completed_own())}
-        limits = self.tolerances or Tolerances()
+        limits = self.tolerances or NewtonTolerances()
         if self.newton_tolerance is not None:
             limits = replace(limits, coordinates=10.0 * self.newton_tolerance, states=self.newton_tolerance)
         if issubclass(solver, AdaptiveSolver):

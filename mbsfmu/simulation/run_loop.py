@@ -41,7 +41,7 @@ class Place:
     discrete: Floats
 
 
-class Course:
+class RunLoop:
     """A state at a time, and how it goes on where inputs jump and discrete states are updated.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.tracing.workspace import Floats
 
 _TOLD_EVERY = 100  # outputs, by the interpreter
@@ -72,7 +72,7 @@ class Runner(ABC):
     interim_seconds: float = 0.0
 
     @abstractmethod
-    def run(self, course: Course, recording: Recording) -> None:
+    def run(self, course: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording.
 
         Raises
@@ -87,7 +87,7 @@ class Runner(ABC):
 class Interpreter(Runner):
     """Python makes the steps, by the course's solver."""
 
-    def run(self, course: Course, recording: Recording) -> None:
+    def run(self, course: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         times = recording.times
         last = float(times[-1])
@@ -98,7 +98,7 @@ class Interpreter(Runner):
             self._go_on(course, recording, course.next_halt(same, last), same)
 
     @staticmethod
-    def _go_on(course: Course, recording: Recording, halt: float, same: float) -> None:
+    def _go_on(course: RunLoop, recording: Recording, halt: float, same: float) -> None:
         """Make steps up to a halt; updates that are due there come before what is read there."""
         times, done = recording.times, recording.done
         count = int(np.searchsorted(times, halt + same, side="right")) - done

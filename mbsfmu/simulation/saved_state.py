@@ -11,7 +11,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import opened, sealed
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.run_loop import Course, Place
+from mbsfmu.simulation.run_loop import Place, RunLoop
 from mbsfmu.stepping.state import ARRAYS, State, array_sizes
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
@@ -20,7 +20,7 @@ _DAMAGED = "the saved state is refused: it is damaged"
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class SavedState:
     """What a simulation is at one time.
 
     Attributes
@@ -50,7 +50,7 @@ class Snapshot:
     stepped: bool
 
     @classmethod
-    def of(cls, course: Course, watch: EnergyWatch) -> Snapshot:
+    def of(cls, course: RunLoop, watch: EnergyWatch) -> SavedState:
         """Return what a simulation is where its course is."""
         solver, inputs = course.solver, course.inputs
         return cls(
@@ -65,7 +65,7 @@ class Snapshot:
             course.stepped,
         )
 
-    def put_back(self, course: Course, watch: EnergyWatch) -> None:
+    def put_back(self, course: RunLoop, watch: EnergyWatch) -> None:
         """Let a simulation be what it was."""
         solver, inputs = course.solver, course.inputs
         solver.step = self.step
@@ -100,7 +100,7 @@ class StateFormat:
         self._coordinates = n
         self._identity = identity
 
-    def pack(self, snapshot: Snapshot) -> bytes:
+    def pack(self, snapshot: SavedState) -> bytes:
         """Return a snapshot as bytes."""
         place, state = snapshot.place, snapshot.place.state
         times = [place.time, place.passed, place.sampled, snapshot.step]
@@ -126,7 +126,7 @@ class StateFormat:
             parts.append(independent)
         return sealed(self._identity, np.concatenate([np.asarray(part, dtype=float) for part in parts]).tobytes())
 
-    def unpack(self, saved: bytes) -> Snapshot:
+    def unpack(self, saved: bytes) -> SavedState:
         """Return the snapshot that was packed.
 
         Raises
@@ -158,7 +158,7 @@ class StateFormat:
         time, passed, sampled, step = flags[:4].tolist()
         place = Place(time, passed, sampled, state, effective, discrete)
         stepped = bool(flags[6])
-        return Snapshot(place, step, flags[4:6], parameters, inputs, held == 1.0, calculated, energies, stepped)
+        return SavedState(place, step, flags[4:6], parameters, inputs, held == 1.0, calculated, energies, stepped)
 
     @staticmethod
     def _check(flags: Floats, held: Floats, independent: Floats) -> None:

@@ -30,10 +30,10 @@ from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
 from mbsfmu.simulation.result import Result
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
-from mbsfmu.simulation.saved_state import Snapshot, StateFormat
-from mbsfmu.simulation.values import Values
+from mbsfmu.simulation.saved_state import SavedState, StateFormat
+from mbsfmu.simulation.values import VariableAccess
 from mbsfmu.simulation.variables import VariableTable, warn_below_minimum
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.system import starts
@@ -130,10 +130,10 @@ class Simulation:
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
-        self.course = Course(solver, inputs, self.rank_watch, len(self._table.calculated))
+        self.course = RunLoop(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
         self.made_tolerances = solver.tolerances
-        self._values = Values(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
+        self._values = VariableAccess(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
         self._told_undriven = False
         self.reset()
 
@@ -428,7 +428,7 @@ class Simulation:
 
     def save(self) -> bytes:
         """Return all that is needed to continue exactly as from now."""
-        return self._format.pack(Snapshot.of(self.course, self.energy_watch))
+        return self._format.pack(SavedState.of(self.course, self.energy_watch))
 
     def restore(self, saved: bytes) -> None:
         """Go back to what `save` gave.

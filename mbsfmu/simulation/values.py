@@ -10,12 +10,12 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.variables import VariableTable, check_value
 from mbsfmu.stepping.state import State
 
 
-class Values:
+class VariableAccess:
     """Reads and sets variables of a simulation.
 
     Parameters
@@ -39,7 +39,7 @@ class Values:
         owner: str,
         table: VariableTable,
         by_system: Mapping[str, str],
-        course: Course,
+        course: RunLoop,
         energy_watch: EnergyWatch,
         started: Callable[[], State],
     ) -> None:

@@ -9,12 +9,12 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step
 from mbsfmu.tracing.symbols import expression, symbolic_array, symbols
 
 
 @dataclass(frozen=True)
-class History:
+class RuleHistory:
     """What is remembered, as a rule takes it: the step before, earlier rates of positions, quantities and integrals."""
 
     before: Array
@@ -23,12 +23,12 @@ class History:
     integrals: Sequence[Array] = ()
     velocities: int = 0
 
-    def filled(self, quantity: Quantity) -> Quantity:
+    def filled(self, quantity: FirstOrderValues) -> FirstOrderValues:
         """Return quantities with their rates in place of earlier ones where nothing is remembered."""
         history = [np.where(self.before > 0.0, each, quantity.rate) for each in quantity.history]
         return quantity._replace(history=history)
 
-    def filled_motion(self, motion: Motion) -> Motion:
+    def filled_motion(self, motion: PositionValues) -> PositionValues:
         """Return positions with their rates in place of earlier ones where nothing is remembered."""
         rates = [motion.velocity] * self.velocities
         rates += [motion.acceleration] * (len(motion.history) - self.velocities)
@@ -69,17 +69,17 @@ class HistoryLayout:
         """Return the layout of what a step takes: without integrals, and of so many positions."""
         return replace(self, motions=motions, integrals=0)
 
-    def symbolic(self, vector: ca.SX) -> History:
+    def symbolic(self, vector: ca.SX) -> RuleHistory:
         """Return a vector of these numbers as a rule takes it."""
         if not self.size:
-            return History(np.zeros(()))
+            return RuleHistory(np.zeros(()))
         numbers = symbolic_array(vector)
         parts, first = [], 1
         for rates, count in self.blocks:
             parts.append([numbers[first + k * count : first + (k + 1) * count] for k in range(rates)])
             first += rates * count
         motions, quantities, integrals = parts
-        return History(numbers[0], motions, quantities, integrals, self.rule.remembered_motion[0])
+        return RuleHistory(numbers[0], motions, quantities, integrals, self.rule.remembered_motion[0])
 
 
 def derivatives(rule: Rule, step: Step) -> list[ca.SX]:
@@ -108,10 +108,15 @@ def fingerprint(rule: Rule) -> str:
     return ca.Function("rule", [vector, sizes], [*map(expression, made)]).serialize()
 
 
-def _of_one(rule: Rule) -> tuple[ca.SX, tuple[Motion, Quantity], tuple[Motion, Quantity]]:
+def _of_one(
+    rule: Rule,
+) -> tuple[ca.SX, tuple[PositionValues, FirstOrderValues], tuple[PositionValues, FirstOrderValues]]:
     """Return symbols, the position at the end first, and ends and beginnings of one motion and one quantity of them."""
     motions = sum(rule.remembered_motion)
     vector, each = symbols("one", 6 + max(motions, rule.remembered))
     (*end, value, rate, acceleration), history = (each[k : k + 1] for k in range(6)), [*each[6:, np.newaxis]]
-    beginning = Motion(value, rate, acceleration, history[:motions]), Quantity(value, rate, history[: rule.remembered])
-    return vector, (Motion(*end), Quantity(*end[:2])), beginning
+    beginning = (
+        PositionValues(value, rate, acceleration, history[:motions]),
+        FirstOrderValues(value, rate, history[: rule.remembered]),
+    )
+    return vector, (PositionValues(*end), FirstOrderValues(*end[:2])), beginning

@@ -10,7 +10,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
-class Tolerances:
+class NewtonTolerances:
     """When a Newton iteration has converged: every increment is below its tolerance.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import LuFactors
 from mbsfmu.tracing.workspace import Floats
 
 USE = 5
@@ -48,7 +48,7 @@ class DenseInverse(Inverse):
     @classmethod
     def of(cls, tangent: Floats) -> Self | None:
         """Return that of a tangent; None where this is singular."""
-        factors = Factors(tangent)
+        factors = LuFactors(tangent)
         return None if factors.singular else cls(factors.inverse())
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step
 from mbsfmu.stepping.history_layout import derivatives
 from mbsfmu.tracing.symbols import TracingError
 
@@ -66,9 +66,9 @@ def _on_a_line(rule: Rule, step: Step) -> Iterator[tuple[str, Array, Array]]:
     """Yield what the functions give at the end of a step along straight lines, and what is right."""
     rates, ends, still = _RATES, _VALUES + step.size * _RATES, np.zeros(len(_RATES))
     velocities, accelerations = rule.remembered_motion
-    begin, end = Quantity(_VALUES, rates, [rates] * rule.remembered), Quantity(ends, rates)
+    begin, end = FirstOrderValues(_VALUES, rates, [rates] * rule.remembered), FirstOrderValues(ends, rates)
     moved = [rates] * velocities + [still] * accelerations
-    moving, moved_on = Motion(_VALUES, rates, still, moved), Motion(ends, rates, still)
+    moving, moved_on = PositionValues(_VALUES, rates, still, moved), PositionValues(ends, rates, still)
     yield "rate", rule.rate(ends, begin, step), rates
     velocity, acceleration = rule.motion(ends, moving, step)
     yield "motion, as velocity,", velocity, rates
@@ -105,7 +105,7 @@ def _on_a_parabola(rule: Rule, finer: int) -> Array:
     Sizes of steps alternate.
     """
     velocities, accelerations = rule.remembered_motion
-    now = Motion(np.zeros(1), np.zeros(1), np.ones(1))
+    now = PositionValues(np.zeros(1), np.zeros(1), np.ones(1))
     before, time = 0.0, 0.0
     for size in np.tile([1.0, 2.0], finer * _STEPS // 2) / (finer * 1.5 * _STEPS):
         step = _step(size, before)
@@ -115,7 +115,7 @@ def _on_a_parabola(rule: Rule, finer: int) -> Array:
         trials = now.position, now.position + size**2
         at_first, further = (rule.motion(trial, now, step)[1] for trial in trials)
         position = now.position + size**2 * (1.0 - at_first) / (further - at_first)
-        end = Motion(position, rule.motion(position, now, step)[0], np.ones(1))
+        end = PositionValues(position, rule.motion(position, now, step)[0], np.ones(1))
         now = end._replace(history=rule.motion_history(end, now, step))
         before, time = size, time + size
     return np.array([now.velocity[0] / time, now.position[0] / (0.5 * time**2)])

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from mbsfmu.equations.linear import Factors
+from mbsfmu.equations.linear import LuFactors
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -60,7 +60,7 @@ class DenseStages(Stages):
         matrix = -self._by_rest[: self._solved]
         matrix[:, : self._chained] -= share * self._by_first[: self._solved]
         matrix[np.diag_indices(self._solved)] += 1.0 / share
-        self._factors = Factors(matrix)
+        self._factors = LuFactors(matrix)
         return not self._factors.singular
 
     def solve(self, right: Floats) -> Floats:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mbsfmu.rules.rule import Array, Motion, Quantity, Rule, Step
+from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Step
 from mbsfmu.stepping.history_layout import HistoryLayout, derivatives
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
@@ -74,7 +74,7 @@ class StepHistory:
         rates = self._array("integral_rates")
         slope = derivatives(rule, step)[-1]
         values = integrals.value + (rates - rule.rate(integrals.value, integrals, step)) / symbolic_array(slope)
-        remembered += rule.history(Quantity(values, rates), integrals, step)
+        remembered += rule.history(FirstOrderValues(values, rates), integrals, step)
         numbers = [expression(step.size), *map(expression, remembered)] if self.layout.size else []
         return self._functions.traced("carried", [expression(values), ca.vertcat(*numbers)])
 
@@ -93,13 +93,15 @@ class StepHistory:
     def _array(self, name: str) -> Array:
         return symbolic_array(self._functions.symbol(name))
 
-    def _quantity(self, prefix: str, pairs: Sequence[tuple[str, str]]) -> Quantity:
+    def _quantity(self, prefix: str, pairs: Sequence[tuple[str, str]]) -> FirstOrderValues:
         parts = [(self._array(prefix + value), self._array(prefix + rate)) for value, rate in pairs]
-        return Quantity(np.concatenate([value for value, _ in parts]), np.concatenate([rate for _, rate in parts]))
+        return FirstOrderValues(
+            np.concatenate([value for value, _ in parts]), np.concatenate([rate for _, rate in parts])
+        )
 
-    def _moved(self, prefix: str) -> Motion:
+    def _moved(self, prefix: str) -> PositionValues:
         position, velocity, acceleration = (self._array(prefix + name) for name in MOTION)
-        return Motion(position, velocity, acceleration)
+        return PositionValues(position, velocity, acceleration)
 
     def _begin(self, function: TracedFunction, state: State) -> None:
         """Write where a step begins for a function."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import casadi as ca
 import numpy as np
 
-from mbsfmu.rules.rule import Motion, Quantity, Rule, Step
+from mbsfmu.rules.rule import FirstOrderValues, PositionValues, Rule, Step
 from mbsfmu.stepping.step_history import HistoryLayout, derivatives
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.symbols import expression, symbolic_array
@@ -51,8 +51,8 @@ class StepRates:
         velocities, rates = np.split(symbolic_array(begin_rates), [coordinates])
         given = layout.symbolic(begin_history)
         step = Step(symbolic_array(size_of_step)[0], given.before)
-        motion = Motion(positions, velocities, symbolic_array(begin_accelerations), given.motions)
-        quantity = Quantity(others_begin, rates, given.quantities)
+        motion = PositionValues(positions, velocities, symbolic_array(begin_accelerations), given.motions)
+        quantity = FirstOrderValues(others_begin, rates, given.quantities)
         ends = np.split(symbolic_array(unknowns), [coordinates])
         self.coordinates, self.values = map(expression, ends)
         made = rule.motion(ends[0], given.filled_motion(motion), step)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self, TypedDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Choice, Number, Option, Options, Switch
+from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Option, Options, Switch
 from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
@@ -69,7 +69,9 @@ class StudyOptions(Options):
     errors: Annotated[
         bool, Switch("Whether each coupled run is held against the monolithic one with the same parameters")
     ] = False
-    backend: Annotated[str | None, Choice(f"Of coupled units; {BACKENDS[0]} by default", among=lambda: BACKENDS)] = None
+    backend: Annotated[
+        str | None, ChoiceOption(f"Of coupled units; {BACKENDS[0]} by default", among=lambda: BACKENDS)
+    ] = None
     internal_step: Annotated[
         float | None,
         Number(

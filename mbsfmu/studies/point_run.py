@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.run import lost_output
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.io.part_files import Parts
+from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.studies.points import Point
+from mbsfmu.studies.points import StudyPoint
 
 Row = dict[str, Any]
 
@@ -50,14 +50,14 @@ class Study:
     """
 
     model: str
-    parts: Parts
+    parts: UserParts
     outputs: Mapping[str, str]
     packages: Mapping[str, bytes]
     inner: Mapping[str, float]
     stop: float
     errors: bool
 
-    def __call__(self, point: Point) -> Row:
+    def __call__(self, point: StudyPoint) -> Row:
         """Run a point.
 
         What fails is told in the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`.
@@ -67,7 +67,7 @@ class Study:
         except (InputError, SimulationError) as error:
             return {"status": "failed", "message": str(error)}
 
-    def _monolithic(self, point: Point) -> Row:
+    def _monolithic(self, point: StudyPoint) -> Row:
         _simulation(
             self.model, self.parts, json.dumps(point.settings)
         )  # made before the clock starts: that is for all points
@@ -84,14 +84,14 @@ class Study:
         """Return the names that a monolithic run has by `system.variable`: coordinates of a formulation decide too."""
         return _simulation(self.model, self.parts, json.dumps(options)).shown.by_system
 
-    def _simulate(self, point: Point, options: Mapping[str, Any]) -> Result:
+    def _simulate(self, point: StudyPoint, options: Mapping[str, Any]) -> Result:
         simulation, names = _simulation(self.model, self.parts, json.dumps(options)), self._names(options)
         simulation.reset()
         for name, value in point.values.items():
             simulation.set(names[name], value)
         return simulation.run(self.stop)
 
-    def _coupled(self, point: Point) -> Row:
+    def _coupled(self, point: StudyPoint) -> Row:
         settings = dict(point.settings)
         package = _package(self.packages[settings.pop("formulation")])
         algorithm, extrapolation = parted(settings.pop("algorithm"))
@@ -120,11 +120,11 @@ class Study:
         found = {output: names.get(reference, reference) for output, reference in self.outputs.items()}
         return {f"final.{output}": float(result[name][-1]) for output, name in found.items() if name in result}
 
-    def _held_against_reference(self, point: Point, result: CosimulationResult) -> Row:
+    def _held_against_reference(self, point: StudyPoint, result: CosimulationResult) -> Row:
         options = {"formulation": point.settings["formulation"], **self.inner}
         alone, names = self._simulate(point, options), self._names(options)
         own = {names[reference]: reference for reference in self.outputs.values() if reference in names}
-        reference = Reference.of(alone, dict.fromkeys(own, 1.0), own)
+        reference = ReferenceRun.of(alone, dict.fromkeys(own, 1.0), own)
         told = {reference: output for output, reference in self.outputs.items()}
         errors = {told[own[name]]: error for name, error in reference.errors(result).items()}
         row: Row = {f"error.{output}": error for output, error in errors.items()} | {"error": max(errors.values())}
@@ -147,7 +147,7 @@ def _finite(value: float | None) -> float | None:
 
 
 @lru_cache(maxsize=4)
-def _simulation(model: str, parts: Parts, options: str) -> Simulation:
+def _simulation(model: str, parts: UserParts, options: str) -> Simulation:
     with parts.given():
         return CoupledModel.from_dict(json.loads(model)).simulation(**json.loads(options))
 

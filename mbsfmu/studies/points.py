@@ -18,7 +18,7 @@ _WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
 
 
 @dataclass(frozen=True)
-class Point:
+class StudyPoint:
     """One run of a study.
 
     Attributes
@@ -65,7 +65,7 @@ def parse_values(text: str) -> list[float]:
 
 def make_points(
     vary: Mapping[str, Sequence[float]], settings: Mapping[str, Sequence[Any]], content: Mapping[str, Any]
-) -> list[Point]:
+) -> list[StudyPoint]:
     """Return all combinations, settings varying fastest.
 
     Parameters
@@ -94,7 +94,7 @@ def make_points(
         for chosen in itertools.product(*settings.values()):
             numbers = {name: float(value) for name, value in zip(vary, values, strict=True)}
             words = dict(zip(settings, chosen, strict=True))
-            points.append(Point(numbers, words, _key({**content, "values": numbers, "settings": words})))
+            points.append(StudyPoint(numbers, words, _key({**content, "values": numbers, "settings": words})))
     return points
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.executors import process_pool
-from mbsfmu.studies.points import Point
+from mbsfmu.studies.points import StudyPoint
 
 Row = dict[str, Any]
-RunPoint = Callable[[Point], Row]
-Take = Callable[[Point, Row], None]
+RunPoint = Callable[[StudyPoint], Row]
+Take = Callable[[StudyPoint, Row], None]
 
 _KILLED = "the process that ran it was killed"
 _UNDER_WAY = 4  # points handed to each worker ahead, so that none waits for the journal
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_points(
-    run: RunPoint, points: Iterable[Point], take: Take, *, workers: int, executor: Executor | None = None
+    run: RunPoint, points: Iterable[StudyPoint], take: Take, *, workers: int, executor: Executor | None = None
 ) -> None:
     """Run all points and hand on each row as it comes.
 
@@ -59,10 +59,12 @@ def run_points(
                     take(point, {"status": "failed", "message": _KILLED})
 
 
-def _drain(executor: Executor, run: RunPoint, waiting: deque[Point], take: Take, most: int | None) -> list[Point]:
+def _drain(
+    executor: Executor, run: RunPoint, waiting: deque[StudyPoint], take: Take, most: int | None
+) -> list[StudyPoint]:
     """Run what waits, at most some points at once; return the points that were under way when the executor broke."""
-    under_way: dict[Future[Row], Point] = {}
-    lost: list[Point] = []
+    under_way: dict[Future[Row], StudyPoint] = {}
+    lost: list[StudyPoint] = []
     try:
         while (waiting or under_way) and not (lost and not under_way):
             while waiting and not lost and (most is None or len(under_way) < most):

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mbsfmu.studies.journal import KEY, Row
-from mbsfmu.studies.points import Point
+from mbsfmu.studies.points import StudyPoint
 
 _UNITS = {"wall_seconds": "s", "cpu_seconds": "s", "stop": "s", "step": "s", "energy_residual_max": "J"}
 _UNITS |= {"energy_drift_max": "J", "actuator_work_max": "J", "actuator_work_min": "J"}
 
 
 def study_table(
-    points: Sequence[Point],
+    points: Sequence[StudyPoint],
     rows: Mapping[str, Row],
     units: Mapping[str, str],
     outputs: Mapping[str, str],

@@ -17,14 +17,14 @@ from mbsfmu.base.executors import InlineExecutor, Shares
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.export import BACKENDS, export
 from mbsfmu.io.formats import format_of
-from mbsfmu.io.part_files import Parts
+from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import meant
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.point_run import Study
-from mbsfmu.studies.points import Point, make_points
+from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.result import StudyResult
 from mbsfmu.studies.running import run_points
 from mbsfmu.studies.study_table import study_table
@@ -111,7 +111,7 @@ def sweep(
     return result
 
 
-def _content(model: CoupledModel, chosen: StudyOptions, parts: Parts) -> dict[str, Any]:
+def _content(model: CoupledModel, chosen: StudyOptions, parts: UserParts) -> dict[str, Any]:
     """Return what the outcome of all points follows from."""
     return {
         "version": version("mbsfmu"),
@@ -129,7 +129,7 @@ def _end(model: CoupledModel, chosen: StudyOptions) -> float:
 
 
 def _what_is_there(
-    output: str | os.PathLike[str] | None, points: Sequence[Point], fresh: bool, force: bool
+    output: str | os.PathLike[str] | None, points: Sequence[StudyPoint], fresh: bool, force: bool
 ) -> tuple[Journal | None, dict[str, Row]]:
     """Return the journal of a file of results, and the rows that count of those that are there.
 
@@ -149,7 +149,7 @@ def _what_is_there(
     return journal, {} if fresh else rows
 
 
-def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[Point]) -> dict[str, tuple[str, str]]:
+def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[StudyPoint]) -> dict[str, tuple[str, str]]:
     """Return the outputs of the model as `system.variable` with their units, by the names of the first points' runs.
 
     What is compiled for the runs is there for the workers then.
@@ -167,7 +167,7 @@ def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[Point])
 def _study(
     model: CoupledModel,
     chosen: StudyOptions,
-    parts: Parts,
+    parts: UserParts,
     outputs: Mapping[str, str],
     *,
     exports: bool,
@@ -179,7 +179,7 @@ def _study(
     return Study(json.dumps(model.to_dict()), parts, outputs, packages, inner, end, chosen.errors)
 
 
-def _parts_to_send(model: CoupledModel, executor: Executor | None) -> Parts:
+def _parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
     """Return the parts of users that the model is made of.
 
     Raises
@@ -187,7 +187,7 @@ def _parts_to_send(model: CoupledModel, executor: Executor | None) -> Parts:
     InputError
         When other processes cannot have them.
     """
-    parts = Parts.of(model)
+    parts = UserParts.of(model)
     if not isinstance(executor, InlineExecutor):
         parts.alone()
     return parts
@@ -195,7 +195,7 @@ def _parts_to_send(model: CoupledModel, executor: Executor | None) -> Parts:
 
 def _run(
     study: Study,
-    points: list[Point],
+    points: list[StudyPoint],
     rows: dict[str, Row],
     journal: Journal | None,
     workers: int | None,
@@ -206,7 +206,7 @@ def _run(
     if not points:
         return
 
-    def take(point: Point, row: Row) -> None:
+    def take(point: StudyPoint, row: Row) -> None:
         rows[point.key] = {KEY: point.key, **row}
         if journal is not None:
             journal.add(rows[point.key])

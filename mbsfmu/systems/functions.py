@@ -17,7 +17,7 @@ from mbsfmu.tracing.tape.recorded_program import depends, program_of
 from mbsfmu.tracing.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction
 
 
-class _Traced(cached_property[AnyFunction]):
+class _TracedFunction(cached_property[AnyFunction]):
     """A function of the property's name that gives one vector of the expressions, whose name there is given."""
 
     def __init__(self, vector: str) -> None:
@@ -51,23 +51,23 @@ class SystemFunctions(SystemWorkspace):
                 raise SimulationError(f"{told} = {self.guesses[first]:.6g} on: it stays off by {left:.3g}")
         self.guesses[:] = found
 
-    gap = _Traced("closure")
+    gap = _TracedFunction("closure")
     """Φ of the constraints in use, shape (m,)."""
-    quadratic = _Traced("quadratic")
+    quadratic = _TracedFunction("quadratic")
     """Φ̇_z ż + Φ_tt, shape (m,)."""
-    integral_rates = _Traced("integral_rates")
+    integral_rates = _TracedFunction("integral_rates")
     """Rates of the integrals, shape (i,), with the multipliers that belong to the motion."""
-    updates = _Traced("updates")
+    updates = _TracedFunction("updates")
     """The discrete states after an update of all of them, shape (d,)."""
-    initial_discrete = _Traced("initial_discrete")
+    initial_discrete = _TracedFunction("initial_discrete")
     """The discrete states before their first update, shape (d,)."""
-    reactions = _Traced("reactions")
+    reactions = _TracedFunction("reactions")
     """Forces and moments in the joints, shape (number of reactions,)."""
-    inertia_tensors = _Traced("inertia_tensors")
+    inertia_tensors = _TracedFunction("inertia_tensors")
     """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
-    start_limits = _Traced("start_limits")
+    start_limits = _TracedFunction("start_limits")
     """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
-    initial_integrals = _Traced("initial_integrals")
+    initial_integrals = _TracedFunction("initial_integrals")
     """The integrals at the start, shape (i,)."""
 
     @cached_property
@@ -84,7 +84,7 @@ class SystemFunctions(SystemWorkspace):
         given = self.expressions
         return self.kept("masses", lambda: [given.mass, given.bare_mass], matrices=[0, 1])
 
-    state_rates = _Traced("rates")
+    state_rates = _TracedFunction("rates")
     """ẋ, shape (k,)."""
 
     @cached_property

@@ -14,7 +14,7 @@ from scipy.linalg import expm
 import mbsfmu
 from mbsfmu import Array, CoupledModel, Mechanism, Numbers, Quantity, SampledBlock, StepSignal
 from mbsfmu.comparison import Comparison
-from mbsfmu.comparison.reference import Reference
+from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import tight_run
 from mbsfmu.formulations.dca_alm import DcaAlm
 from mbsfmu.formulations.double_step import DoubleStep
@@ -145,11 +145,11 @@ def test_what_is_told_names_both(comparison: Comparison) -> None:
 # -- against SciPy ------------------------------------------------------------------------------------------
 
 
-def monolithic_run(model: CoupledModel, formulation: str, step: float, stop: float) -> Reference:
+def monolithic_run(model: CoupledModel, formulation: str, step: float, stop: float) -> ReferenceRun:
     simulation = model.simulation(formulation=formulation, step=step)
     result = simulation.run(stop)
     nominals = {v.name: v.nominal or 1.0 for v in simulation.variables if v.causality == "output"}
-    return Reference.of(result, nominals, simulation.shown.qualified)
+    return ReferenceRun.of(result, nominals, simulation.shown.qualified)
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
@@ -211,7 +211,7 @@ def test_round_off_is_no_range() -> None:
     names = ["supply", "aside", "stop", "along", "creeping"]
     run = Trajectory(time, values, names, ["Pa", "m", "N", "m", "m"])
     nominals = {"supply": 1e5, "aside": 1.0, "stop": 1e4, "along": 1.0, "creeping": 1.0}
-    reference = Reference.of(run, nominals, {name: name for name in run})
+    reference = ReferenceRun.of(run, nominals, {name: name for name in run})
     expected = {"supply": 2e5, "aside": 1.0, "stop": 5e4, "along": 1.0, "creeping": 1e-6}
     assert reference.scales == pytest.approx(expected)
     assert reference.still == ["supply", "aside", "stop"]

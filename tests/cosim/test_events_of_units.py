@@ -11,7 +11,7 @@ from exchanged_units.runs import SOLVERS, VERSIONS, Jumper, alone
 
 from mbsfmu import CosimulationError
 from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.exchanged.integrator import Integrator
+from mbsfmu.cosim.units.exchanged.integrator import FmuIntegrator
 from mbsfmu.cosim.units.exchanged.model import ExchangedInstance
 from mbsfmu.cosim.units.instantiation import make_instance
 
@@ -142,7 +142,7 @@ class Thrown:
 @pytest.mark.parametrize("height", [0.0, -1e-10, 1e-10, -1e-4, 1e-4])
 def test_indicators_may_begin_on_either_side_of_zero_after_an_event(solver: str, sign: float, height: float) -> None:
     """A flight of 0.2 s in a step of 100 s; at height zero, height is not positive, and turns so again."""
-    ball = Integrator("ball", Thrown(sign), solver, 1e-6)
+    ball = FmuIntegrator("ball", Thrown(sign), solver, 1e-6)
     expected = [time for time in sorted(np.roots([-0.5 * 9.81, 1.0, height])) if time >= 0.0]
     if height == 0.0 and sign < 0.0:
         expected = expected[1:]

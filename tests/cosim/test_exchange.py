@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 from mbsfmu import StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation, History, ends, mean
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
 from mbsfmu.cosim.coupling.graph import Connection
 
 LENGTHS = (0.3, 0.1, 0.25, 0.07)
@@ -32,7 +32,7 @@ def test_polynomials_go_through_unequal_steps(extrapolation: Extrapolation, coef
     value = np.polynomial.Polynomial(coefficients)
     known = extrapolation is Extrapolation.DERIVATIVES
     slopes = np.array([value.deriv()(0.0)]) if known else None
-    history = History(extrapolation, np.array([value(0.0)]), slopes, [])
+    history = OutputHistory(extrapolation, np.array([value(0.0)]), slopes, [])
     time = 0.0
     for index, length in enumerate(LENGTHS):
         end = time + length
@@ -51,7 +51,9 @@ def test_polynomials_go_through_unequal_steps(extrapolation: Extrapolation, coef
 def test_outputs_without_derivatives_run_through_points() -> None:
     """Where a unit gives no derivative, the parabola to the end runs through the point before, at unequal steps too."""
     value = np.polynomial.Polynomial((2.0, -3.0, 5.0))
-    history = History(Extrapolation.DERIVATIVES, np.full(2, value(0.0)), np.array([value.deriv()(0.0), np.nan]), [])
+    history = OutputHistory(
+        Extrapolation.DERIVATIVES, np.full(2, value(0.0)), np.array([value.deriv()(0.0), np.nan]), []
+    )
     history.push(np.full(2, value(0.3)), 0.3, np.array([value.deriv()(0.3), np.nan]))
     exact = (value.integ()(0.4) - value.integ()(0.3)) / 0.1
     np.testing.assert_allclose(mean(history.interpolate(0.1, np.full(2, value(0.4)))), exact, rtol=1e-12)

@@ -21,7 +21,7 @@ from cosim.linear_units import CONNECTIONS
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
 from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
-from mbsfmu.io.streams import Stream
+from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
@@ -142,7 +142,7 @@ def test_killed(foreign: Foreign, tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize("left", [1, 5, 17, 200])
 def test_a_cut_file(tmp_path: Path, suffix: str, left: int) -> None:
     """Wherever a file that grows is cut off, groups and lines that are whole are read, and no other number."""
-    stream = Stream(tmp_path / f"run.{suffix}", ["x"], ["m"])
+    stream = SignalStream(tmp_path / f"run.{suffix}", ["x"], ["m"])
     stream.begin()
     for first in range(0, 100, 10):
         times = np.arange(first, first + 10.0)

@@ -17,7 +17,7 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, StepSignal, cosimulate
 from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.instance import Calls
+from mbsfmu.cosim.units.instance import FmuCalls
 from mbsfmu.cosim.units.instantiation import make_instance
 from mbsfmu.cosim.units.library_instance import LibraryInstance
 from mbsfmu.io.trajectory import Trajectory
@@ -82,8 +82,8 @@ def test_tables_of_a_port_stay_when_others_are_made(halves_3: list[Path]) -> Non
     with closing(Archive(halves_3[0])) as archive, closing(make_instance("one", archive)) as one:
         assert isinstance(one, LibraryInstance)
         port = one.port(["velocity", "position", "speed"])
-        first = port.table(Calls())
-        port.table(Calls())
+        first = port.table(FmuCalls())
+        port.table(FmuCalls())
         others = [np.full(3, 77) for _ in range(64)]  # take whatever memory was given back
         assert first.groups[0].places[: len(others[0])] == [0, 1, 2]
 

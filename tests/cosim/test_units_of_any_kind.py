@@ -13,7 +13,7 @@ import pytest
 from mbsfmu.cosim import cosimulate
 from mbsfmu.cosim.runs import loading
 from mbsfmu.cosim.units.instance import Floats, Instance, Port
-from mbsfmu.cosim.units.measurement_units import Unit
+from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variable
 
 STEP, STEPS = 0.1, 10
@@ -56,7 +56,10 @@ class Plain(Instance):
         self.numbers = {"u": 0.0, "y": 1.0}
         causalities = {"u": Causality.INPUT, "y": Causality.OUTPUT}
         self.variables = {each: Variable(each, causality) for each, causality in causalities.items()}
-        self.kinds, self.units = dict.fromkeys(self.variables, "Real"), {each: Unit("1") for each in self.variables}
+        self.kinds, self.units = (
+            dict.fromkeys(self.variables, "Real"),
+            {each: UnitOfMeasurement("1") for each in self.variables},
+        )
         self.dependencies = self.initial_dependencies = {"y": ()}
         self.calls: list[str] = []
 

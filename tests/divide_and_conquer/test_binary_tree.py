@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.tracing.tape.recorded_program import Program, program_of
 from mbsfmu.tracing.tape.recording import Recorder
 
@@ -184,7 +184,7 @@ def recorded(cells: int) -> Program:
     free, bias = recorder.new(6 * bodies), recorder.new(len(rows))
     assembly = DivideAndConquer(BinaryTree(bodies, rows))
     given = [cast("Any", each) for each in (inverse.reshape(bodies, 6, 6), wrenches.reshape(2, len(rows), 6))]
-    factors = assembly.factorize(given[0], Equations(given[1]))
+    factors = assembly.factorize(given[0], LevelEquations(given[1]))
     moved, _ = factors.solve(cast("Any", free.reshape(bodies, 6)), cast("Any", bias))
     offered = {"inverse": inverse, "wrenches": wrenches, "free": free, "bias": bias}
     return program_of("assembly", recorder, offered, [moved])

@@ -11,14 +11,14 @@ from spatial import assembled
 
 import mbsfmu
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import LoopsInUse
 from mbsfmu.tracing.workspace import Floats
 
 
-def dense_jacobian(bodies: int, links: list[Link], equations: Equations) -> Floats:
+def dense_jacobian(bodies: int, links: list[Link], equations: LevelEquations) -> Floats:
     """The equations' factors of all bodies' motion, shape (rows, 6 bodies)."""
     rows = equations.wrenches.shape[1]
     jacobian = np.zeros((rows, bodies + 1, 6))  # the ground is the last one
@@ -58,7 +58,7 @@ def problem(bodies: int, links: list[Link], random: np.random.Generator, *, redu
                 if body < 0:
                     wrenches[end, row] = 0.0
             wrenches[len(link.ends) :, row] = 0.0
-    equations = Equations(wrenches)
+    equations = LevelEquations(wrenches)
     jacobian = dense_jacobian(bodies, links, equations)
     bias = -jacobian @ random.normal(size=6 * bodies)
     return inverse, random.normal(size=(bodies, 6)), equations, bias, jacobian
@@ -79,7 +79,7 @@ def check(
     links: list[Link],
     inverse: Array,
     free: Array,
-    equations: Equations,
+    equations: LevelEquations,
     bias: Array,
     jacobian: Floats,
 ) -> None:
@@ -114,7 +114,7 @@ def test_scales_of_equations_do_not_matter() -> None:
     links = [Link((-1, 0), ()), Link((0, 1), (0, 1, 2)), Link((0, 2), (3, 4, 5)), Link((1, 2), (6, 7, 8))]
     inverse, free, equations, bias, _ = problem(3, links, np.random.default_rng(2), redundant=False)
     factors = 2.0 ** np.random.default_rng(3).integers(-20, 20, len(bias))
-    scaled = Equations(equations.wrenches * factors[:, np.newaxis])
+    scaled = LevelEquations(equations.wrenches * factors[:, np.newaxis])
     assembly = DivideAndConquer(BinaryTree(3, links))
     moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
     again, others = assembly.factorize(inverse, scaled).solve(free, bias * factors)

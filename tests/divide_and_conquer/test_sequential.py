@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from mbsfmu import InputError
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
-from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, Equations
+from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelEquations
 from mbsfmu.divide_and_conquer.sequential import Hung, SequentialAssembly
 from mbsfmu.equations.sections import sections
 from mbsfmu.tracing.workspace import RecordedFunction
@@ -32,7 +32,7 @@ def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
     assembly = SequentialAssembly(tree, sections(PARENTS, count))
-    moved, multipliers = assembly.factorize(inverse, Equations(wrenches)).solve(free, bias)
+    moved, multipliers = assembly.factorize(inverse, LevelEquations(wrenches)).solve(free, bias)
     jacobian = np.zeros((ends[-1], 6 * bodies))
     for body, own in enumerate(rows):
         for row in own:
@@ -46,7 +46,9 @@ def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     np.testing.assert_allclose(multipliers, expected, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(moved.ravel(), free.ravel() + spread @ jacobian.T @ expected, rtol=1e-8, atol=1e-9)
     links = [Link((parent, body), own) for body, (parent, own) in enumerate(zip(PARENTS, rows, strict=True))]
-    balanced = DivideAndConquer(BinaryTree(bodies, links)).factorize(inverse, Equations(wrenches)).solve(free, bias)
+    balanced = (
+        DivideAndConquer(BinaryTree(bodies, links)).factorize(inverse, LevelEquations(wrenches)).solve(free, bias)
+    )
     np.testing.assert_allclose(moved, balanced[0], rtol=1e-8, atol=1e-9)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.rules import Quantity, Rule, Step
+from mbsfmu.rules import FirstOrderValues, Rule, Step
 from mbsfmu.rules.rule import Array
 
 
@@ -18,7 +18,7 @@ class BackwardEuler(Rule):
 
     name: ClassVar[str] = "backward-euler"
 
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         return (end - begin.value) / step.size
 
 
@@ -33,7 +33,7 @@ class AdamsMoulton(Rule):
     name: ClassVar[str] = "adams-moulton"
     remembered: ClassVar[int] = 1
 
-    def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+    def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
         (earlier,) = begin.history
         known = step.before > 0.0
         r = np.where(known, step.before, step.size) / step.size
@@ -42,5 +42,5 @@ class AdamsMoulton(Rule):
         before = np.where(known, -1.0 / (6.0 * r * (1.0 + r)), 0.0)
         return ((end - begin.value) / step.size - now * begin.rate - before * earlier) / after
 
-    def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:
+    def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:
         return [begin.rate]

@@ -12,10 +12,10 @@ from pydantic import model_validator
 from mbsfmu import (
     Angle,
     Array,
+    ClosureEquation,
     Direction,
-    Element,
-    Equation,
     Joint,
+    JointElement,
     Offset,
     Relation,
     offsets,
@@ -35,7 +35,7 @@ class Thread(Relation):
     """
 
     unit: ClassVar[str] = "m"
-    measures: tuple[Equation, ...]
+    measures: tuple[ClosureEquation, ...]
     pitch: float
 
     @classmethod
@@ -97,9 +97,9 @@ class Screw(Joint):
         return self
 
     @property
-    def elements(self) -> tuple[Element, ...]:
-        return (Element(False, self.axis, "", self.angle, self.angular_velocity, self.pitch),)
+    def elements(self) -> tuple[JointElement, ...]:
+        return (JointElement(False, self.axis, "", self.angle, self.angular_velocity, self.pitch),)
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         thread = Thread.about(np.array(self.axis), self.orientation, self.pitch)
         return {**offsets(self.axis), **tilts(self.axis, self.orientation), "thread": thread}

@@ -14,7 +14,7 @@ from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.stepping.stage_pattern import nonzero
 from mbsfmu.tracing.linear_solver import solution_operations, solved
 from mbsfmu.tracing.workspace import Floats
@@ -49,7 +49,7 @@ def test_slopes_are_those_of_the_rates(case: str, formulation: str) -> None:
     simulation = CASES[case]().simulation(formulation=formulation, compiled=False)
     simulation.run(0.02, output_step=0.02)
     flow, functions = simulation.formulation, simulation.functions
-    assert isinstance(flow, FirstOrder)
+    assert isinstance(flow, FirstOrderFormulation)
     parts = [functions.coordinates, getattr(functions, flow.moving), functions.states]
     random = np.random.default_rng(3)
     for part in parts[:2]:

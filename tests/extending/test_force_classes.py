@@ -17,7 +17,7 @@ from mbsfmu import (
     InputError,
     JointLoad,
     JointReference,
-    Line,
+    LineOfAction,
     Mechanism,
     Parameter,
     Point,
@@ -49,7 +49,7 @@ class Maxwell(Force):
         return (Quantity("length", "m", nominal=0.1, description="length of the damper"),)
 
     def loads(self, now: Present) -> Iterable[PointLoad]:
-        return Line(now).push(-self._tension(now))
+        return LineOfAction(now).push(-self._tension(now))
 
     def rates(self, now: Present) -> Mapping[str, Array]:
         return {"length": self._tension(now) / now["damping"]}
@@ -64,7 +64,7 @@ class Maxwell(Force):
         return self._tension(now) ** 2 / now["damping"]
 
     def _tension(self, now: Present) -> Array:
-        return now["stiffness"] * (Line(now).length - now["length"])
+        return now["stiffness"] * (LineOfAction(now).length - now["length"])
 
 
 class Gear(Force):
@@ -192,7 +192,7 @@ class Wrong(Force):
     case: str
 
     def loads(self, now: Present) -> Iterable[PointLoad]:
-        line = Line(now)
+        line = LineOfAction(now)
         if self.case == "branch" and line.length > 1.0:  # branches
             return line.push(np.asarray(5.0))
         if self.case == "point":
@@ -204,10 +204,10 @@ class Wrong(Force):
         return line.push(-100.0 * line.length - 5.0 * line.velocity)
 
     def energy(self, now: Present) -> Array:
-        return (100.0 if self.case == "energy" else 50.0) * Line(now).length ** 2
+        return (100.0 if self.case == "energy" else 50.0) * LineOfAction(now).length ** 2
 
     def dissipation(self, now: Present) -> Array:
-        return (0.0 if self.case == "dissipation" else 5.0) * Line(now).velocity ** 2
+        return (0.0 if self.case == "dissipation" else 5.0) * LineOfAction(now).velocity ** 2
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from hydraulics import (
-    Actuator,
     Array,
     ChamberPort,
     Circuit,
     DataError,
+    HydraulicActuator,
     Moment,
     Oil,
     Parameter,
@@ -30,7 +30,7 @@ MASS, GRAVITY, AREA, AIR, BULK, RESERVE = 200.0, 9.81, 5e-4, 101325.0, 1.5e9, 1e
 LENGTH, SPEED = 0.5, 0.02
 
 
-class Ram(Actuator):
+class Ram(HydraulicActuator):
     """A piston with oil on one side and the atmosphere on the other."""
 
     type: Literal["test-ram"] = "test-ram"

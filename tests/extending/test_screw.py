@@ -20,15 +20,15 @@ import mbsfmu
 from mbsfmu import (
     Array,
     BodyPoint,
+    ClosureEquation,
     CoupledModel,
     Cylindrical,
     DataError,
     Direction,
-    Element,
-    Equation,
     Gap,
     InputError,
     Joint,
+    JointElement,
     JointSpringDamper,
     Mechanism,
     Revolute,
@@ -230,13 +230,13 @@ class Odd(Joint):
     case: str
 
     @property
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self) -> tuple[JointElement, ...]:
         axis = (0.0, 1.0, 0.0) if self.case == "other axis" else self.axis
-        hinge = Element(False, axis, "", 0.0, 0.0, 0.1 if self.case in ("pitch", "two with a pitch") else 0.0)
-        slide = Element(True, axis, "", 0.0, 0.0)
+        hinge = JointElement(False, axis, "", 0.0, 0.0, 0.1 if self.case in ("pitch", "two with a pitch") else 0.0)
+        slide = JointElement(True, axis, "", 0.0, 0.0)
         return {"two": (hinge, slide), "two with a pitch": (hinge, slide), "slide": (slide,)}.get(self.case, (hinge,))
 
-    def equations(self) -> Mapping[str, Equation]:
+    def equations(self) -> Mapping[str, ClosureEquation]:
         hinged = {**gaps(), **tilts(self.axis, self.orientation)}
         if self.case == "two with a pitch":
             return {**offsets(self.axis), **tilts(self.axis, self.orientation)}

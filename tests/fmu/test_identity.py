@@ -18,7 +18,7 @@ from mbsfmu import CoupledModel, StepSignal
 from mbsfmu.fmu import package
 from mbsfmu.native import sources as native_sources
 from mbsfmu.native.package import export_native
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 
 
 def guid_of(path: Path) -> str:
@@ -53,7 +53,7 @@ def test_guids_differ_in_whatever_changes_results(tmp_path: Path) -> None:
         "stabilised": {"formulation": "dca", "stabilisation": 5.0},
         "stiffer": {"formulation": "penalty", "penalty": 1e10},
         "step": {"step": 5e-4},
-        "newton": {"tolerances": Tolerances(coordinates=1e-6)},
+        "newton": {"tolerances": NewtonTolerances(coordinates=1e-6)},
         "rk4": {"solver": "rk4"},
         "rk45": explicit,
         "relative": {**explicit, "relative_tolerance": 1e-8},

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.multiplier_order import outermost_of
 from mbsfmu.model import along
 from mbsfmu.simulation.simulation import Simulation
@@ -97,9 +97,9 @@ class Fence:
         return np.asarray(found.y[2 : 3 * bars : 3, -1])
 
 
-def first_order(simulation: Simulation) -> FirstOrder:
+def first_order(simulation: Simulation) -> FirstOrderFormulation:
     formulation = simulation.formulation
-    assert isinstance(formulation, FirstOrder)
+    assert isinstance(formulation, FirstOrderFormulation)
     return formulation
 
 

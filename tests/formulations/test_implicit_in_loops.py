@@ -16,7 +16,7 @@ from spatial import random_tree
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, LinearSignal, Mechanism
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.parts import AppliedForce, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.code_form import Code
@@ -158,7 +158,7 @@ def test_small_pivots_are_seen() -> None:
     made.set("link_1.angle_start", np.pi / 2)
     made.initialize()
     formulation = made.formulation
-    assert isinstance(formulation, FirstOrder)
+    assert isinstance(formulation, FirstOrderFormulation)
     form = formulation.explicit_form(made.course.present)
     form.rates(form.start, made.functions.inputs.copy())
     stages = form.stages()
@@ -239,7 +239,7 @@ def test_cost_is_linear(
     functions = {}
     for size in sizes:
         made = simulation(model(size), formulation, Code.LOOPS).formulation
-        assert isinstance(made, FirstOrder)
+        assert isinstance(made, FirstOrderFormulation)
         recorded = made.recorded
         functions[size] = [*recorded.implicit, recorded.residual, *recorded.stages]
     for few, some, many in zip(*functions.values(), strict=True):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import null_space
 
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.first_order import FirstOrder
+from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.model import along
 from mbsfmu.native.program_code import program_code
 
@@ -106,7 +106,7 @@ def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells:
     simulation = lattice.model().simulation(formulation=formulation, solver="rk45", code="loops", stabilisation=0.0)
     simulation.initialize()
     chosen = simulation.formulation
-    assert isinstance(chosen, FirstOrder)
+    assert isinstance(chosen, FirstOrderFormulation)
     functions = chosen.functions
     order = [int(each.name.split(".")[0].split("_")[1]) for each in functions.system.coordinates]
     parents = {bar: parent for parent, bar, _, cut in lattice.pins() if not cut}
@@ -124,7 +124,7 @@ def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells:
 def test_functions_share_the_code_of_kernels_that_are_called_once() -> None:
     """Wherever their numbers lie: what a unit's second function adds to its first is little."""
     formulation = Lattice(3, 3).model().simulation(formulation="dca", solver="rk45", code="loops").formulation
-    assert isinstance(formulation, FirstOrder)
+    assert isinstance(formulation, FirstOrderFormulation)
     helpers: dict[str, str] = {}
     program_code(formulation.explicit, helpers)
     first = set(helpers)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydraulics import Array, Circuit, CircuitEnergies, CircuitEquations, Component, Hose, Oil, Tank
-from hydraulics.component import Actuator, PortKind
+from hydraulics.component import HydraulicActuator, PortKind
 from mbsfmu.tracing.symbols import expression, symbols
 
 COMPONENTS = {each.type: each for each in documented_components()}
@@ -48,7 +48,7 @@ def balance(kind: str, conserves: str) -> tuple[CircuitEquations, ca.Function]:
     stored = expression(energies.evaluate_outputs(np.zeros(4), *arrays))[0]
     moving = ca.SX.zeros(sizes[1])
     names = [each.name for each in equations.inputs]
-    if isinstance(component, Actuator) and len(component.motion) == 2:
+    if isinstance(component, HydraulicActuator) and len(component.motion) == 2:
         length, velocity = (names.index(f"{component.name}.{each}") for each in component.motion)
         moving[length] = inputs[velocity]
     rate = ca.jtimes(stored, states, expression(equations.rates(*arrays))) + ca.jtimes(stored, inputs, moving)

@@ -31,7 +31,7 @@ from mbsfmu import CoupledModel
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.models import bennett, slewing_four_bar
 from mbsfmu.models.spatial import bennett_angle
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 EXPLICIT = ("double-step", "dca", "hdca", "dca-alm")
@@ -63,7 +63,7 @@ def error(name: str, **options: Any) -> float:
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_second_order_past_the_change(name: str, formulation: str) -> None:
-    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-9)}
+    options: dict[str, Any] = {"formulation": formulation, "tolerances": NewtonTolerances(coordinates=1e-9)}
     coarse, fine = (error(name, step=step, **options) for step in (2.5e-3, 1.25e-3))
     assert fine < 1e-3
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)
@@ -103,7 +103,7 @@ QUICK = ("double-step", "penalty")
 @pytest.mark.parametrize("name", CASES)
 def test_reactions_of_second_order(name: str, formulation: str) -> None:
     """What redundant joints hold against each other too; Newton's and Euler's equations along the closed form."""
-    options: dict[str, Any] = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-10)}
+    options: dict[str, Any] = {"formulation": formulation, "tolerances": NewtonTolerances(coordinates=1e-10)}
     coarse, fine = (reactions_error(name, step=step, **options) for step in (2.5e-3, 1.25e-3))
     assert fine < {"bennett": 2e-5, "slewing-four-bar": 2e-3}[name]
     assert np.log2(coarse / fine) == pytest.approx(2.0, abs=0.15)

@@ -14,7 +14,7 @@ from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.integration import classical_runge_kutta, implicit
 from mbsfmu.integration.explicit import CountedRates, StageError
-from mbsfmu.integration.newton import Solution, solve
+from mbsfmu.integration.newton import NewtonSolution, solve
 from mbsfmu.integration.rosenbrock import CHOSEN
 from mbsfmu.integration.solvers import solver_names
 from mbsfmu.models import pendulum
@@ -184,7 +184,7 @@ def test_steps_are_halved_up_to_eight_times(
     simulation.initialize()
     if solver in RULES:
 
-        def solved(begin: Callable[[], StepProblem], *arguments: Any) -> Solution:
+        def solved(begin: Callable[[], StepProblem], *arguments: Any) -> NewtonSolution:
             if begin().step > longest:
                 raise SimulationError("too long")
             return solve(begin, *arguments)

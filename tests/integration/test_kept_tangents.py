@@ -9,7 +9,7 @@ import pytest
 from one_equation import STEP, Scalar
 
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.integration.newton import Jacobian, Method, Solution, solve
+from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.models import built_in, four_bar
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.iteration import Limits
@@ -20,7 +20,7 @@ REMAINING = 1e-3
 LIMITS = Limits(np.array([1e-6]), np.ones(1))
 
 
-def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> Solution:
+def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> NewtonSolution:
     kept = None if inverse is None else KeptTangent(np.array([inverse]), step, 0.0, 1, 10.0)
     method = Method(Jacobian.EXACT, 10, renewal, REMAINING)
     return solve(lambda: cast(StepProblem, problem), LIMITS, method, kept, 0.0)

@@ -20,7 +20,7 @@ import mbsfmu
 from mbsfmu import InputError, Trajectory
 from mbsfmu.io.formats import Table, TableFormat, read_table, suffixes, write_table
 from mbsfmu.io.formats.matlab_format import legal_names
-from mbsfmu.io.streams import Stream
+from mbsfmu.io.streams import SignalStream
 from mbsfmu.simulation.result import Result
 
 FORMATS = ("csv", "h5", "hdf5", "mat", "nc", "parquet")
@@ -117,7 +117,7 @@ def test_names_of_other_programs_survive(suffix: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 5])
 def test_a_stream_is_the_whole_file(suffix: str, rows: int, tmp_path: Path) -> None:
     time, values = np.arange(float(rows)), np.sqrt(np.arange(2.0 * rows)).reshape(rows, 2)
-    stream = Stream(tmp_path / f"stream.{suffix}", ["x.y", "z"], ["m", "N·m"])
+    stream = SignalStream(tmp_path / f"stream.{suffix}", ["x.y", "z"], ["m", "N·m"])
     stream.begin()
     for row in range(rows):
         stream.add(time[row : row + 1], values[row : row + 1])
@@ -141,7 +141,7 @@ def test_a_stream_is_the_whole_file(suffix: str, rows: int, tmp_path: Path) -> N
 def test_a_stream_goes_on_from_a_complete_file(suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"run.{suffix}"
     Trajectory(np.arange(4.0), np.arange(4.0)[:, None] ** 2, ["x"], ["m"]).to_file(file)
-    stream = Stream(file, ["x"], ["m"])
+    stream = SignalStream(file, ["x"], ["m"])
     stream.take_over(3)
     stream.begin()
     stream.add(np.array([3.5]), np.array([[7.0]]))
@@ -150,7 +150,7 @@ def test_a_stream_goes_on_from_a_complete_file(suffix: str, tmp_path: Path) -> N
     np.testing.assert_array_equal(found.time, [0.0, 1.0, 2.0, 3.5])
     np.testing.assert_array_equal(found["x"], [0.0, 1.0, 4.0, 7.0])
     for names, units in ((["y"], ["m"]), (["x"], ["mm"]), (["x", "y"], ["m", "m"])):
-        other = Stream(file, names, units)
+        other = SignalStream(file, names, units)
         with pytest.raises(InputError, match="has other columns than those that are recorded"):
             other.take_over(1)
         other.close()
@@ -260,7 +260,7 @@ def test_an_unknown_suffix_is_refused_before_the_run(tmp_path: Path) -> None:
         lambda: mbsfmu.cosimulate(["none.fmu"], output="run.xls"),
         lambda: mbsfmu.sweep(mbsfmu.models.pendulum(1), {"link_1.mass": [1.0]}, output="run.xls"),
         lambda: run().to_file("run.xls"),
-        lambda: Stream(tmp_path / "run.xls", [], []),
+        lambda: SignalStream(tmp_path / "run.xls", [], []),
     ):
         with pytest.raises(InputError, match=allowed):
             refused()

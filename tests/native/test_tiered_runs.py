@@ -21,7 +21,7 @@ from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.sources import StepSources
 from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.result import Result
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
 
@@ -46,7 +46,7 @@ class Watched(TieredRunner):
         self._make(self._made)
         self.asks, self.asked, self.runs = asks, 0, 0
 
-    def run(self, course: Course, recording: Recording) -> None:
+    def run(self, course: RunLoop, recording: Recording) -> None:
         super().run(course, recording)
         self.runs += self._is_last
 

@@ -79,7 +79,8 @@ def _signatures(thing: Any) -> Iterator[Any]:
 
 
 USED_INSIDE = {
-    *("Machine", "ModelData", "Stream"),
+    *("HtmlElement", "Machine", "ModelData", "ModelExchangeData", "NamedValues", "ReferenceRun"),
+    *("RuleHistory", "RunLoop", "SignalStream", "VariableAccess"),
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "Instant", "LinearMap"),
     *(
         "Instance",
@@ -89,7 +90,7 @@ USED_INSIDE = {
         "Option",
         "Origin",
         "PartFile",
-        "Reference",
+        "ReferenceKind",
         "Settings",
         "Shown",
         "SignalTable",

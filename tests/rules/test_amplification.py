@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mbsfmu.rules import Motion, Quantity, Rule, Step
+from mbsfmu.rules import FirstOrderValues, PositionValues, Rule, Step
 from mbsfmu.rules.bdf2 import BackwardDifferences
 from mbsfmu.rules.generalized_alpha import GeneralizedAlpha
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -28,10 +28,10 @@ def decay(rule: Rule, eigenvalue: float) -> Floats:
 
     def after(before: Floats) -> Floats:
         value, rate, *history = before[:, np.newaxis]
-        begin = Quantity(value, rate, history)
+        begin = FirstOrderValues(value, rate, history)
         at_zero, at_one = (rule.rate(np.array([end]), begin, EQUAL) for end in (0.0, 1.0))
         end = at_zero / (eigenvalue - (at_one - at_zero))
-        done = Quantity(end, eigenvalue * end)
+        done = FirstOrderValues(end, eigenvalue * end)
         return np.concatenate([end, done.rate, *rule.history(done, begin, EQUAL)])
 
     return matrix(after, 2 + rule.remembered)
@@ -42,10 +42,10 @@ def oscillation(rule: Rule, frequency: float) -> Floats:
 
     def after(before: Floats) -> Floats:
         position, velocity, acceleration, *history = before[:, np.newaxis]
-        begin = Motion(position, velocity, acceleration, history)
+        begin = PositionValues(position, velocity, acceleration, history)
         at_zero, at_one = (rule.motion(np.array([end]), begin, EQUAL)[1] for end in (0.0, 1.0))
         end = at_zero / (-(frequency**2) - (at_one - at_zero))
-        done = Motion(end, rule.motion(end, begin, EQUAL)[0], -(frequency**2) * end)
+        done = PositionValues(end, rule.motion(end, begin, EQUAL)[0], -(frequency**2) * end)
         return np.concatenate([*done[:3], *rule.motion_history(done, begin, EQUAL)])
 
     return matrix(after, 3 + sum(rule.remembered_motion))
@@ -116,7 +116,7 @@ def test_backward_differences_are_exact_for_parabolas_whatever_the_steps(ratio: 
     """x = t² at −h/ratio, 0 and h."""
     size, before = np.array([0.2]), np.array([0.2 / ratio])
     rule = BackwardDifferences()
-    begin = Quantity(np.zeros(1), np.zeros(1), [-before])  # the mean rate of the step before is −h_before
+    begin = FirstOrderValues(np.zeros(1), np.zeros(1), [-before])  # the mean rate of the step before is −h_before
     assert rule.rate(size**2, begin, Step(size, before)) == pytest.approx(2.0 * size, rel=1e-13)
 
 
@@ -126,10 +126,12 @@ def test_the_first_step_is_one_of_the_trapezoidal_rule(rule: Rule) -> None:
     value, rate, acceleration, end = np.array([[0.3], [-1.2], [4.0], [0.7]])
     step = Step(np.array([0.1]), np.zeros(1))
     filled = [rate] * rule.remembered_motion[0] + [acceleration] * rule.remembered_motion[1]
-    found = rule.motion(end, Motion(value, rate, acceleration, filled), step)
-    np.testing.assert_allclose(found, Trapezoidal().motion(end, Motion(value, rate, acceleration), step), rtol=1e-12)
-    expected = Trapezoidal().rate(end, Quantity(value, rate), step)
-    np.testing.assert_allclose(rule.rate(end, Quantity(value, rate, [rate]), step), expected, rtol=1e-12)
+    found = rule.motion(end, PositionValues(value, rate, acceleration, filled), step)
+    np.testing.assert_allclose(
+        found, Trapezoidal().motion(end, PositionValues(value, rate, acceleration), step), rtol=1e-12
+    )
+    expected = Trapezoidal().rate(end, FirstOrderValues(value, rate), step)
+    np.testing.assert_allclose(rule.rate(end, FirstOrderValues(value, rate, [rate]), step), expected, rtol=1e-12)
 
 
 def test_what_generalized_alpha_remembers_first_is_of_second_order() -> None:
@@ -137,11 +139,11 @@ def test_what_generalized_alpha_remembers_first_is_of_second_order() -> None:
     radius, size = 0.4, 0.1
     shift = (2.0 * radius - 1.0) / (radius + 1.0) - radius / (radius + 1.0)
     nothing = np.zeros(1)
-    begin = Motion(nothing, nothing, np.array([2.0]), [np.array([2.0])])
-    end = Motion(nothing, nothing, np.array([2.0 + 3.0 * size]))
+    begin = PositionValues(nothing, nothing, np.array([2.0]), [np.array([2.0])])
+    end = PositionValues(nothing, nothing, np.array([2.0 + 3.0 * size]))
     first = GeneralizedAlpha(radius).motion_history(end, begin, Step(np.array([size]), np.zeros(1)))
     np.testing.assert_allclose(first[0], 2.0 + 3.0 * (size + shift * size), rtol=1e-13)
-    later = Motion(nothing, nothing, np.array([2.0 + 6.0 * size]))
+    later = PositionValues(nothing, nothing, np.array([2.0 + 6.0 * size]))
     then = GeneralizedAlpha(radius).motion_history(
         later, end._replace(history=first), Step(np.array([size]), np.array([size]))
     )

@@ -11,7 +11,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.registry import Registry
-from mbsfmu.rules import Motion, Quantity, Rule, Step, find_rule, rule, rule_names
+from mbsfmu.rules import FirstOrderValues, PositionValues, Rule, Step, find_rule, rule, rule_names
 from mbsfmu.rules.rule import Array
 from mbsfmu.stepping.rule_checks import check_rule
 
@@ -38,7 +38,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Rule]:
         slope: float = 1.0
         begin: float = 1.0
 
-        def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+        def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
             return self.slope * 2.0 / step.size * (end - begin.value) - self.begin * begin.rate
 
     @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Rule]:
         kept: float = 1.0
         lists: float = 1.0
 
-        def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+        def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
             ratio = step.before / step.size
             return (end - begin.value) / step.size + (self.later - 1.0) * ratio * begin.history[0]
 
-        def history(self, end: Quantity, begin: Quantity, step: Step) -> Sequence[Array]:
+        def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:
             return [self.kept * (end.value - begin.value) / step.size] * int(self.lists)
 
     @dataclass(frozen=True)
@@ -67,10 +67,10 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Rule]:
         acceleration: float = 1.0
         velocity: float = 1.0
 
-        def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+        def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
             return 2.0 / step.size * (end - begin.value) - begin.rate
 
-        def motion(self, end: Array, begin: Motion, step: Step) -> tuple[Array, Array]:
+        def motion(self, end: Array, begin: PositionValues, step: Step) -> tuple[Array, Array]:
             gone = (end - begin.position) / step.size - self.way * begin.velocity
             after = self.acceleration * 4.0 / step.size * gone - begin.acceleration
             return begin.velocity + self.velocity * 0.5 * step.size * (begin.acceleration + after), after

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from mbsfmu.rules import Motion, Quantity, Rule, Step, find_rule
+from mbsfmu.rules import FirstOrderValues, PositionValues, Rule, Step, find_rule
 
 RULES = (
     "trapezoidal",
@@ -18,17 +18,17 @@ RULES = (
 )
 
 
-def moved(rule: Rule, begin: Motion, step: Step) -> Motion:
+def moved(rule: Rule, begin: PositionValues, step: Step) -> PositionValues:
     at_zero, at_one = (rule.motion(np.array([end]), begin, step)[1] for end in (0.0, 1.0))
     end = at_zero / (-1.0 - (at_one - at_zero))
-    done = Motion(end, rule.motion(end, begin, step)[0], -end)
+    done = PositionValues(end, rule.motion(end, begin, step)[0], -end)
     return done._replace(history=rule.motion_history(done, begin, step))
 
 
-def changed(rule: Rule, begin: Quantity, step: Step) -> Quantity:
+def changed(rule: Rule, begin: FirstOrderValues, step: Step) -> FirstOrderValues:
     at_zero, at_one = (rule.rate(np.array([end]), begin, step) for end in (0.0, 1.0))
     end = at_zero / (-1.0 - (at_one - at_zero))
-    done = Quantity(end, -end)
+    done = FirstOrderValues(end, -end)
     return done._replace(history=rule.history(done, begin, step))
 
 
@@ -36,8 +36,8 @@ def errors(rule: Rule, size: float, pattern: Sequence[float]) -> list[float]:
     """Errors of z, ż and x at t = 2 s, with steps in the ratios of a pattern that comes again and again."""
     velocities, accelerations = rule.remembered_motion
     one, nothing = np.ones(1), np.zeros(1)
-    motion = Motion(one, nothing, -one, [nothing] * velocities + [-one] * accelerations)
-    quantity = Quantity(one, -one, [-one] * rule.remembered)
+    motion = PositionValues(one, nothing, -one, [nothing] * velocities + [-one] * accelerations)
+    quantity = FirstOrderValues(one, -one, [-one] * rule.remembered)
     before, time = nothing, 0.0
     for index in range(round(2.0 / size) * len(pattern)):
         step = Step(np.array([size * pattern[index % len(pattern)] / sum(pattern)]), before)

@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.registry import Registry
-from mbsfmu.rules import Quantity, Rule, Step, find_rule, rule, rule_names
+from mbsfmu.rules import FirstOrderValues, Rule, Step, find_rule, rule, rule_names
 from mbsfmu.rules.rule import Array
 from mbsfmu.rules.trapezoidal import Trapezoidal
 
@@ -47,7 +47,7 @@ def test_rates_that_are_not_linear_are_refused(monkeypatch: pytest.MonkeyPatch) 
     class Squared(Rule):
         name: ClassVar[str] = "squared"
 
-        def rate(self, end: Array, begin: Quantity, step: Step) -> Array:
+        def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
             return (end**2 - begin.value**2) / step.size
 
     with pytest.raises(InputError, match="the rates of the rule 'squared' are not linear"):

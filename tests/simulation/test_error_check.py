@@ -21,7 +21,7 @@ from mbsfmu.integration.error_measure import NOT_ESTIMATED, SAME_STEPS
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.models import built_in
 from mbsfmu.simulation.result import Result
-from mbsfmu.simulation.run_loop import Course
+from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Interpreter, Recording
 
 SOLVERS: list[tuple[str, str, dict[str, Any]]] = [
@@ -146,7 +146,7 @@ def test_a_second_run_that_fails_leaves_the_first_one(
 ) -> None:
     made, run = [], Interpreter.run
 
-    def once(runner: Interpreter, course: Course, recording: Recording) -> None:
+    def once(runner: Interpreter, course: RunLoop, recording: Recording) -> None:
         made.append(course.solver.step)
         if len(made) > 1:
             raise SimulationError("it cannot be made")

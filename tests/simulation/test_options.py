@@ -16,7 +16,7 @@ from mbsfmu.base.options import Number
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, FormulationOptions
 from mbsfmu.simulation.options import RunKeywords
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 
 LOOP = mbsfmu.models.built_in("loop-4")
 
@@ -131,7 +131,7 @@ def test_an_object_says_the_same_as_its_keywords() -> None:
         {"solver": "rk4"},
         {"jacobian": "forward-difference"},
         {"newton_tolerance": 1e-7},
-        {"tolerances": Tolerances(opening=0.1)},
+        {"tolerances": NewtonTolerances(opening=0.1)},
     ],
 )
 def test_what_decides_the_steps_identifies_a_simulation(options: dict[str, Any]) -> None:

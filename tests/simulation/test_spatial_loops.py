@@ -9,7 +9,7 @@ import pytest
 from spatial_loops import LOOPS, loop_of
 
 from mbsfmu.simulation.result import Result
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.tracing.workspace import Floats
 
 TIGHT = {"solver": "dop853", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 0.05}
@@ -65,7 +65,7 @@ def test_any_joint_can_be_cut(name: str, cut: int, formulation: str) -> None:
 @pytest.mark.parametrize("name", LOOP_NAMES)
 def test_trapezoidal_rule_comes_nearer_with_the_square_of_the_step(name: str, formulation: str) -> None:
     """Cut at the last joint; Newton's tolerance is small beside the rule's error, which matters to the penalty most."""
-    options = {"formulation": formulation, "tolerances": Tolerances(coordinates=1e-11)}
+    options = {"formulation": formulation, "tolerances": NewtonTolerances(coordinates=1e-11)}
     runs = [run(name, len(LOOPS[name]) - 1, step=step, **options) for step in (5e-3, 2.5e-3)]
     errors = [np.max(np.abs(centres(name, each) - expected(name))) for each in runs]
     assert errors[0] < 1e-3

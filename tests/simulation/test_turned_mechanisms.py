@@ -15,7 +15,7 @@ from turning import turned_model, vectors
 from mbsfmu import CoupledModel
 from mbsfmu.models import bennett, built_in, slewing_four_bar
 from mbsfmu.simulation.result import Result
-from mbsfmu.stepping.iteration import Tolerances
+from mbsfmu.stepping.iteration import NewtonTolerances
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 TIGHT: dict[str, Any] = {"solver": "dop853", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11, "step": 0.05}
@@ -43,7 +43,7 @@ CASES = [
 
 def run(model: CoupledModel, formulation: str) -> Result:
     if formulation == "penalty":
-        tolerances = Tolerances(coordinates=1e-10)
+        tolerances = NewtonTolerances(coordinates=1e-10)
         return model.simulation(formulation=formulation, step=2e-3, tolerances=tolerances, compiled=False).run(0.3)
     return model.simulation(formulation=formulation, compiled=False, **TIGHT).run(0.3)
 

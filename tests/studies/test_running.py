@@ -10,23 +10,23 @@ import pytest
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.executors import InlineExecutor
-from mbsfmu.studies.points import Point, make_points
+from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.running import run_points
 
 POINTS = make_points({"a": [float(value) for value in range(12)]}, {}, {})
 
 
-def double(point: Point) -> dict[str, Any]:
+def double(point: StudyPoint) -> dict[str, Any]:
     return {"status": "ok", "message": "", "twice": 2 * point.values["a"]}
 
 
-def dies_at_five(point: Point) -> dict[str, Any]:
+def dies_at_five(point: StudyPoint) -> dict[str, Any]:
     if point.values["a"] == 5.0:
         os._exit(3)
     return double(point)
 
 
-def raises_at_five(point: Point) -> dict[str, Any]:
+def raises_at_five(point: StudyPoint) -> dict[str, Any]:
     if point.values["a"] == 5.0:
         raise ZeroDivisionError("five")
     return double(point)
@@ -35,7 +35,7 @@ def raises_at_five(point: Point) -> dict[str, Any]:
 def run(function: Any, **options: Any) -> dict[float, dict[str, Any]]:
     rows: dict[float, dict[str, Any]] = {}
 
-    def take(point: Point, row: dict[str, Any]) -> None:
+    def take(point: StudyPoint, row: dict[str, Any]) -> None:
         assert point.values["a"] not in rows
         rows[point.values["a"]] = row
 

@@ -13,7 +13,7 @@ from mbsfmu.equations.rotation import cross
 from mbsfmu.tracing.kernels import kernel
 from mbsfmu.tracing.symbols import TracingError
 from mbsfmu.tracing.tape.recorded_program import depends, program_of
-from mbsfmu.tracing.tape.recording import Recorder, _Shared, _Traced
+from mbsfmu.tracing.tape.recording import Recorder, _Shared, _TracedKernel
 
 VALUES = {"x": np.array([0.3, -1.2, 0.0, 2.5]), "y": np.array([0.3, 1.2, 0.5, -2.0])}
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -162,7 +162,7 @@ def test_what_was_used_for_longest_goes_first() -> None:
     made: list[str] = []
 
     def ask(key: str) -> None:
-        shared.of(key, lambda: (made.append(key), _Traced(None, None, ()))[1])
+        shared.of(key, lambda: (made.append(key), _TracedKernel(None, None, ()))[1])
 
     shared = _Shared(2)
     for key in ("a", "b", "a", "c", "a", "b"):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from markupsafe import Markup, escape
 
-from mbsfmu.view.pages.element import Element, data_block
+from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.files import text_of
 from mbsfmu.view.pages.page import filled, page, write_page
 
@@ -60,7 +60,7 @@ def test_data_come_back_and_no_text_ends_the_block() -> None:
 
 
 def test_titles_are_text() -> None:
-    text = page(EVIL, Element(Markup("<h1>{}</h1>").format(EVIL)))
+    text = page(EVIL, HtmlElement(Markup("<h1>{}</h1>").format(EVIL)))
     assert f"<title>{escape(EVIL)}</title>" in text
     assert f"<h1>{escape(EVIL)}</h1>" in text
     assert EVIL not in text
@@ -68,8 +68,8 @@ def test_titles_are_text() -> None:
 
 def test_page_has_each_style_and_script_once_and_in_order() -> None:
     style, script = "assets/uplot/uPlot.min.css", "assets/uplot/uPlot.iife.min.js"
-    part = Element(Markup("<p>plot</p>"), (style,), (script,))
-    text = page("two plots", Element.around(Markup("<h1>plots</h1>"), [part, part]))
+    part = HtmlElement(Markup("<p>plot</p>"), (style,), (script,))
+    text = page("two plots", HtmlElement.around(Markup("<h1>plots</h1>"), [part, part]))
     assert text.count(text_of(style).strip()) == text.count(text_of(script).strip()) == 1
     assert text.index(text_of(style).strip()) < text.index("<h1>plots</h1>") < text.index(text_of(script).strip())
     assert "<!-- uplot 1.6.32, MIT licence -->" in text
@@ -80,9 +80,9 @@ def test_page_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text("old")
     with pytest.raises(UnicodeEncodeError):
-        write_page("\ud800", Element(Markup("")), path)
+        write_page("\ud800", HtmlElement(Markup("")), path)
     assert path.read_text() == "old"
-    assert write_page("new", Element(Markup("<h1>new</h1>")), path) == path
+    assert write_page("new", HtmlElement(Markup("<h1>new</h1>")), path) == path
     assert "<h1>new</h1>" in path.read_text(encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 

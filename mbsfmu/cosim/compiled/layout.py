@@ -78,7 +78,7 @@ class MakeStep(Structure):
     ]
 
 
-class Group(Structure):
+class VariableBlock(Structure):
     """Variables of one type of a port: the buffer has 32-bit numbers if `whole`, and is the port's if it `shares`.
 
     The place of each number of the buffer among the values of the port is negative for elements of arrays that it does
@@ -103,7 +103,7 @@ class Ramp(Structure):
 
     _fields_: ClassVar = [
         ("component", c_void_p),
-        ("group", Group),
+        ("group", VariableBlock),
         ("values", _Doubles),
         ("slopes", _Doubles),
         ("clock", POINTER(Clock)),
@@ -116,7 +116,7 @@ class PortTable(Structure):
 
     _fields_: ClassVar = [
         ("component", c_void_p),
-        ("groups", POINTER(Group)),
+        ("groups", POINTER(VariableBlock)),
         ("group_count", c_size_t),
         ("count", c_size_t),
         ("values", _Doubles),
@@ -237,7 +237,8 @@ MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
 asked for, and may go on; an output is not finite; a whole number of a unit is set beyond those that it may take."""
 
 _STRUCTURES = (
-    Clock, Access, Rates, Report, MakeStep, Group, Ramp, PortTable, MemberTable, RateSource, Side, Bond, ExchangeTable
+    Clock, Access, Rates, Report, MakeStep, VariableBlock, Ramp, PortTable, MemberTable, RateSource, Side, Bond,
+    ExchangeTable,
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
     c_bool: "bool", c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",

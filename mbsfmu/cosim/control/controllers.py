@@ -8,14 +8,20 @@ from mbsfmu.cosim.control.prediction_control import PredictionControl
 from mbsfmu.cosim.control.richardson_control import RichardsonControl
 from mbsfmu.cosim.control.run_statistics import Facts
 from mbsfmu.cosim.control.step_control import Controller
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation, History
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
 
 
 def make_controller(
-    control: str, stepping: Stepping, tolerances: Tolerances, history: History, facts: Facts, start: float, stop: float
+    control: str,
+    stepping: Stepping,
+    tolerances: CouplingTolerances,
+    history: OutputHistory,
+    facts: Facts,
+    start: float,
+    stop: float,
 ) -> Controller | None:
     """Make what the control needs and the units allow; tell the user what they do not."""
     if control == "fixed":

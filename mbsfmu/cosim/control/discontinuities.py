@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.control.tolerances import Tolerances
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.control.watched import Watched
-from mbsfmu.cosim.coupling.coupling_data import Member
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import predicted
 from mbsfmu.cosim.units.instance import Floats
@@ -99,12 +99,12 @@ class JumpFinder:
         inside = [driven.after(time + share * step) for share in (0.0, 0.25, 0.5, 0.75)]
         return Sample(np.array([*inside, driven.before(time + step)]))
 
-    def weights(self, sample: Sample, tolerances: Tolerances) -> Floats:
+    def weights(self, sample: Sample, tolerances: CouplingTolerances) -> Floats:
         """Return what may be wrong about followed signals, shape (number of signals,)."""
         nominals = self._stepping.exchange.driven.nominals()
         return tolerances.absolute * nominals + tolerances.relative * np.abs(sample.values).max(axis=0)
 
-    def defect(self, history: History, step: float, end: Floats, weights: Floats) -> float:
+    def defect(self, history: OutputHistory, step: float, end: Floats, weights: Floats) -> float:
         """Return how far what is exchanged goes off its extrapolation in a step, as the largest share of weights."""
         off = np.abs(end - predicted(history, step))[self._driving]
         return float(np.max(off / weights[self._driving], initial=0.0))
@@ -139,7 +139,9 @@ class JumpFinder:
         exchange.release(END)
         return result
 
-    def _otherwise(self, member: Member, applied: Floats, polynomials: Floats, begin: Floats, end: Floats) -> Floats:
+    def _otherwise(
+        self, member: CoupledInstance, applied: Floats, polynomials: Floats, begin: Floats, end: Floats
+    ) -> Floats:
         """Let inputs that cannot have a value between have the one that the member was not given."""
         chosen = self._held[member.sources]
         if not chosen.any():

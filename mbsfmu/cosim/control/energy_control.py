@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from mbsfmu.cosim.control.step_control import Attempt, Controller
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import means
 from mbsfmu.cosim.units.instance import Floats
@@ -28,7 +28,7 @@ class EnergyControl(Controller):
 
     CHANGES = (*Controller.CHANGES, "_largest")
 
-    def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
+    def __init__(self, stepping: Stepping, tolerances: CouplingTolerances, returns: bool) -> None:
         super().__init__(stepping, tolerances, returns)
         self._largest = np.zeros((len(stepping.bonds), 2))
 
@@ -37,7 +37,7 @@ class EnergyControl(Controller):
         """Inputs extrapolated with degree k are off by h^(k+1), and so is the residual power."""
         return self.stepping.degree + 1.0
 
-    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+    def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         trial, bonds = history.copy(), self.stepping.bonds
         point = self.stepping.advance(trial, time, step)
         true = means(history, point.outputs, step)
@@ -45,9 +45,9 @@ class EnergyControl(Controller):
         largest = self._largest_with(history.now, point.outputs)
         residual = missed[:, 0] * largest[:, 1] + missed[:, 1] * largest[:, 0]
         shares = residual / (self.tolerances.absolute + self.tolerances.relative * largest.prod(axis=1))
-        return Attempt([point], trial, math.sqrt(float(np.mean(shares**2))))
+        return StepAttempt([point], trial, math.sqrt(float(np.mean(shares**2))))
 
-    def _take(self, attempt: Attempt, time: float, step: float) -> None:  # noqa: ARG002
+    def _take(self, attempt: StepAttempt, time: float, step: float) -> None:  # noqa: ARG002
         self._largest = self._largest_with(attempt.points[0].outputs)
 
     def _largest_with(self, *points: Floats) -> Floats:

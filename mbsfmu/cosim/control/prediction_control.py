@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from mbsfmu.cosim.control.step_control import Attempt, Controller
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.control.watched import Watched, Weights
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.control.watched import ErrorWeights, Watched
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import predicted
 
@@ -23,11 +23,11 @@ class PredictionControl(Controller):
 
     CHANGES = (*Controller.CHANGES, "_weights")
 
-    def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History) -> None:
+    def __init__(self, stepping: Stepping, tolerances: CouplingTolerances, history: OutputHistory) -> None:
         super().__init__(stepping, tolerances, returns=False)
         exchange = stepping.exchange
         self._watched = Watched(exchange)
-        self._weights = Weights(self._watched, self._watched.read(history.now), tolerances, 0.0)
+        self._weights = ErrorWeights(self._watched, self._watched.read(history.now), tolerances, 0.0)
         driving = {exchange.columns[each.source] for each in exchange.connections}
         self._driving = np.array(sorted(driving - set(exchange.held)), dtype=np.intp)
 
@@ -40,13 +40,13 @@ class PredictionControl(Controller):
         """Return the length in s of the first step: inputs held over it are off by its square."""
         return max(self.tolerances.smallest, min(1.0, math.sqrt(self.tolerances.relative)) * step)
 
-    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+    def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         trial = history.copy()
         expected = predicted(history, step)
         point = self.stepping.advance(trial, time, step)
         weights = self._weights.of(self._watched.read(point.outputs))[: len(expected)]
         error = np.abs(point.outputs - expected) / weights
-        return Attempt([point], trial, float(np.max(error[self._driving], initial=0.0)))
+        return StepAttempt([point], trial, float(np.max(error[self._driving], initial=0.0)))
 
-    def _take(self, attempt: Attempt, time: float, step: float) -> None:  # noqa: ARG002
+    def _take(self, attempt: StepAttempt, time: float, step: float) -> None:  # noqa: ARG002
         self._weights.take(self._watched.read(attempt.history.now))

@@ -10,11 +10,11 @@ import numpy as np
 from mbsfmu.cosim.control.defects import Defects
 from mbsfmu.cosim.control.discontinuities import JumpFinder, Suspect
 from mbsfmu.cosim.control.standstill import Standstill
-from mbsfmu.cosim.control.step_control import Attempt, Controller
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.control.watched import Watched, Weights
+from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.control.watched import ErrorWeights, Watched
 from mbsfmu.cosim.control.whole_steps import WholeSteps
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
 
@@ -84,7 +84,9 @@ class RichardsonControl(Controller):
         "_shares",
     )
 
-    def __init__(self, stepping: Stepping, tolerances: Tolerances, history: History, start: float, stop: float) -> None:
+    def __init__(
+        self, stepping: Stepping, tolerances: CouplingTolerances, history: OutputHistory, start: float, stop: float
+    ) -> None:
         super().__init__(stepping, tolerances, returns=True)
         self._coarse = history.copy()
         self._start, self._stop = start, stop
@@ -94,7 +96,7 @@ class RichardsonControl(Controller):
         # A step cannot make the error of an input that shows at its end a share of its own length.
         self._gathering = np.ones(len(self.watched), dtype=bool)
         self._gathering[: len(stepping.shows_inputs)] = ~stepping.shows_inputs
-        self._weights = Weights(self.watched, self.watched.read(history.now), tolerances, horizon, self._gathering)
+        self._weights = ErrorWeights(self.watched, self.watched.read(history.now), tolerances, horizon, self._gathering)
         self._continuous = np.setdiff1d(np.arange(len(self.watched)), exchange.held)
         self._gathered = self._continuous[self._gathering[self._continuous]]
         self._tried: Tried | None = None
@@ -111,7 +113,7 @@ class RichardsonControl(Controller):
         """The order of the coupling: errors of steps go with one more, their sum over a time with this one."""
         return self.stepping.order
 
-    def _attempt(self, history: History, time: float, step: float) -> Attempt:
+    def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         self._beside.begin(time)
         begin = self.watched.read(history.now)
         coarse, fine = self._coarse.copy(), history.copy()
@@ -152,7 +154,7 @@ class RichardsonControl(Controller):
         shown = np.maximum(error * ~self._gathering, effect)
         ratio = float(np.max(shown[self._continuous], initial=gathered))
         self._points, self._inputs, self._try = (begin, inside, end), inputs, tried
-        return Attempt(points, fine, ratio, defect, jumps)
+        return StepAttempt(points, fine, ratio, defect, jumps)
 
     def _allowed(self, time: float) -> float:
         """Return what a step from a time in s may do wrong, as a share of its share of the tolerance.
@@ -172,7 +174,7 @@ class RichardsonControl(Controller):
     def _suspected(self, known: tuple[float, ...]) -> None:
         self._suspect = Suspect(*known) if known else None
 
-    def reject(self, attempt: Attempt) -> float:
+    def reject(self, attempt: StepAttempt) -> float:
         """Return the factor for the step that is to be made again; what a jump does falls with its length."""
         if self._tried is None or self._tried.time != self._try.time:
             self._tried = self._try
@@ -184,7 +186,7 @@ class RichardsonControl(Controller):
             self._suspect = Suspect(end, length, attempt.defect)
         return min(max(_SAFETY_AT_JUMPS / attempt.ratio, _SMALLEST_AT_JUMPS), _LARGEST_AT_JUMPS)
 
-    def _take(self, attempt: Attempt, time: float, step: float) -> None:
+    def _take(self, attempt: StepAttempt, time: float, step: float) -> None:
         self._sum += self._try.ratio * step / (self._stop - self._start)
         self._tried = None
         self._coarse.push(attempt.history.now, step, attempt.history.rates)
@@ -200,7 +202,7 @@ class RichardsonControl(Controller):
         if self._suspect is not None and (attempt.jumps or attempt.points[-1].time >= self._suspect.end):
             self._suspect = None
 
-    def _go_beside(self, history: History, time: float, step: float) -> None:
+    def _go_beside(self, history: OutputHistory, time: float, step: float) -> None:
         """Make a step in s of the run in whole steps; one that goes unstable in them begins anew.
 
         Its steps are twice as long: what is stable in halves need not be so in it. Then its distance grows in single

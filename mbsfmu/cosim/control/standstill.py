@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.cosim.control.watched import Watched
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.units.instance import Floats
 
@@ -32,7 +32,7 @@ class Standstill:
 
     CHANGES: ClassVar = ("_counts", "_moved", "_largest", "_since")
 
-    def __init__(self, exchange: Exchange, watched: Watched) -> None:
+    def __init__(self, exchange: CouplingData, watched: Watched) -> None:
         self._exchange = exchange
         self._members = [member for member in exchange.members if len(member.sources)]
         self._columns = [watched.columns(member) for member in self._members]

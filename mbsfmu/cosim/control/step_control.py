@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mbsfmu.cosim.control.discontinuities import BEGIN
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.coupling.extrapolation import History
-from mbsfmu.cosim.coupling.stepping import Point, Stepping
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.coupling.stepping import CommunicationPoint, Stepping
 
 CONTROLS = ("fixed", "error", "energy")
 _SAFETY = 0.9
@@ -19,7 +19,7 @@ _NO_ERROR = 1e-12
 
 
 @dataclass
-class Attempt:
+class StepAttempt:
     """A step that was tried.
 
     Attributes
@@ -36,8 +36,8 @@ class Attempt:
         Whether something jumped in it, so that the past says nothing of what comes.
     """
 
-    points: list[Point]
-    history: History
+    points: list[CommunicationPoint]
+    history: OutputHistory
     ratio: float
     defect: float = 0.0
     jumps: bool = False
@@ -61,7 +61,7 @@ class Controller(ABC):
 
     CHANGES: ClassVar[tuple[str, ...]] = ("_last",)
 
-    def __init__(self, stepping: Stepping, tolerances: Tolerances, returns: bool) -> None:
+    def __init__(self, stepping: Stepping, tolerances: CouplingTolerances, returns: bool) -> None:
         self.stepping = stepping
         self.tolerances = tolerances
         self.returns = returns
@@ -72,7 +72,7 @@ class Controller(ABC):
     def power(self) -> float:
         """The power q with which the estimate falls with the step."""
 
-    def attempt(self, history: History, time: float, step: float) -> Attempt:
+    def attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
         """Make a step in s and estimate its error; the history stays as it is.
 
         Raises
@@ -85,17 +85,17 @@ class Controller(ABC):
         return self._attempt(history, time, step)
 
     @abstractmethod
-    def _attempt(self, history: History, time: float, step: float) -> Attempt: ...
+    def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt: ...
 
     @abstractmethod
-    def _take(self, attempt: Attempt, time: float, step: float) -> None:
+    def _take(self, attempt: StepAttempt, time: float, step: float) -> None:
         """Remember what the next estimates need of an attempt of a step from a time, both in s."""
 
     def undo(self) -> None:
         """Go back to before the last attempt."""
         self.stepping.restore(BEGIN)
 
-    def accept(self, attempt: Attempt, time: float, step: float) -> float:
+    def accept(self, attempt: StepAttempt, time: float, step: float) -> float:
         """Take an attempt of a step from a time in s for good; return the factor for the next step."""
         self._take(attempt, time, step)
         ratio = max(attempt.ratio, _NO_ERROR)
@@ -104,7 +104,7 @@ class Controller(ABC):
         self._last = max(ratio, 1e-4)
         return min(max(factor, _SMALLEST_FACTOR), _LARGEST_FACTOR)
 
-    def reject(self, attempt: Attempt) -> float:
+    def reject(self, attempt: StepAttempt) -> float:
         """Return the factor for the step that is to be made again."""
         return min(max(_SAFETY * attempt.ratio ** (-1.0 / self.power), _SMALLEST_FACTOR), _SAFETY)
 

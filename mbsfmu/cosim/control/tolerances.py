@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Tolerances:
+class CouplingTolerances:
     """What step control may let pass.
 
     Attributes

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.control.tolerances import Tolerances
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.units.instance import Floats, Port, UnitError
 
 _LEAST_NOMINAL = 1e-7
@@ -42,13 +42,13 @@ class Watched:
         States that a unit names and does not let be read, as `unit.variable`.
     """
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: CouplingData) -> None:
         self._exchange = exchange
         self.names = [".".join(name) for name in exchange.names]
         self.seen: set[str] = set()
         self.unread: list[str] = []
         self._ports: list[Port] = []
-        self._owners: list[Member] = []
+        self._owners: list[CoupledInstance] = []
         self._held = set(exchange.held)
         declared = [exchange.member(name).instance.variables[variable].nominal for name, variable in exchange.names]
         for member in exchange.members:
@@ -70,7 +70,7 @@ class Watched:
                 declared += [instance.variables[name].nominal for name in hidden]
         self._declared = np.array([abs(each or 0.0) for each in declared])
 
-    def columns(self, member: Member) -> NDArray[np.intp]:
+    def columns(self, member: CoupledInstance) -> NDArray[np.intp]:
         """Return which variables are continuous ones of a member."""
         outputs = [column for column in range(member.place.start, member.place.stop) if column not in self._held]
         states = [index for index, owner in enumerate(self._owners, len(self._exchange.names)) if owner is member]
@@ -88,7 +88,7 @@ class Watched:
         return np.where(self._declared > 0.0, self._declared, otherwise)
 
 
-class Weights:
+class ErrorWeights:
     """What may be wrong about each watched variable: a share of its magnitude so far and one of its nominal value.
 
     A force that begins at zero has no magnitude yet. In the first time after the start and after jumps, the magnitude
@@ -115,7 +115,7 @@ class Weights:
         self,
         watched: Watched,
         start: Floats,
-        tolerances: Tolerances,
+        tolerances: CouplingTolerances,
         horizon: float,
         bends: NDArray[np.bool_] | None = None,
     ) -> None:

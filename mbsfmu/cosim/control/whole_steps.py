@@ -9,7 +9,7 @@ import numpy as np
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.control.discontinuities import END
 from mbsfmu.cosim.control.watched import Watched
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.units.instance import UnitEnded
 
@@ -43,14 +43,14 @@ class WholeSteps:
 
     CHANGES: ClassVar = ("errors", "has_moved", "_carried", "_history", "_states")
 
-    def __init__(self, stepping: Stepping, history: History, watched: Watched) -> None:
+    def __init__(self, stepping: Stepping, history: OutputHistory, watched: Watched) -> None:
         self._stepping, self._watched = stepping, watched
         self._history = history.copy()
         self._carried, self.errors = np.zeros(len(watched)), np.zeros(len(watched))
         self.has_moved = np.zeros(len(watched), dtype=bool)
         self._is_apart = False
 
-    def advance(self, history: History, time: float, step: float) -> None:
+    def advance(self, history: OutputHistory, time: float, step: float) -> None:
         """Make a step in s after the members have made it in halves; they stay where they are.
 
         Parameters
@@ -86,13 +86,13 @@ class WholeSteps:
             self._stepping.save(_WHOLE, time)
             self._is_apart = True
 
-    def join(self, history: History) -> None:
+    def join(self, history: OutputHistory) -> None:
         """Go on from where the members are: what was wrong until now stays what it is."""
         self._carried = self.errors.copy()
         self._history = history.copy()
         self._is_apart = False
 
-    def drop(self, history: History) -> None:
+    def drop(self, history: OutputHistory) -> None:
         """Go on from where the members are, and forget the distance since that was done last."""
         self.errors = self._carried.copy()
         self.join(history)

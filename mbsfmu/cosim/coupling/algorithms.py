@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.explicit_coupling import GaussSeidel, Jacobi
 from mbsfmu.cosim.coupling.fixed_point import FixedPoint
 from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
@@ -23,6 +23,6 @@ def algorithms_with(option: str) -> tuple[str, ...]:
     return tuple(name for name, kind in _CLASSES.items() if option in kind.options)
 
 
-def make_algorithm(exchange: Exchange, settings: Settings) -> Algorithm:
+def make_algorithm(exchange: CouplingData, settings: Settings) -> Algorithm:
     """Make an algorithm for members that are initialized."""
     return _CLASSES[settings.algorithm](exchange, settings)

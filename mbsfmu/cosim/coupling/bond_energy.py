@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.cosim.units.measurement_units import IDENTITY
@@ -19,7 +19,7 @@ _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
 class BondSide:
     """A member that takes one variable of a bond and gives the other one."""
 
-    member: Member
+    member: CoupledInstance
     entry: int
     output: int
 
@@ -65,7 +65,9 @@ class PowerBond:
         return outputs.item(self.giver.output), outputs.item(self.taker.output)
 
 
-def find_bonds(exchange: Exchange, connections: Sequence[Connection], declared: Sequence[str] = ()) -> list[PowerBond]:
+def find_bonds(
+    exchange: CouplingData, connections: Sequence[Connection], declared: Sequence[str] = ()
+) -> list[PowerBond]:
     """Find the pairs of connections between two instances whose units make a power, and those that are declared.
 
     Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
@@ -125,5 +127,5 @@ def _declared(text: str, connections: Sequence[Connection]) -> tuple[Connection,
     return found[0]
 
 
-def _side(exchange: Exchange, member: Member, taken: Connection, given: Connection) -> BondSide:
+def _side(exchange: CouplingData, member: CoupledInstance, taken: Connection, given: Connection) -> BondSide:
     return BondSide(member, member.entries.names.index(taken.target[1]), exchange.names.index(given.source))

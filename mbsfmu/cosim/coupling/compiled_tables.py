@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, Side
 from mbsfmu.cosim.coupling.bond_energy import BondSide, PowerBond
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
-from mbsfmu.cosim.coupling.extrapolation import History
-from mbsfmu.cosim.units.instance import Calls
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.units.instance import FmuCalls
 
 _ELEMENTS = {
     np.dtype(np.float64): c_double,
@@ -61,9 +61,9 @@ class Tables:
         self,
         algorithm: Explicit,
         functions: Sequence[MakeStep],
-        calls: Calls,
+        calls: FmuCalls,
         bonds: Sequence[PowerBond],
-        history: History,
+        history: OutputHistory,
         times: NDArray[np.float64],
         signals: int,
     ) -> None:
@@ -122,7 +122,7 @@ class Tables:
         flags[np.asarray(chosen, dtype=np.intp)] = 1
         return self.pointer(flags)
 
-    def _members(self, algorithm: Explicit, functions: Sequence[MakeStep], calls: Calls) -> Array[MemberTable]:
+    def _members(self, algorithm: Explicit, functions: Sequence[MakeStep], calls: FmuCalls) -> Array[MemberTable]:
         exchange = algorithm.exchange
         function = dict(zip(exchange.members, functions, strict=True))
         turns = algorithm.turns if algorithm.in_turn else [(member, False) for member in exchange.members]
@@ -130,7 +130,7 @@ class Tables:
             *(self._member(member, function[member], calls, drives_later) for member, drives_later in turns)
         )
 
-    def _member(self, member: Member, function: MakeStep, calls: Calls, drives_later: bool) -> MemberTable:
+    def _member(self, member: CoupledInstance, function: MakeStep, calls: FmuCalls, drives_later: bool) -> MemberTable:
         if member.ramps:
             member.entries.expect_slopes()
         return MemberTable(
@@ -153,7 +153,7 @@ class Tables:
             drives_later=drives_later,
         )
 
-    def _rates(self, exchange: Exchange, calls: Calls) -> Array[RateSource]:
+    def _rates(self, exchange: CouplingData, calls: FmuCalls) -> Array[RateSource]:
         sources = [RateSource(port.table(calls), self.pointer(columns)) for columns, port in exchange.rate_ports]
         return (RateSource * len(sources))(*sources)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.direct_loops import Dependencies, is_loop, loop_names, needed_entries, sort_outputs
 from mbsfmu.cosim.units.instance import Floats, UnitError
 
@@ -17,7 +17,7 @@ _MOST_ITERATIONS = 50
 _PERTURBATION = 1e-6
 
 
-def initialize_values(exchange: Exchange, time: float) -> None:
+def initialize_values(exchange: CouplingData, time: float) -> None:
     """Pass connected values on, in the order in which outputs depend on each other; all units initialize.
 
     An output is read when the inputs that it depends on have their values, so that start values of the units stand
@@ -40,7 +40,7 @@ def initialize_values(exchange: Exchange, time: float) -> None:
     dependencies = {member.instance.name: member.instance.initial_dependencies for member in exchange.members}
     values = np.concatenate([exchange.read(), exchange.driven.after(time)])
     for columns in sort_outputs(exchange, dependencies):
-        group = _Group(exchange, columns, dependencies)
+        group = _OutputGroup(exchange, columns, dependencies)
         if is_loop(exchange, columns, dependencies):
             _solve(group, values)
         else:
@@ -51,10 +51,10 @@ def initialize_values(exchange: Exchange, time: float) -> None:
             member.entries.write()
 
 
-class _Part:
+class _OutputsOfInstance:
     """The outputs of one member in a group, and the entries that they depend on."""
 
-    def __init__(self, member: Member, names: list[str], entries: list[int]) -> None:
+    def __init__(self, member: CoupledInstance, names: list[str], entries: list[int]) -> None:
         self.member = member
         self.sources, self.factors, self.offsets = (
             array[entries] for array in (member.sources, member.factors, member.offsets)
@@ -70,10 +70,10 @@ class _Part:
         return self.outputs.read().copy()
 
 
-class _Group:
+class _OutputGroup:
     """Outputs as functions of all values, in initialization mode."""
 
-    def __init__(self, exchange: Exchange, columns: Sequence[int], dependencies: Dependencies) -> None:
+    def __init__(self, exchange: CouplingData, columns: Sequence[int], dependencies: Dependencies) -> None:
         self.exchange = exchange
         self.columns = np.array(sorted(columns), dtype=np.intp)
         self.parts = []
@@ -82,7 +82,7 @@ class _Group:
             if rows:
                 entries = {entry for row in rows for entry in needed_entries(exchange, row, dependencies)}
                 names = [exchange.names[row][1] for row in rows]
-                self.parts.append(_Part(member, names, sorted(entries)))
+                self.parts.append(_OutputsOfInstance(member, names, sorted(entries)))
 
     def evaluate(self, values: Floats) -> Floats:
         """Return the outputs of the group at the values of all columns."""
@@ -102,7 +102,7 @@ class _Group:
                 result[rows] = self._by_differences(part, values, found[rows], scales)
         return result
 
-    def _by_unit(self, part: _Part, inside: NDArray[np.intp]) -> Floats:
+    def _by_unit(self, part: _OutputsOfInstance, inside: NDArray[np.intp]) -> Floats:
         instance = part.member.instance
         if not (instance.gives_directional_derivatives and part.outputs.all_real and part.inputs.all_real):
             raise UnitError(f"{instance.name} gives no directional derivatives", False)
@@ -113,7 +113,7 @@ class _Group:
             result[:, np.searchsorted(self.columns, part.sources[entry])] += column * part.factors[entry]
         return result
 
-    def _by_differences(self, part: _Part, values: Floats, found: Floats, scales: Floats) -> Floats:
+    def _by_differences(self, part: _OutputsOfInstance, values: Floats, found: Floats, scales: Floats) -> Floats:
         result = np.zeros((len(found), len(self.columns)))
         for index, column in enumerate(self.columns):
             if column in part.sources:
@@ -123,7 +123,7 @@ class _Group:
         return result
 
 
-def _solve(group: _Group, values: Floats) -> None:
+def _solve(group: _OutputGroup, values: Floats) -> None:
     """Solve y = Y(y) for the outputs of a loop; whole numbers and truth values are passed on as they come."""
     exchange, columns = group.exchange, group.columns
     real = np.flatnonzero(~np.isin(columns, exchange.held))

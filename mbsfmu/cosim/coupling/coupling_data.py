@@ -20,7 +20,7 @@ NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
 _LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
 
 
-class Member:
+class CoupledInstance:
     """An instance with the variables that it takes and gives.
 
     Parameters
@@ -182,7 +182,7 @@ class Member:
         entries.write()
 
 
-class Exchange:
+class CouplingData:
     """All members, and the vector of all their outputs.
 
     Parameters
@@ -238,13 +238,13 @@ class Exchange:
         self.names = [(name, variable) for name, variables in names.items() for variable in variables]
         self.columns = {name: index for index, name in enumerate([*self.names, *driven.targets])}
         self.outputs = np.zeros(len(self.names))
-        self.members: list[Member] = []
+        self.members: list[CoupledInstance] = []
         self.ends: dict[str, float] = {}
         self.rows = rows
         first = first_entry = 0
         for name, instance in instances.items():
             place = slice(first, first + len(names[name]))
-            member = Member(
+            member = CoupledInstance(
                 instance,
                 [each for each in connections if each.target[0] == name],
                 [variable for target, variable in driven.targets if target == name],
@@ -266,7 +266,7 @@ class Exchange:
         self._rates = np.full(len(self.names), np.nan)
         self.rate_ports: list[tuple[NDArray[np.intp], Port]] = []
 
-    def member(self, name: str) -> Member:
+    def member(self, name: str) -> CoupledInstance:
         """Return the member of an instance."""
         return next(member for member in self.members if member.instance.name == name)
 
@@ -326,7 +326,7 @@ class Exchange:
             Names of the driving outputs that give none.
         """
         missing = []
-        given: dict[Member, list[str]] = {}
+        given: dict[CoupledInstance, list[str]] = {}
         for source in dict.fromkeys(each.source for each in self.connections):
             member = self.member(source[0])
             if source[1] in member.perhaps_direct and len(member.sources):

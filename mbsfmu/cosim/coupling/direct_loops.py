@@ -10,12 +10,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 
 Dependencies = Mapping[str, Mapping[str, tuple[str, ...] | None]]
 
 
-def needed_entries(exchange: Exchange, column: int, dependencies: Dependencies) -> list[int]:
+def needed_entries(exchange: CouplingData, column: int, dependencies: Dependencies) -> list[int]:
     """Return which entries of its member an output depends on directly; all of them where its unit does not say."""
     name, variable = exchange.names[column]
     entries = exchange.member(name).entries.names
@@ -23,7 +23,7 @@ def needed_entries(exchange: Exchange, column: int, dependencies: Dependencies) 
     return [index for index, entry in enumerate(entries) if known is None or entry in known]
 
 
-def sort_outputs(exchange: Exchange, dependencies: Dependencies) -> list[list[int]]:
+def sort_outputs(exchange: CouplingData, dependencies: Dependencies) -> list[list[int]]:
     """Sort all outputs so that each one comes after those that it depends on without delay.
 
     Parameters
@@ -53,21 +53,21 @@ def sort_outputs(exchange: Exchange, dependencies: Dependencies) -> list[list[in
     return [groups[label] for label in TopologicalSorter(before).static_order()]
 
 
-def is_loop(exchange: Exchange, group: Sequence[int], dependencies: Dependencies) -> bool:
+def is_loop(exchange: CouplingData, group: Sequence[int], dependencies: Dependencies) -> bool:
     """Tell whether outputs that `sort_outputs` puts together determine each other, or one itself."""
     return len(group) > 1 or group[0] in _sources(exchange, group[0], dependencies)
 
 
-def loop_names(exchange: Exchange, group: Sequence[int]) -> str:
+def loop_names(exchange: CouplingData, group: Sequence[int]) -> str:
     """Return the outputs of a loop as they stand in a sentence."""
     return ", ".join(".".join(exchange.names[column]) for column in group)
 
 
-def _needs(exchange: Exchange, dependencies: Dependencies) -> dict[int, list[int]]:
+def _needs(exchange: CouplingData, dependencies: Dependencies) -> dict[int, list[int]]:
     return {column: _sources(exchange, column, dependencies) for column in range(len(exchange.names))}
 
 
-def _sources(exchange: Exchange, column: int, dependencies: Dependencies) -> list[int]:
+def _sources(exchange: CouplingData, column: int, dependencies: Dependencies) -> list[int]:
     """Return the outputs that drive the entries which an output depends on."""
     member = exchange.member(exchange.names[column][0])
     sources = [int(member.sources[entry]) for entry in needed_entries(exchange, column, dependencies)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
 from mbsfmu.cosim.units.instance import Floats
 
@@ -22,16 +22,16 @@ class Explicit(Algorithm):
 
     in_turn: ClassVar[bool]
 
-    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+    def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
         improves = settings.extrapolation.degree > 0 and not exchange.without_states()
         self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
-    def repeats(self, history: History) -> bool:
+    def repeats(self, history: OutputHistory) -> bool:
         """Tell whether the coming step is made again, too little being known of the past."""
         return self._again > 0 and history.is_fresh
 
-    def _advance(self, history: History, time: float, step: float) -> Floats:
+    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
         """Make a step without iteration; where too little is known of the past, make it again if states can be saved.
 
         The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
@@ -53,7 +53,7 @@ class Explicit(Algorithm):
         return end.copy()
 
     @abstractmethod
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         """Let all members step once; return the outputs, which the next sweep overwrites."""
 
 
@@ -63,7 +63,7 @@ class Jacobi(Explicit):
     options: ClassVar[tuple[str, ...]] = ("threads",)
     in_turn = False
 
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_parallel(polynomials, time, step, history.correction)
 
 
@@ -76,5 +76,5 @@ class GaussSeidel(Explicit):
     options: ClassVar[tuple[str, ...]] = ("order",)
     in_turn = True
 
-    def _one_sweep(self, history: History, polynomials: Floats, time: float, step: float) -> Floats:
+    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_turn(history, polynomials.copy(), time, step, history.correction)

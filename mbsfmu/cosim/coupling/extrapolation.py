@@ -35,7 +35,7 @@ class Extrapolation(StrEnum):
         return 3 if self is Extrapolation.DERIVATIVES else self.degree + 1
 
 
-class Weights:
+class PolynomialWeights:
     """How the coefficients of polynomials follow from what is known.
 
     Products are rounded one by one and added to zero in the order of the known rows. Compiled code does the same to the
@@ -73,7 +73,7 @@ class Weights:
         return np.add.reduce(values * known[:, place], 1, initial=0.0)
 
 
-class History:
+class OutputHistory:
     """Outputs at the last communication points, and the polynomials through them.
 
     A polynomial y(θ) = c₀ + c₁ θ + c₂ θ² over a step, θ running from 0 to 1, is an array of its coefficients of
@@ -122,9 +122,9 @@ class History:
         self.known[1] = now
         if rates is not None:
             self.known[-1] = np.nan_to_num(rates)
-        self._weights: dict[str, Weights] = {}
+        self._weights: dict[str, PolynomialWeights] = {}
 
-    def copy(self) -> History:
+    def copy(self) -> OutputHistory:
         """Return a history that goes on by itself."""
         twin = copy(self)
         twin.known = self.known.copy()
@@ -197,7 +197,7 @@ class History:
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 
-    def weights(self, kind: str, step: float) -> Weights:
+    def weights(self, kind: str, step: float) -> PolynomialWeights:
         """Return what polynomials over a step in s `extrapolate` or `interpolate` with; held values need none.
 
         They are made anew only where lengths have changed. Outputs without derivatives go by points.
@@ -208,7 +208,7 @@ class History:
             make = self._extrapolation_matrix if kind == "extrapolate" else self._interpolation_matrix
             matrix = make(step, by_rates=self.extrapolation is Extrapolation.DERIVATIVES)
             others = make(step, by_rates=False) if len(self.unknown) else None
-            found = self._weights[kind] = Weights(lengths, matrix, others, self.unknown, len(self.now))
+            found = self._weights[kind] = PolynomialWeights(lengths, matrix, others, self.unknown, len(self.now))
         return found
 
     def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.interface import Interface
 from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Algorithm, Settings, predicted
 from mbsfmu.cosim.units.instance import Floats
@@ -28,12 +28,12 @@ class FixedPoint(Algorithm):
     iterates = True
     options: ClassVar[tuple[str, ...]] = ("order", *OF_ITERATIONS, "relaxation")
 
-    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+    def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
         self._interface = Interface(exchange, settings.order)
         self._relaxation = _FIRST_RELAXATION if settings.relaxation == "aitken" else float(settings.relaxation)
 
-    def _advance(self, history: History, time: float, step: float) -> Floats:
+    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
         interface, columns = self._interface, self._interface.columns
         trial = predicted(history, step)
         self.exchange.save(START, time)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.units.instance import Floats
 
 
@@ -39,7 +39,7 @@ class Interface:
 
     CHANGES: ClassVar = ("_magnitudes",)
 
-    def __init__(self, exchange: Exchange, order: Sequence[str] = ()) -> None:
+    def __init__(self, exchange: CouplingData, order: Sequence[str] = ()) -> None:
         self._exchange = exchange
         turn = {name: index for index, name in enumerate(order)}
         found = [

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.interface import Interface
 from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Algorithm, Settings, predicted
 from mbsfmu.cosim.units.instance import Floats, UnitError
@@ -34,14 +34,14 @@ class InterfaceNewton(Algorithm):
     iterates = True
     options: ClassVar[tuple[str, ...]] = (*OF_ITERATIONS, "jacobian", "threads")
 
-    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+    def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
         self._interface = Interface(exchange)
         self._jacobian: Floats | None = None
         self._told: set[str] = set()
         self.jacobians = 0
 
-    def _advance(self, history: History, time: float, step: float) -> Floats:
+    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
         interface, columns = self._interface, self._interface.columns
         trial = predicted(history, step)
         self.exchange.save(START, time)
@@ -70,7 +70,7 @@ class InterfaceNewton(Algorithm):
             trial[columns] += change
         raise interface.failure(time, residual, scales, self.settings.maximum_iterations)
 
-    def _evaluate(self, history: History, trial: Floats, time: float, step: float) -> Floats:
+    def _evaluate(self, history: OutputHistory, trial: Floats, time: float, step: float) -> Floats:
         polynomials = self._complete(history.interpolate(step, trial), time, step)
         return self._in_parallel(polynomials, time, step)
 
@@ -93,8 +93,8 @@ class InterfaceNewton(Algorithm):
 
     def _by_differences(
         self,
-        members: list[Member],
-        history: History,
+        members: list[CoupledInstance],
+        history: OutputHistory,
         trial: Floats,
         found: Floats,
         scales: Floats,
@@ -120,7 +120,7 @@ class InterfaceNewton(Algorithm):
         return jacobian
 
     def _from_units(
-        self, history: History, trial: Floats, found: Floats, scales: Floats, time: float, step: float
+        self, history: OutputHistory, trial: Floats, found: Floats, scales: Floats, time: float, step: float
     ) -> Floats:
         """Return dG/dz − 1 from the directional derivatives of the units that give them, else by differences."""
         columns = self._interface.columns

@@ -9,12 +9,12 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.sweeps import Algorithm
 from mbsfmu.cosim.units.instance import Floats
 
 
-class Point(NamedTuple):
+class CommunicationPoint(NamedTuple):
     """What a communication point is recorded with.
 
     Attributes
@@ -70,7 +70,7 @@ class Stepping:
         """Degree of the polynomials that extrapolate."""
         return self.algorithm.settings.extrapolation.degree
 
-    def advance(self, history: History, time: float, step: float) -> Point:
+    def advance(self, history: OutputHistory, time: float, step: float) -> CommunicationPoint:
         """Make a step in s; its end is added to the history.
 
         Raises
@@ -82,7 +82,7 @@ class Stepping:
         self.algorithm.step(history, time, step)
         after = history.now
         self.check(after, time + step)
-        return Point(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
+        return CommunicationPoint(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
 
     def check(self, outputs: Floats, time: float) -> None:
         """Check outputs at a time in s.

@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation, History, ends, mean
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
 from mbsfmu.cosim.units.instance import Floats
 
 START = "start of the step"
@@ -88,7 +88,7 @@ class Algorithm(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the options that have an effect with it, and not with all others."""
 
-    def __init__(self, exchange: Exchange, settings: Settings) -> None:
+    def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         self.exchange = exchange
         self.settings = settings
         self.sweeps = self.rollbacks = 0
@@ -125,13 +125,13 @@ class Algorithm(ABC):
         hermite = self.iterates and self.settings.extrapolation is Extrapolation.DERIVATIVES
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
 
-    def history(self) -> History:
+    def history(self) -> OutputHistory:
         """Return the history that begins with the outputs as they are now."""
         now = self.exchange.read().copy()
         rates = self.exchange.read_rates() if self.takes_rates else None
-        return History(self.settings.extrapolation, now, rates, self.exchange.held)
+        return OutputHistory(self.settings.extrapolation, now, rates, self.exchange.held)
 
-    def step(self, history: History, time: float, step: float) -> None:
+    def step(self, history: OutputHistory, time: float, step: float) -> None:
         """Make a communication step in s, and add its end to the history.
 
         Raises
@@ -145,7 +145,7 @@ class Algorithm(ABC):
         history.correction = missed
 
     @abstractmethod
-    def _advance(self, history: History, time: float, step: float) -> Floats:
+    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
         """Advance all members and return the outputs at the end, in an array of their own."""
 
     # -- sweeps ---------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class Algorithm(ABC):
                 member.advance(polynomials, correction, time, step)
         else:
 
-            def advance(member: Member) -> None:
+            def advance(member: CoupledInstance) -> None:
                 correction = None if integral is None else integral[member.entry_place] / step
                 member.advance(polynomials, correction, time, step)
 
@@ -181,7 +181,7 @@ class Algorithm(ABC):
         return self.exchange.read()
 
     def _in_turn(
-        self, history: History, polynomials: Floats, time: float, step: float, integral: Floats | None = None
+        self, history: OutputHistory, polynomials: Floats, time: float, step: float, integral: Floats | None = None
     ) -> Floats:
         """Let the members step one after the other; later ones interpolate to the new outputs of earlier ones.
 
@@ -201,7 +201,7 @@ class Algorithm(ABC):
         self.rollbacks += 1
         self.exchange.restore(START)
 
-    def _missed(self, history: History, end: Floats, step: float) -> Floats:
+    def _missed(self, history: OutputHistory, end: Floats, step: float) -> Floats:
         """Return the integral up to the end of the step of outputs, less that of the inputs that were set; (entries,).
 
         What was missed before and made up for in this step falls out.
@@ -219,17 +219,17 @@ class Algorithm(ABC):
         return missed
 
 
-def _columns(member: Member) -> list[int]:
+def _columns(member: CoupledInstance) -> list[int]:
     """Return the columns of a member's outputs."""
     return list(range(member.place.start, member.place.stop))
 
 
-def predicted(history: History, step: float) -> Floats:
+def predicted(history: OutputHistory, step: float) -> Floats:
     """Return the outputs that extrapolation expects at the end of a step in s, shape (outputs,)."""
     return ends(history.extrapolate(step))
 
 
-def means(history: History, end: Floats, step: float) -> Floats:
+def means(history: OutputHistory, end: Floats, step: float) -> Floats:
     """Return the means of the outputs over a step in s to its end: of polynomials through it, straight lines at least.
 
     The history ends where the step begins; shape (outputs,).

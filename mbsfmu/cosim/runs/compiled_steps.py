@@ -13,10 +13,10 @@ from mbsfmu.cosim.compiled.layout import MADE, NOT_FINITE, REFUSED, UNFINISHED, 
 from mbsfmu.cosim.compiled.library import exchange_function
 from mbsfmu.cosim.coupling.compiled_tables import Tables
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
-from mbsfmu.cosim.coupling.extrapolation import History, Weights
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory, PolynomialWeights
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.runs.recording import Record
-from mbsfmu.cosim.units.instance import Calls, Floats, UnitError
+from mbsfmu.cosim.units.instance import Floats, FmuCalls, UnitError
 
 _PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions
 _CHUNK = 4096  # steps for which signals are asked at once
@@ -50,8 +50,8 @@ class CompiledSteps:
         function: Callable[..., int],
         stepping: Stepping,
         tables: Tables,
-        calls: Calls,
-        history: History,
+        calls: FmuCalls,
+        history: OutputHistory,
         record: Record,
         times: list[float],
         lengths: Floats,
@@ -61,7 +61,7 @@ class CompiledSteps:
         self._times, self._lengths = times, lengths.tolist()
         self._changes = [*(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
         self._most = _CHUNK
-        self._weights: list[Weights] = []
+        self._weights: list[PolynomialWeights] = []
         tables.exchange.patience = _PATIENCE
 
     def advance(self, index: int, end: int) -> int:
@@ -159,7 +159,7 @@ class CompiledSteps:
 
 
 def compile_steps(
-    stepping: Stepping, history: History, record: Record, times: list[float], lengths: Floats
+    stepping: Stepping, history: OutputHistory, record: Record, times: list[float], lengths: Floats
 ) -> CompiledSteps | None:
     """Return what makes the steps of a run in compiled code, or None where Python has to make them all.
 
@@ -177,7 +177,7 @@ def compile_steps(
     lengths
         Of the steps between them in s.
     """
-    algorithm, exchange, calls = stepping.algorithm, stepping.exchange, Calls()
+    algorithm, exchange, calls = stepping.algorithm, stepping.exchange, FmuCalls()
     if not isinstance(algorithm, Explicit) or algorithm.settings.threads > 1:
         return None
     if not all(port.compiles for member in exchange.members for port in (member.entries, member.outputs)):

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.control.step_control import Attempt, Controller
-from mbsfmu.cosim.coupling.stepping import Point
-from mbsfmu.cosim.runs.running import TELL_EVERY, Course, Parts
+from mbsfmu.cosim.control.step_control import Controller, StepAttempt
+from mbsfmu.cosim.coupling.stepping import CommunicationPoint
+from mbsfmu.cosim.runs.running import TELL_EVERY, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.runs.scenario import Values
 from mbsfmu.cosim.units.instance import UnitEnded, UnitError
 
 _CRAWLING = (1e-2, 1e-3)  # of the first step, from which on a hundred steps crawl, with held inputs and with others
 
 
-class ControlledCourse(Course):
+class ControlledCourse(CoupledRunLoop):
     """A run with steps whose length a controller chooses, cut at the events.
 
     Events are those of the followed signals and of the scenario, and those inside units: what these tell beforehand,
@@ -24,7 +24,7 @@ class ControlledCourse(Course):
 
     CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "_told_at", "_crawls", "controller")
 
-    def __init__(self, parts: Parts, step: float, controller: Controller) -> None:
+    def __init__(self, parts: RunSetup, step: float, controller: Controller) -> None:
         super().__init__(parts, step)
         bounds = controller.tolerances
         self.controller = controller
@@ -110,7 +110,7 @@ class ControlledCourse(Course):
         self._inside = event
         return True
 
-    def _go_on(self, attempt: Attempt, end: float, jumps: bool) -> None:
+    def _go_on(self, attempt: StepAttempt, end: float, jumps: bool) -> None:
         """Look at what was taken: whether a unit has ended the run, and whether something jumps where it ends."""
         self._count += 1
         if self.parts.stepping.exchange.ends:
@@ -127,7 +127,7 @@ class ControlledCourse(Course):
     def _jumps(self, time: float) -> bool:
         return self.parts.driven.jumps(time)
 
-    def _next_length(self, attempt: Attempt, length: float, reaches: bool) -> float:
+    def _next_length(self, attempt: StepAttempt, length: float, reaches: bool) -> float:
         """Return the length in s that the next step shall have, after an attempt of one that was taken."""
         bounds = self.controller.tolerances
         proposed = length * self.controller.accept(attempt, self._time, length)
@@ -135,7 +135,7 @@ class ControlledCourse(Course):
         proposed = max(proposed, self._wanted) if reaches and attempt.ratio <= 1.0 else proposed
         return min(max(proposed, bounds.smallest), bounds.largest)
 
-    def _take(self, attempt: Attempt, target: float) -> None:
+    def _take(self, attempt: StepAttempt, target: float) -> None:
         """Record what an attempt led to, up to a time in s."""
         self.parts.history = attempt.history
         for point in _ended(attempt.points, target):
@@ -143,7 +143,7 @@ class ControlledCourse(Course):
         self.parts.texts.pass_on(target)
         self._time = target
 
-    def _attempt(self, time: float, length: float) -> Attempt | None:
+    def _attempt(self, time: float, length: float) -> StepAttempt | None:
         """Try a step; None where it failed but can be tried again with a smaller length, which is wanted then.
 
         Half of it, or what a unit that discards the step has made of it.
@@ -194,7 +194,7 @@ class ControlledCourse(Course):
             facts.tell(f"{sentence}, first at t = {time:.9g} s")
 
 
-def _ended(points: list[Point], target: float) -> Iterator[Point]:
+def _ended(points: list[CommunicationPoint], target: float) -> Iterator[CommunicationPoint]:
     """Give the points, the last one at the very time that was aimed at."""
     yield from points[:-1]
     yield points[-1]._replace(time=target)

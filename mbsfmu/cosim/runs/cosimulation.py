@@ -39,7 +39,7 @@ from mbsfmu.cosim.runs.loading import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import tell_crossed, tell_notes, tell_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.recording import Record, Thinning, all_columns, chosen_columns
-from mbsfmu.cosim.runs.running import Course, Parts, check_until
+from mbsfmu.cosim.runs.running import CoupledRunLoop, RunSetup, check_until
 from mbsfmu.cosim.runs.saved import read_saved, write_saved
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
@@ -101,7 +101,7 @@ class Cosimulation:
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)
         self._stack = ExitStack()
-        self._course: Course | None = None
+        self._course: CoupledRunLoop | None = None
         self._ended = self._failed = False
 
     # -- begin and end --------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class Cosimulation:
                 self._record.go_on()
         self._course = course
 
-    def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> Parts:
+    def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
         """Return what the run is made of, its record with it; times in s."""
         chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
         tell_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
@@ -194,7 +194,7 @@ class Cosimulation:
         preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
         thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
         self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)
-        return Parts(
+        return RunSetup(
             stepping=Stepping(self._algorithm, bonds),
             history=history,
             record=self._record,
@@ -216,7 +216,7 @@ class Cosimulation:
 
     # -- going on -------------------------------------------------------------------------------------------------
 
-    def _running(self) -> Course:
+    def _running(self) -> CoupledRunLoop:
         if self._course is None:
             raise InputError("the units are not loaded: a run goes on inside `with Cosimulation(…) as run`")
         if self._ended:
@@ -224,7 +224,7 @@ class Cosimulation:
         return self._course
 
     @contextmanager
-    def _guarded(self, course: Course) -> Iterator[None]:
+    def _guarded(self, course: CoupledRunLoop) -> Iterator[None]:
         """Let what goes wrong in steps hand on what was recorded; the record is complete where the run is."""
         begin = clock.perf_counter()
         try:
@@ -315,7 +315,7 @@ class Cosimulation:
         self._record.settle()
         write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._course)))
 
-    def _changing(self, course: Course) -> dict[str, Any]:
+    def _changing(self, course: CoupledRunLoop) -> dict[str, Any]:
         """Return all that changes from step to step, beside the units."""
         parts = course.parts
         return {

@@ -15,7 +15,7 @@ from mbsfmu.cosim.control.run_statistics import Facts
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
-from mbsfmu.io.streams import Stream
+from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class CosimulationResult(Trajectory):
     facts: Facts
     drawable: Drawable | None = None
 
-    _file: Stream
+    _file: SignalStream
     _last: tuple[float, Floats]
 
-    def is_in(self, stream: Stream, time: float, row: Floats) -> None:
+    def is_in(self, stream: SignalStream, time: float, row: Floats) -> None:
         """Take it that the rows are in a file, but for those that the result has; the last one is known."""
         self._file, self._last = stream, (time, row)
         self._waiting = self.time, self.values_by_column

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, Choice, Number, Option, Options, Several, Switch
+from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Several, Switch
 from mbsfmu.cosim.control.step_control import CONTROLS
 from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, algorithms_with
 from mbsfmu.cosim.coupling.choices import CHOICES, parted
@@ -110,13 +110,13 @@ class CouplingOptions(Options):
 
     algorithm: Annotated[
         str,
-        Choice(
+        ChoiceOption(
             "How units step together; with its extrapolation in one word, as compare names it: gauss-seidel-linear",
             among=lambda: ALGORITHMS,
         ),
     ] = "gauss-seidel"
     extrapolation: Annotated[
-        Extrapolation, Choice("How inputs run over a step", among=lambda: tuple(Extrapolation))
+        Extrapolation, ChoiceOption("How inputs run over a step", among=lambda: tuple(Extrapolation))
     ] = Extrapolation.ZERO
     order: Annotated[
         tuple[str, ...] | None,
@@ -131,7 +131,7 @@ class CouplingOptions(Options):
     stop: Annotated[
         float | None, Number("End in s; what package or units suggest by default", unit="s", called="stop time")
     ] = None
-    control: Annotated[str, Choice("Control of the lengths of steps", among=lambda: CONTROLS)] = "fixed"
+    control: Annotated[str, ChoiceOption("Control of the lengths of steps", among=lambda: CONTROLS)] = "fixed"
     tolerance: Annotated[
         float | None,
         Number(
@@ -191,7 +191,7 @@ class CouplingOptions(Options):
     ] = None
     jacobian: Annotated[
         str | None,
-        Choice(
+        ChoiceOption(
             f"First Jacobian of newton; {JACOBIANS[0]} by default, or derivatives of the units where they give them",
             among=lambda: JACOBIANS,
         ),
@@ -218,7 +218,7 @@ class CouplingOptions(Options):
     ] = None
     unit_solver: Annotated[
         str,
-        Choice(
+        ChoiceOption(
             "Solver of units for model exchange; radau is for stiff ones too",
             among=lambda: SOLVERS,
             called="unit solver",

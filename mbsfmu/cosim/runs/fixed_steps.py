@@ -10,18 +10,18 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.grid import Grid
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.runs.compiled_steps import CompiledSteps, compile_steps
-from mbsfmu.cosim.runs.running import TELL_EVERY, Course, Parts
+from mbsfmu.cosim.runs.running import TELL_EVERY, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.units.instance import Floats, UnitEnded
 
 _PIECE = 1 << 18  # communication points that are laid out at once
 
 
-class FixedCourse(Course):
+class FixedCourse(CoupledRunLoop):
     """A run with steps of one length in s, cut at events."""
 
     CHANGES = ("_point",)
 
-    def __init__(self, parts: Parts, step: float) -> None:
+    def __init__(self, parts: RunSetup, step: float) -> None:
         super().__init__(parts, step)
         self._grid = Grid(parts.start, parts.stop, step, self._events)
         self._jumping = {*parts.scenario.events, *(time for time in self._events if parts.driven.jumps(time))}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mbsfmu.cosim.control.run_statistics import Facts
-from mbsfmu.cosim.coupling.coupling_data import Exchange, Member
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, ends
 from mbsfmu.cosim.coupling.graph import Connection
@@ -90,7 +90,7 @@ def _component(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: Extrapolation) -> None:
+def tell_notes(facts: Facts, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation) -> None:
     """Tell the user what units lack for the chosen algorithm."""
     if not iterates:
         for group in _loops(exchange):
@@ -113,7 +113,7 @@ def tell_notes(facts: Facts, exchange: Exchange, iterates: bool, extrapolation: 
             logger.info("%s", facts.notes[-1])
 
 
-def _loops(exchange: Exchange) -> Iterator[list[int]]:
+def _loops(exchange: CouplingData) -> Iterator[list[int]]:
     """Yield the algebraic loops, by the columns of their outputs."""
     dependencies = {member.instance.name: member.instance.dependencies for member in exchange.members}
     known = {name: {variable: needed or () for variable, needed in each.items()} for name, each in dependencies.items()}
@@ -122,7 +122,7 @@ def _loops(exchange: Exchange) -> Iterator[list[int]]:
             yield group
 
 
-def loop_notes(exchange: Exchange) -> list[str]:
+def loop_notes(exchange: CouplingData) -> list[str]:
     """Return sentences on algebraic loops that have come apart: inputs are not what the outputs have become.
 
     What goes round with a delay and a gain beyond one changes its sign or its size from step to step; what is solved,
@@ -155,7 +155,7 @@ class _Distance(NamedTuple):
     wanted: float
 
 
-def _distances(exchange: Exchange, group: Collection[int]) -> Iterator[_Distance]:
+def _distances(exchange: CouplingData, group: Collection[int]) -> Iterator[_Distance]:
     """Yield the distances of the inputs that outputs of a loop drive."""
     for member in exchange.members:
         name, reached = member.instance.name, ends(member.taken)
@@ -168,7 +168,7 @@ def _distances(exchange: Exchange, group: Collection[int]) -> Iterator[_Distance
                 yield _Distance(share, target, ".".join(exchange.names[source]), given, wanted)
 
 
-def environment_notes(exchange: Exchange) -> list[str]:
+def environment_notes(exchange: CouplingData) -> list[str]:
     """Return a sentence on the units that leave another floating-point environment, if there are such."""
     names = [member.instance.name for member in exchange.members if member.instance.disturbs]
     if not names:
@@ -179,7 +179,7 @@ def environment_notes(exchange: Exchange) -> list[str]:
     ]
 
 
-def _order(holding: Sequence[Member]) -> str:
+def _order(holding: Sequence[CoupledInstance]) -> str:
     """Return what it means that outputs of units which hold their inputs depend on them without delay."""
     direct = [f"{member.instance.name}.{name}" for member in holding for name in sorted(member.direct)]
     return f"; {names_of(direct)} shows the mean too, so the coupling is of first order" if direct else ""

@@ -8,9 +8,9 @@ from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import check_grid, check_span
-from mbsfmu.cosim.control.tolerances import Tolerances
+from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.coupling.string_outputs import Texts
@@ -62,7 +62,7 @@ def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Insta
     return {name: int(rate) for name, rate in (rates or {}).items()}
 
 
-def tolerances(options: CouplingOptions, step: float) -> Tolerances:
+def tolerances(options: CouplingOptions, step: float) -> CouplingTolerances:
     """Return what step control may let pass, with a first step in s."""
     relative = TOLERANCE if options.tolerance is None else options.tolerance
     absolute = relative if options.absolute_tolerance is None else options.absolute_tolerance
@@ -71,7 +71,7 @@ def tolerances(options: CouplingOptions, step: float) -> Tolerances:
     largest = _LARGEST * step if largest is None else largest
     if not 0.0 < smallest <= largest:
         raise InputError(f"the smallest step is {smallest:g} s and the largest {largest:g} s; 0 < smallest <= largest")
-    return Tolerances(relative, absolute, smallest, largest, options.absolute_tolerance is not None)
+    return CouplingTolerances(relative, absolute, smallest, largest, options.absolute_tolerance is not None)
 
 
 def check_control(control: str, instances: Mapping[str, Instance]) -> None:
@@ -114,7 +114,7 @@ def initialize(
     start: float,
     stop: float,
     unit_tolerance: float | None,
-) -> Exchange:
+) -> CouplingData:
     """Bring all instances into step mode; connections to parameters count for the start only."""
     for instance in instances.values():
         instance.setup(start, stop, unit_tolerance)
@@ -122,7 +122,7 @@ def initialize(
         instances[name].set_start(variable, value)
     for instance in instances.values():
         instance.enter_initialization()
-    initialize_values(Exchange(instances, connections, driven), start)
+    initialize_values(CouplingData(instances, connections, driven), start)
     texts.settle()
     for instance in instances.values():
         instance.exit_initialization()
@@ -131,4 +131,4 @@ def initialize(
         instance, variable = connection.target
         return instances[instance].variables[variable].causality is Causality.INPUT
 
-    return Exchange(instances, [each for each in connections if lasts(each)], driven, rates, rows)
+    return CouplingData(instances, [each for each in connections if lasts(each)], driven, rates, rows)

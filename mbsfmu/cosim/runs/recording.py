@@ -15,14 +15,14 @@ from mbsfmu.base.interruption import deferring_interruptions
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.cosim.control.run_statistics import Facts
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
-from mbsfmu.cosim.coupling.coupling_data import Exchange
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Exposed
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.units.described import with_article
 from mbsfmu.cosim.units.instance import Floats, Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
-from mbsfmu.io.streams import Stream
+from mbsfmu.io.streams import SignalStream
 from mbsfmu.modelling.variable_names import flat_name
 
 _FIRST_ROWS = 1024
@@ -40,7 +40,7 @@ class Column:
     way: LinearMap = IDENTITY
 
 
-def all_columns(exchange: Exchange, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
+def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
     """Return what can be recorded: outputs of units, residual energies of bonds, and outputs of the whole system."""
     variables = {member.instance.name: member.instance.variables for member in exchange.members}
     units = [variables[instance][variable].unit for instance, variable in exchange.names]
@@ -207,7 +207,7 @@ class Record:
         self._kept: list[tuple[Floats, Floats]] = []
         names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
         self._names, self._units = names, units
-        self.stream: Stream | None = None if file is None else Stream(file, names, units)
+        self.stream: SignalStream | None = None if file is None else SignalStream(file, names, units)
 
     @property
     def time(self) -> float:

@@ -12,7 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import resolution, tolerance
 from mbsfmu.cosim.control.run_statistics import Facts
 from mbsfmu.cosim.coupling.driven import DrivenInputs
-from mbsfmu.cosim.coupling.extrapolation import History
+from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.runs.notes import environment_notes, loop_notes
@@ -25,7 +25,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass
-class Parts:
+class RunSetup:
     """What a run is made of.
 
     Attributes
@@ -49,7 +49,7 @@ class Parts:
     """
 
     stepping: Stepping
-    history: History
+    history: OutputHistory
     record: Record
     facts: Facts
     driven: DrivenInputs
@@ -60,7 +60,7 @@ class Parts:
     progress: Progress | None
 
 
-class Course(ABC):
+class CoupledRunLoop(ABC):
     """A run between start and stop, which may be left and gone on with at any communication point.
 
     Parameters
@@ -80,7 +80,7 @@ class Course(ABC):
 
     CHANGES: ClassVar[tuple[str, ...]]
 
-    def __init__(self, parts: Parts, step: float) -> None:
+    def __init__(self, parts: RunSetup, step: float) -> None:
         self.parts, self.step = parts, step
         self.over = False
         self._same = tolerance(step, parts.start, parts.stop)
@@ -179,7 +179,7 @@ class Course(ABC):
             self.parts.facts.tell(sentence)
 
 
-def check_until(until: float, course: Course) -> None:
+def check_until(until: float, course: CoupledRunLoop) -> None:
     """Check a time in s to which a run shall go on.
 
     Raises

@@ -19,16 +19,16 @@ from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
     Binding,
-    Component,
     Connector,
     ParameterValue,
-    System,
+    SspComponent,
+    SspSystem,
+    SspWire,
     SystemStructure,
-    Wire,
 )
 from mbsfmu.cosim.units.described import described_units
 from mbsfmu.cosim.units.elements import described_arrays
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, Unit, conversion
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
 
 Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
@@ -41,7 +41,7 @@ _SOURCES = {
 
 
 @dataclass(frozen=True)
-class Way:
+class SignalPath:
     """How a value comes from one connector of an FMU to another one.
 
     Attributes
@@ -53,9 +53,9 @@ class Way:
     """
 
     map: LinearMap
-    unit: Unit | None
+    unit: UnitOfMeasurement | None
 
-    def over(self, wire: Wire, target: Unit | None) -> Way:
+    def over(self, wire: SspWire, target: UnitOfMeasurement | None) -> SignalPath:
         """Return the way prolonged by a connection to a connector of a unit; None lets the unit be.
 
         Raises
@@ -63,14 +63,14 @@ class Way:
         InputError
             When the units cannot be converted.
         """
-        after = self.to(target) if wire.convert_units else Way(self.map, target or self.unit)
-        return Way(after.map.then(wire.transformation), after.unit)
+        after = self.to(target) if wire.convert_units else SignalPath(self.map, target or self.unit)
+        return SignalPath(after.map.then(wire.transformation), after.unit)
 
-    def to(self, target: Unit | None) -> Way:
+    def to(self, target: UnitOfMeasurement | None) -> SignalPath:
         """Return the way with the value converted to a unit."""
         if self.unit is None or target is None:
-            return Way(self.map, target or self.unit)
-        return Way(self.map.then(conversion(self.unit, target)), target)
+            return SignalPath(self.map, target or self.unit)
+        return SignalPath(self.map.then(conversion(self.unit, target)), target)
 
 
 class Flattening:
@@ -96,7 +96,7 @@ class Flattening:
         sources = {"/".join(path): unquote(each.source) for path, each in structure.system.components()}
         self._files = {unit: folder / source for unit, source in sources.items()}
         self._called = {folder / source: f"{name}/{source}" for source in sources.values()}
-        self._variables: dict[str, dict[str, Unit]] = {}
+        self._variables: dict[str, dict[str, UnitOfMeasurement]] = {}
         for unit, file in self._files.items():
             with self._faults.noted():
                 self._variables[unit] = _described_units(file)
@@ -107,7 +107,7 @@ class Flattening:
         self._undefined: set[str] = set()
         self._connectors: dict[Place, Connector] = {}
         self._is_system: dict[tuple[str, ...], bool] = {}
-        self._inward: dict[Place, tuple[Place, Wire]] = {}
+        self._inward: dict[Place, tuple[Place, SspWire]] = {}
         self._collect(structure.system, ())
         self._connect(structure.system, ())
         self._faults.check()
@@ -181,27 +181,27 @@ class Flattening:
 
     # -- connectors -------------------------------------------------------------------------------------------
 
-    def _collect(self, element: System | Component, path: tuple[str, ...]) -> None:
-        self._is_system[path] = isinstance(element, System)
+    def _collect(self, element: SspSystem | SspComponent, path: tuple[str, ...]) -> None:
+        self._is_system[path] = isinstance(element, SspSystem)
         for connector in element.connectors:
             if (path, connector.name) in self._connectors:
                 self._faults.note(f"{self._name}: '{element.name}' has two connectors called '{connector.name}'")
             self._connectors[path, connector.name] = connector
-            if isinstance(element, Component) and connector.name not in self._variables["/".join(path)]:
+            if isinstance(element, SspComponent) and connector.name not in self._variables["/".join(path)]:
                 self._faults.note(f"{self._name}: the FMU of '{element.name}' has no variable '{connector.name}'")
-        if isinstance(element, System):
+        if isinstance(element, SspSystem):
             for each in element.elements:
                 self._collect(each, (*path, each.name))
 
-    def _connect(self, system: System, path: tuple[str, ...]) -> None:
+    def _connect(self, system: SspSystem, path: tuple[str, ...]) -> None:
         for wire in system.wires:
             with self._faults.noted():
                 self._lead(wire, system, path)
         for element in system.elements:
-            if isinstance(element, System):
+            if isinstance(element, SspSystem):
                 self._connect(element, (*path, element.name))
 
-    def _lead(self, wire: Wire, system: System, path: tuple[str, ...]) -> None:
+    def _lead(self, wire: SspWire, system: SspSystem, path: tuple[str, ...]) -> None:
         """Note where a connection leads."""
         start, end = (self._place(system, path, each, wire) for each in (wire.start, wire.end))
         gives = [self._gives(place, path) for place in (start, end)]
@@ -221,7 +221,7 @@ class Flattening:
             raise InputError(f"{self._name}: the connector {_shown(target)} is driven twice")
         self._inward[target] = (source, wire)
 
-    def _place(self, system: System, path: tuple[str, ...], end: tuple[str | None, str], wire: Wire) -> Place:
+    def _place(self, system: SspSystem, path: tuple[str, ...], end: tuple[str | None, str], wire: SspWire) -> Place:
         element, connector = end
         if element is not None and system.element(element) is None:
             raise InputError(f"{self._name}: the connection {wire} refers to '{element}', which is no element")
@@ -234,7 +234,7 @@ class Flattening:
         """Tell whether a connector gives a value to connections inside a system."""
         return self._connectors[place].kind in _SOURCES["system" if place[0] == inside else "element"]
 
-    def _unit(self, place: Place) -> Unit | None:
+    def _unit(self, place: Place) -> UnitOfMeasurement | None:
         """Return the unit of a connector: as declared, else that of the variable of its FMU."""
         connector = self._connectors[place]
         own = self._variable_unit(place)
@@ -243,8 +243,8 @@ class Flattening:
         return self._defined_unit(connector.unit, own)
 
     def _defined_unit(
-        self, name: str, own: Unit | None, among: Mapping[str, Unit] = MappingProxyType({})
-    ) -> Unit | None:
+        self, name: str, own: UnitOfMeasurement | None, among: Mapping[str, UnitOfMeasurement] = MappingProxyType({})
+    ) -> UnitOfMeasurement | None:
         """Return a unit by its name, as some definitions have it, the package or one of its FMUs.
 
         One that nothing defines is no unit: the value stays as it is, in the unit that it has.
@@ -262,7 +262,7 @@ class Flattening:
             logger.warning("%s; values in it are taken as they are", sentence)
         return None
 
-    def _trace(self, target: Place, source: Place | None = None) -> tuple[Place, Way]:
+    def _trace(self, target: Place, source: Place | None = None) -> tuple[Place, SignalPath]:
         """Return where the value of a connector comes from, or a connector that it passes, and its way from there."""
         wires = []
         place = target
@@ -272,14 +272,14 @@ class Flattening:
             if len(wires) > len(self._inward):
                 raise InputError(f"{self._name}: the connector {_shown(target)} drives itself")
         try:
-            way = Way(IDENTITY, self._variable_unit(place)).to(self._unit(place))
+            way = SignalPath(IDENTITY, self._variable_unit(place)).to(self._unit(place))
             for wire, reached in reversed(wires):
                 way = way.over(wire, self._unit(reached))
             return place, way.to(self._variable_unit(target))
         except InputError as error:
             raise InputError(f"{self._name}: from {_shown(place)} to {_shown(target)}: {error}") from None
 
-    def _variable_unit(self, place: Place) -> Unit | None:
+    def _variable_unit(self, place: Place) -> UnitOfMeasurement | None:
         """Return the unit of the variable behind the connector of a component; None for a connector of a system."""
         return None if self._is_system[place[0]] else self._variables["/".join(place[0])][place[1]]
 
@@ -289,8 +289,10 @@ class Flattening:
         """Yield the values of all bindings, the inner ones first: what comes later counts."""
         yield from self._of_element(self._structure.system, ())
 
-    def _of_element(self, element: System | Component, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, str], Any]]:
-        if isinstance(element, System):
+    def _of_element(
+        self, element: SspSystem | SspComponent, path: tuple[str, ...]
+    ) -> Iterator[tuple[tuple[str, str], Any]]:
+        if isinstance(element, SspSystem):
             for each in element.elements:
                 yield from self._of_element(each, (*path, each.name))
         for binding in element.bindings:
@@ -299,7 +301,8 @@ class Flattening:
                 yield from self._of_value(value, binding, units, element, path)
 
     def _of_value(
-        self, value: ParameterValue, binding: Binding, units: Mapping[str, Unit], element: System | Component,
+        self, value: ParameterValue, binding: Binding, units: Mapping[str, UnitOfMeasurement],
+        element: SspSystem | SspComponent,
         path: tuple[str, ...],
     ) -> Iterator[tuple[tuple[str, str], Any]]:  # fmt: skip
         """Yield the variables that a value of a binding is for, with what becomes of it."""
@@ -309,7 +312,7 @@ class Flattening:
             entries = [entry for entry in binding.mapping.entries if entry.source == name]
             targets = [(entry.target, entry.transformation, entry.convert_units) for entry in entries]
         for target, transformation, converts in targets:
-            wire = Wire((None, name), (None, target), transformation, converts)
+            wire = SspWire((None, name), (None, target), transformation, converts)
             found = list(self._named(element, path, target))
             if not found:
                 where = "/".join(path) or self._structure.system.name
@@ -320,7 +323,7 @@ class Flattening:
                     continue
                 unit = None if value.unit is None else self._defined_unit(value.unit, own, units)
                 try:
-                    way = Way(IDENTITY, unit).over(wire, own)
+                    way = SignalPath(IDENTITY, unit).over(wire, own)
                 except InputError as error:
                     self._faults.note(f"{self._name}: the value of '{target}': {error}")
                     continue
@@ -328,10 +331,10 @@ class Flattening:
                 yield reference, numbers if value.dimensions else numbers[0]
 
     def _named(
-        self, element: System | Component, path: tuple[str, ...], name: str
-    ) -> Iterator[tuple[tuple[str, str], Unit | None, LinearMap]]:
+        self, element: SspSystem | SspComponent, path: tuple[str, ...], name: str
+    ) -> Iterator[tuple[tuple[str, str], UnitOfMeasurement | None, LinearMap]]:
         """Yield the variables that a name means in an element, with the unit of the name and the map behind it."""
-        if isinstance(element, Component):
+        if isinstance(element, SspComponent):
             unit = "/".join(path)
             if name in self._variables[unit]:
                 yield (unit, name), self._variables[unit][name], IDENTITY
@@ -348,7 +351,7 @@ class Flattening:
                 yield from self._named(each, (*path, each.name), name.removeprefix(each.name + "."))
 
 
-def _described_units(file: Path) -> dict[str, Unit]:
+def _described_units(file: Path) -> dict[str, UnitOfMeasurement]:
     """Return the units of the variables of an FMU; an array has that of its elements."""
     try:
         description = fmpy.read_model_description(str(file), validate=False)

@@ -22,19 +22,19 @@ from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
     KINDS,
     Binding,
-    Component,
     Connector,
     ParameterSet,
     ParameterValue,
-    System,
+    SspComponent,
+    SspSystem,
+    SspWire,
     SystemStructure,
-    Wire,
 )
 from mbsfmu.cosim.ssp.writing import structure_xml
 from mbsfmu.cosim.units.described import described_units, kind_of
 from mbsfmu.cosim.units.elements import elements_of
 from mbsfmu.cosim.units.flat_names import structured_names
-from mbsfmu.cosim.units.measurement_units import Unit
+from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}
@@ -154,7 +154,7 @@ def write_ssp(
     InputError
         When two files of one name are different FMUs: in the package one would take the other's place.
     """
-    defined: dict[str, Unit] = {}
+    defined: dict[str, UnitOfMeasurement] = {}
     descriptions = {file: fmpy.read_model_description(str(file), validate=False) for file in set(units.values())}
     if version is None:
         version = "2.0" if any(each.fmiVersion == "3.0" for each in descriptions.values()) else "1.0"
@@ -173,10 +173,10 @@ def write_ssp(
         for component, file in units.items()
     ]
     wires = [
-        Wire(written(each.source), written(each.target), each.transformation, each.convert_units)
+        SspWire(written(each.source), written(each.target), each.transformation, each.convert_units)
         for each in connections
     ]
-    system = System(name, elements=tuple(components), wires=tuple(wires))
+    system = SspSystem(name, elements=tuple(components), wires=tuple(wires))
     structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop, version)
     files: dict[str, Path] = {}
     for file in units.values():
@@ -186,8 +186,13 @@ def write_ssp(
 
 
 def _component(
-    name: str, file: Path, description: Any, values: Mapping[str, Any], defined: dict[str, Unit], version: str
-) -> Component:
+    name: str,
+    file: Path,
+    description: Any,
+    values: Mapping[str, Any],
+    defined: dict[str, UnitOfMeasurement],
+    version: str,
+) -> SspComponent:
     """Return the component of an FMU with all its connectors; take over the definitions of its units."""
     units = described_units(description)
     types = {each.name: each.type if version == "2.0" else kind_of(each) for each in description.modelVariables}
@@ -215,7 +220,7 @@ def _component(
         ParameterValue(each, types[each], _text(value), dimensions=shapes[each]) for each, value in values.items()
     )
     bindings = (Binding(ParameterSet(name, bound)),) if bound else ()
-    return Component(name, f"resources/{file.name}", tuple(connectors), bindings, description.coSimulation is None)
+    return SspComponent(name, f"resources/{file.name}", tuple(connectors), bindings, description.coSimulation is None)
 
 
 def _text(value: Any) -> str:

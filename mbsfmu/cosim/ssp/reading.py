@@ -16,17 +16,17 @@ from mbsfmu.cosim.ssp.structure import (
     KINDS,
     TYPES,
     Binding,
-    Component,
     Connector,
     Mapping,
     MappingEntry,
     ParameterSet,
     ParameterValue,
-    System,
+    SspComponent,
+    SspSystem,
+    SspWire,
     SystemStructure,
-    Wire,
 )
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, Unit
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 
@@ -103,7 +103,7 @@ class StructureReader:
 
     # -- systems ----------------------------------------------------------------------------------------------
 
-    def _system(self, system: etree._Element) -> System:
+    def _system(self, system: etree._Element) -> SspSystem:
         name = system.get("name", "")
         if system.find(f"{_SSD}SignalDictionaries") is not None:
             self._faults.note(str(self._refuse(f"has signal dictionaries in '{name}'")))
@@ -112,7 +112,7 @@ class StructureReader:
         for element in names:
             if names.count(element) > 1:
                 self._faults.note(f"{self._name}: '{name}' has two elements called '{element}'")
-        return System(
+        return SspSystem(
             name,
             self._connectors(system),
             self._bindings(system),
@@ -120,14 +120,14 @@ class StructureReader:
             self._faults.each(self._wire, system.iterfind(f"{_SSD}Connections/{_SSD}Connection")),
         )
 
-    def _element(self, element: etree._Element) -> Component | System:
+    def _element(self, element: etree._Element) -> SspComponent | SspSystem:
         if element.tag == f"{_SSD}System":
             return self._system(element)
         if element.tag == f"{_SSD}Component":
             return self._component(element)
         raise self._refuse(f"refers to a signal dictionary as '{element.get('name')}'")
 
-    def _component(self, component: etree._Element) -> Component:
+    def _component(self, component: etree._Element) -> SspComponent:
         name, source = component.get("name", ""), component.get("source", "")
         if component.get("type", FMU_TYPE) != FMU_TYPE:
             raise self._refuse(f"has a component '{name}' of type {component.get('type')}")
@@ -140,7 +140,7 @@ class StructureReader:
         if not self._path(source).is_file():
             raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
         exchanged = {word: how for how, word in IMPLEMENTATIONS.items()}.get(component.get("implementation", "any"))
-        return Component(name, source, self._connectors(component), self._bindings(component), exchanged)
+        return SspComponent(name, source, self._connectors(component), self._bindings(component), exchanged)
 
     def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:
         return self._faults.each(self._connector, element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"))
@@ -158,14 +158,14 @@ class StructureReader:
         enumeration = typed.get("name") if type_ == "Enumeration" else None
         return Connector(name, kind, type_, typed.get("unit"), enumeration, dimensions)
 
-    def _wire(self, connection: etree._Element) -> Wire:
-        wire = Wire(
+    def _wire(self, connection: etree._Element) -> SspWire:
+        wire = SspWire(
             (connection.get("startElement") or None, connection.get("startConnector", "")),
             (connection.get("endElement") or None, connection.get("endConnector", "")),
             convert_units=connection.get("suppressUnitConversion", "false") not in ("true", "1"),
         )
         transformation = self._transformation(connection, f"on the connection {wire}")
-        return Wire(wire.start, wire.end, transformation, wire.convert_units)
+        return SspWire(wire.start, wire.end, transformation, wire.convert_units)
 
     def _transformation(self, parent: etree._Element, where: str) -> LinearMap:
         for each in parent:
@@ -258,7 +258,7 @@ def _dimension(dimension: etree._Element) -> int | str | None:
     return dimension.get("sizeConnector") if size is None else int(size)
 
 
-def _unit(unit: etree._Element) -> Unit:
+def _unit(unit: etree._Element) -> UnitOfMeasurement:
     base = unit.find(f"{_SSC}BaseUnit")
     assert base is not None  # the schema says so
-    return Unit.of_attributes(unit.get("name", ""), dict(base.attrib))
+    return UnitOfMeasurement.of_attributes(unit.get("name", ""), dict(base.attrib))

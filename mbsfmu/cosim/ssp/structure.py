@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, Unit
+from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 KINDS = ("input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "constant")
 """Kinds of connectors; the last three are of SSP 2.0."""
@@ -47,7 +47,7 @@ class Connector:
 
 
 @dataclass(frozen=True)
-class Wire:
+class SspWire:
     """A connection between two connectors of a system or of its elements.
 
     Attributes
@@ -88,7 +88,7 @@ class ParameterSet:
 
     name: str
     values: tuple[ParameterValue, ...] = ()
-    units: tuple[Unit, ...] = ()
+    units: tuple[UnitOfMeasurement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ IMPLEMENTATIONS = {None: "any", False: "CoSimulation", True: "ModelExchange"}
 
 
 @dataclass(frozen=True)
-class Component:
+class SspComponent:
     """An FMU: its file in the package, the connectors that are used, and how it is run; see `IMPLEMENTATIONS`."""
 
     name: str
@@ -147,23 +147,23 @@ class Component:
 
 
 @dataclass(frozen=True)
-class System:
+class SspSystem:
     """Components and systems, and what connects them with each other and with the connectors of the system."""
 
     name: str
     connectors: tuple[Connector, ...] = ()
     bindings: tuple[Binding, ...] = ()
-    elements: tuple[Component | System, ...] = ()
-    wires: tuple[Wire, ...] = ()
+    elements: tuple[SspComponent | SspSystem, ...] = ()
+    wires: tuple[SspWire, ...] = ()
 
-    def element(self, name: str) -> Component | System | None:
+    def element(self, name: str) -> SspComponent | SspSystem | None:
         """Return the element of a name; None where there is none."""
         return next((each for each in self.elements if each.name == name), None)
 
-    def components(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Component]]:
+    def components(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], SspComponent]]:
         """Yield all components with the names of the systems around them, the outermost left out."""
         for element in self.elements:
-            if isinstance(element, System):
+            if isinstance(element, SspSystem):
                 yield from element.components((*path, element.name))
             else:
                 yield (*path, element.name), element
@@ -188,8 +188,8 @@ class SystemStructure:
     """
 
     name: str
-    system: System
-    units: tuple[Unit, ...] = ()
+    system: SspSystem
+    units: tuple[UnitOfMeasurement, ...] = ()
     enumerations: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     start: float | None = None
     stop: float | None = None

@@ -8,15 +8,15 @@ from mbsfmu.cosim.ssp.names import FMU_TYPE, SSC, SSD, SSM, SSV, check_schema
 from mbsfmu.cosim.ssp.structure import (
     IMPLEMENTATIONS,
     Binding,
-    Component,
     Connector,
     Mapping,
     ParameterSet,
-    System,
+    SspComponent,
+    SspSystem,
+    SspWire,
     SystemStructure,
-    Wire,
 )
-from mbsfmu.cosim.units.measurement_units import BASE_UNITS, IDENTITY, LinearMap, Unit
+from mbsfmu.cosim.units.measurement_units import BASE_UNITS, IDENTITY, LinearMap, UnitOfMeasurement
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 _PREFIXES = {"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM}
@@ -43,14 +43,14 @@ def structure_xml(structure: SystemStructure) -> bytes:
     return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
 
 
-def _add_system(parent: etree._Element, system: System, version: str) -> None:
+def _add_system(parent: etree._Element, system: SspSystem, version: str) -> None:
     node = etree.SubElement(parent, f"{_SSD}System", name=system.name)
     _add_connectors(node, system.connectors)
     _add_bindings(node, system.bindings, version)
     if system.elements:
         elements = etree.SubElement(node, f"{_SSD}Elements")
         for element in system.elements:
-            if isinstance(element, System):
+            if isinstance(element, SspSystem):
                 _add_system(elements, element, version)
             else:
                 _add_component(elements, element, version)
@@ -60,7 +60,7 @@ def _add_system(parent: etree._Element, system: System, version: str) -> None:
             _add_wire(connections, wire)
 
 
-def _add_component(parent: etree._Element, component: Component, version: str) -> None:
+def _add_component(parent: etree._Element, component: SspComponent, version: str) -> None:
     node = etree.SubElement(
         parent,
         f"{_SSD}Component",
@@ -92,7 +92,7 @@ def _add_dimensions(parent: etree._Element, dimensions: tuple[int | str | None, 
         etree.SubElement(parent, f"{_SSC}Dimension", given)
 
 
-def _add_wire(parent: etree._Element, wire: Wire) -> None:
+def _add_wire(parent: etree._Element, wire: SspWire) -> None:
     ends = {
         "startElement": wire.start[0],
         "startConnector": wire.start[1],
@@ -158,7 +158,7 @@ def _add_mapping(parent: etree._Element, mapping: Mapping, version: str) -> None
         _add_transformation(child, entry.transformation)
 
 
-def _add_units(parent: etree._Element, tag: str, units: tuple[Unit, ...]) -> None:
+def _add_units(parent: etree._Element, tag: str, units: tuple[UnitOfMeasurement, ...]) -> None:
     if not units:
         return
     node = etree.SubElement(parent, tag)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mbsfmu.cosim.units.elements import Element, all_elements, elements_of
-from mbsfmu.cosim.units.measurement_units import UNIT_ATTRIBUTES, Unit
+from mbsfmu.cosim.units.elements import ArrayElement, all_elements, elements_of
+from mbsfmu.cosim.units.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 _KINDS = {
@@ -23,7 +23,7 @@ def kind_of(described: Any) -> str:
     return str(_KINDS.get(described.type, described.type))
 
 
-def described_variable(element: Element) -> Variable:
+def described_variable(element: ArrayElement) -> Variable:
     """Return an element of a described variable as ours."""
     described = element.described
     causality = described.causality or "local"
@@ -73,20 +73,22 @@ def described_states(derivatives: Iterable[Any]) -> tuple[str, ...]:
     return tuple(part.name for state in states if state is not None for part in elements_of(state))
 
 
-def described_units(description: Any) -> dict[str, Unit]:
+def described_units(description: Any) -> dict[str, UnitOfMeasurement]:
     """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
 
     Arrays stand there by their elements.
     """
     defined = {
-        each.name: Unit.of_attributes(each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES})
+        each.name: UnitOfMeasurement.of_attributes(
+            each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES}
+        )
         for each in description.unitDefinitions
         if each.baseUnit is not None
     }
     units = {}
     for element in all_elements(description):
         name = unit_name(element.described)
-        unit = defined.get(name, Unit(name))
+        unit = defined.get(name, UnitOfMeasurement(name))
         # The offset of a difference of two values falls out of its conversion.
         units[element.name] = replace(unit, offset=0.0) if _is_difference(element.described) else unit
     return units

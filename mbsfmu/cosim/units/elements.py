@@ -15,7 +15,7 @@ MOST_ELEMENTS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Element:
+class ArrayElement:
     """An element of a described variable; a scalar is its own only one.
 
     Attributes
@@ -36,7 +36,7 @@ class Element:
     size: int = 1
 
 
-def elements_of(described: Any) -> list[Element]:
+def elements_of(described: Any) -> list[ArrayElement]:
     """Return the elements of a described variable.
 
     Raises
@@ -45,18 +45,18 @@ def elements_of(described: Any) -> list[Element]:
         When there are too many to be meant.
     """
     if not described.dimensions:
-        return [Element(described.name, described)]
+        return [ArrayElement(described.name, described)]
     size = math.prod(described.shape)
     if size > MOST_ELEMENTS:
         raise InputError(f"{described.name} has {size} elements; at most {MOST_ELEMENTS} are taken")
     indices = product(*(range(1, count + 1) for count in described.shape))
     return [
-        Element(f"{described.name}[{','.join(map(str, each))}]", described, place, size)
+        ArrayElement(f"{described.name}[{','.join(map(str, each))}]", described, place, size)
         for place, each in enumerate(indices)
     ]
 
 
-def all_elements(description: Any) -> Iterator[Element]:
+def all_elements(description: Any) -> Iterator[ArrayElement]:
     """Yield the elements of all variables of a description that FMPy read."""
     for described in description.modelVariables:
         yield from elements_of(described)

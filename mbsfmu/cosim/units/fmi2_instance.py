@@ -11,7 +11,7 @@ from fmpy import fmi2
 from mbsfmu.cosim.compiled.layout import MakeStep
 from mbsfmu.cosim.units.archive import Archive
 from mbsfmu.cosim.units.fmi2_library import Fmi2Library
-from mbsfmu.cosim.units.instance import Calls
+from mbsfmu.cosim.units.instance import FmuCalls
 from mbsfmu.cosim.units.library_instance import DISCARD, OK, WARNING, address_of
 
 _LAST_SUCCESSFUL_TIME, _TERMINATED = 2, 3  # of fmi2StatusKind
@@ -74,7 +74,7 @@ class Fmi2Instance(Fmi2Library):
         if status > WARNING:
             self.stepped(step, status)
 
-    def step_function(self, calls: Calls) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
         """Return what makes a step, for compiled code to call, which says that it will not go back."""
         if self._saved:
             return None

@@ -14,7 +14,7 @@ from fmpy import fmi2
 from fmpy.logging import addLoggerProxy
 
 from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.elements import Element
+from mbsfmu.cosim.units.elements import ArrayElement
 from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.cosim.units.library_instance import Dialect, LibraryInstance
 
@@ -86,7 +86,7 @@ class Fmi2Library(LibraryInstance, ABC):
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def _set(self, element: Element, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
         kind = element.described.type
         self._call(f"set{'Integer' if kind == 'Enumeration' else kind}", [element.described.valueReference], [value])
 

@@ -9,7 +9,7 @@ from weakref import ref
 from fmpy import fmi3
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import Clock, Group, Ramp, Report
+from mbsfmu.cosim.compiled.layout import Clock, Ramp, Report, VariableBlock
 from mbsfmu.cosim.compiled.library import setting_function
 from mbsfmu.cosim.units.archive import Archive
 from mbsfmu.cosim.units.library_instance import LibraryPort
@@ -62,7 +62,7 @@ class InputsWithin:
 
         return fmi3.fmi3IntermediateUpdateCallback(set_within)
 
-    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+    def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
         """Let inputs run by the values and slopes of a port from now on.
 
         Parameters

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.compiled.layout import Group, MakeStep, Report
+from mbsfmu.cosim.compiled.layout import MakeStep, Report, VariableBlock
 from mbsfmu.cosim.units.archive import Archive
 from mbsfmu.cosim.units.described import kind_of
-from mbsfmu.cosim.units.elements import Element
+from mbsfmu.cosim.units.elements import ArrayElement
 from mbsfmu.cosim.units.event_iteration import MOST_ITERATIONS, gets_nowhere, settle
 from mbsfmu.cosim.units.fmi3_inputs import InputsWithin
 from mbsfmu.cosim.units.fmi3_library import Fmi3Library
-from mbsfmu.cosim.units.instance import Calls, UnitError
+from mbsfmu.cosim.units.instance import FmuCalls, UnitError
 from mbsfmu.cosim.units.library_instance import WARNING, LibraryPort, address_of
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Fmi3Instance(Fmi3Library):
             *(self.has_events, comes_back_early, required, len(required), self._within.environment, *self._callbacks),
         )
 
-    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+    def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
         self._within.follow(port, group, buffer)
 
@@ -108,7 +108,7 @@ class Fmi3Instance(Fmi3Library):
         clock.steps += 1
         self._go_on(time, time, time + step, step)
 
-    def step_function(self, calls: Calls) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
         """Return what makes a step, for compiled code to call, which says that it will not go back."""
         if self._saved:
             return None
@@ -216,7 +216,7 @@ class Fmi3Instance(Fmi3Library):
         described = self.element(name).described
         return self.has_events and described.causality == "input" and described.variability == "discrete"
 
-    def _set(self, element: Element, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
         """Set an element of a variable in the mode that it is set in; a text only where it is another one."""
         if kind_of(element.described) == "String":
             if self.is_stepping and self._texts.get(element.name) == value:

@@ -14,7 +14,7 @@ from fmpy import fmi3
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.elements import Element
+from mbsfmu.cosim.units.elements import ArrayElement
 from mbsfmu.cosim.units.event_iteration import Update, next_event
 from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.cosim.units.library_instance import Dialect, LibraryInstance
@@ -114,7 +114,7 @@ class Fmi3Library(LibraryInstance, ABC):
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def _set(self, element: Element, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
         described = element.described
         kind = "Int64" if described.type == "Enumeration" else described.type
         values = self._get(described, element.size) if element.size > 1 else [value]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable
-from mbsfmu.cosim.units.measurement_units import Unit
+from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Variable
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ class UnitEnded(Exception):  # noqa: N818 - no error: a unit may end a run
         self.time = time
 
 
-class Calls:
+class FmuCalls:
     """Functions of units that compiled code calls, by number: what is to be said of one that goes wrong."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Port(ABC):
     def read_rates(self) -> Floats:
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
 
-    def table(self, calls: Calls) -> PortTable:
+    def table(self, calls: FmuCalls) -> PortTable:
         """Return the port as compiled code sees it, if that can read and write it."""
         raise NotImplementedError
 
@@ -179,7 +179,7 @@ class Instance(ABC):
 
     variables: Mapping[str, Variable]
     kinds: Mapping[str, str]
-    units: Mapping[str, Unit]
+    units: Mapping[str, UnitOfMeasurement]
     dependencies: Mapping[str, tuple[str, ...] | None]
     initial_dependencies: Mapping[str, tuple[str, ...] | None]
     states: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ class Instance(ABC):
             When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
         """
 
-    def step_function(self, calls: Calls) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
         """Return what makes a step, for compiled code to call; None where Python has to."""
         del calls
         return None

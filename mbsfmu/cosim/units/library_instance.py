@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.compiled.layout import Access, Group, PortTable, Rates
+from mbsfmu.cosim.compiled.layout import Access, PortTable, Rates, VariableBlock
 from mbsfmu.cosim.units.archive import Archive
 from mbsfmu.cosim.units.described import (
     ALLOWED,
@@ -36,9 +36,9 @@ from mbsfmu.cosim.units.described import (
     typed_value,
     unit_name,
 )
-from mbsfmu.cosim.units.elements import Element, all_elements, described_arrays
+from mbsfmu.cosim.units.elements import ArrayElement, all_elements, described_arrays
 from mbsfmu.cosim.units.environment import environment, settle_environment
-from mbsfmu.cosim.units.instance import Calls, Floats, Instance, Port, UnitEnded, UnitError
+from mbsfmu.cosim.units.instance import Floats, FmuCalls, Instance, Port, UnitEnded, UnitError
 from mbsfmu.modelling import meant
 
 _EXACT = 2.0**53
@@ -75,7 +75,7 @@ class Dialect:
     truth: type[c_int] | type[c_bool]
 
 
-def _laid_out(elements: Sequence[Element]) -> tuple[list[int], NDArray[np.intp], int]:
+def _laid_out(elements: Sequence[ArrayElement]) -> tuple[list[int], NDArray[np.intp], int]:
     """Lay out elements in a buffer that has all elements of their variables.
 
     Returns
@@ -99,7 +99,7 @@ def _laid_out(elements: Sequence[Element]) -> tuple[list[int], NDArray[np.intp],
     return references, np.array(slots, dtype=np.intp), count
 
 
-class _Group:
+class _VariableGroup:
     """Variables of one type: their references, and a buffer of their type.
 
     Attributes
@@ -180,10 +180,10 @@ class _Group:
         if self.at_events:
             self._unit.sent[self._key] = self.buffer.tobytes()
 
-    def table(self, calls: Calls) -> Group:
+    def table(self, calls: FmuCalls) -> VariableBlock:
         """Return the group as compiled code sees it."""
         prefix = self._unit.dialect.prefix
-        return Group(
+        return VariableBlock(
             self._access(self.get, calls.number(self._unit, f"{prefix}Get{self.kind}")),
             self._access(self.set, calls.number(self._unit, f"{prefix}Set{self.kind}")),
             self.references,
@@ -211,13 +211,13 @@ class LibraryPort(Port):
     def __init__(self, unit: LibraryInstance, names: Sequence[str], values: Floats | None = None) -> None:
         super().__init__(unit, names, values)
         self.unit = unit
-        self._groups: list[_Group] = []
+        self._groups: list[_VariableGroup] = []
         for types, kind, element in unit.dialect.kinds:
             chosen = [index for index, name in enumerate(names) if unit.element(name).described.type in types]
             for at_events in (False, True):
                 group = [index for index in chosen if unit.sets_at_events(names[index]) is at_events]
                 if group:
-                    self._groups.append(_Group(self, kind, element, group, at_events))
+                    self._groups.append(_VariableGroup(self, kind, element, group, at_events))
         self._only = self._groups[0] if self._groups and self._groups[0].shared else None
         self._rates = _Rates(self) if self._groups and self.all_real else None
         if not all(group.whole or group.shared for group in self._groups):
@@ -271,7 +271,7 @@ class LibraryPort(Port):
     def expect_slopes(self) -> None:
         """Make ready for slopes that compiled code sets."""
         if self.unit.dialect.set_rates is None:
-            self.unit.follow(self, self._groups[0].table(Calls()), self._groups[0].buffer)
+            self.unit.follow(self, self._groups[0].table(FmuCalls()), self._groups[0].buffer)
 
     def write_slopes(self) -> None:
         """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""
@@ -286,10 +286,10 @@ class LibraryPort(Port):
         assert self._rates is not None
         return self._rates.read()
 
-    def table(self, calls: Calls) -> PortTable:
+    def table(self, calls: FmuCalls) -> PortTable:
         """Return the port as compiled code sees it."""
         groups = [group.table(calls) for group in self._groups]
-        result = PortTable(self.unit.component, (Group * len(groups))(*groups), len(groups), len(self.names))
+        result = PortTable(self.unit.component, (VariableBlock * len(groups))(*groups), len(groups), len(self.names))
         result.values = self.values.ctypes.data_as(POINTER(c_double))
         result.slopes = self.slopes.ctypes.data_as(POINTER(c_double))
         if self._rates:
@@ -315,7 +315,7 @@ class _Rates:
         self._set_arguments = (*given, port.slopes.ctypes.data)
         self._get_arguments = (*given, self._rates.ctypes.data, *counted)
 
-    def enter(self, table: PortTable, calls: Calls) -> None:
+    def enter(self, table: PortTable, calls: FmuCalls) -> None:
         """Write into a table what compiled code has to know."""
         dialect = self._unit.dialect
         table.references, table.orders, table.reference_count = self._references, self._orders, len(self._references)
@@ -478,7 +478,7 @@ class LibraryInstance(Instance):
         function.argtypes, function.restype = argument_types, c_int
         return function
 
-    def element(self, name: str) -> Element:
+    def element(self, name: str) -> ArrayElement:
         """Return a variable or an element of an array by its name."""
         return self._elements[name]
 
@@ -490,7 +490,7 @@ class LibraryInstance(Instance):
     def event(self) -> AbstractContextManager[None]:
         """Enter event mode between two steps, and leave it at the end."""
 
-    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+    def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port, where the unit asks for them within steps."""
         raise NotImplementedError
 
@@ -641,7 +641,7 @@ class LibraryInstance(Instance):
             port.refresh()
 
     @abstractmethod
-    def _set(self, element: Element, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
         """Set an element of a variable."""
 
 

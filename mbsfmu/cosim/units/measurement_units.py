@@ -14,7 +14,7 @@ UNIT_ATTRIBUTES = (*BASE_UNITS, "factor", "offset")
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitOfMeasurement:
     """A unit: a value in SI base units is factor · (value in this unit) + offset [FMI 2.0.4, section 2.2.2].
 
     Attributes
@@ -33,7 +33,7 @@ class Unit:
     offset: float = 0.0
 
     @classmethod
-    def of_attributes(cls, name: str, attributes: Mapping[Any, Any]) -> Unit:
+    def of_attributes(cls, name: str, attributes: Mapping[Any, Any]) -> UnitOfMeasurement:
         """Make a unit of the attributes of a `BaseUnit` element.
 
         Raises
@@ -71,7 +71,7 @@ class LinearMap:
 IDENTITY = LinearMap()
 
 
-def conversion(source: Unit, target: Unit) -> LinearMap:
+def conversion(source: UnitOfMeasurement, target: UnitOfMeasurement) -> LinearMap:
     """Return the map of values in one unit to values in another one.
 
     A unit without a name or called `1` says nothing of its values, which then stay as they are.

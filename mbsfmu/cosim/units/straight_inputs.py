@@ -8,7 +8,7 @@ from ctypes import c_size_t, c_void_p
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import Group
+from mbsfmu.cosim.compiled.layout import VariableBlock
 from mbsfmu.cosim.units.library_instance import LibraryPort
 
 
@@ -30,7 +30,7 @@ class StraightInputs:
         As given.
     """
 
-    def __init__(self, port: LibraryPort, group: Group, length: int) -> None:
+    def __init__(self, port: LibraryPort, group: VariableBlock, length: int) -> None:
         self.port, self.group = port, group
         self._buffer = np.zeros(length)
         group.buffer = self._buffer.ctypes.data

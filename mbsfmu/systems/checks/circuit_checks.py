@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import casadi as ca
 import numpy as np
 
-from hydraulics import Actuator, CircuitEquations, Component
+from hydraulics import CircuitEquations, Component, HydraulicActuator
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.symbols import expression, symbols
@@ -92,7 +92,7 @@ def check_energy(
 
 def _input_rates(component: Component, equations: CircuitEquations, inputs: ca.SX) -> ca.SX | None:
     """Return the rates of the inputs of a circuit as far as a component's motion gives them; None where it has none."""
-    if not isinstance(component, Actuator) or len(component.motion) != 2:
+    if not isinstance(component, HydraulicActuator) or len(component.motion) != 2:
         return None
     names = [each.name for each in equations.inputs]
     length, velocity = (names.index(f"{component.name}.{each}") for each in component.motion)

@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.equations.forces import ActingForce, MechanismForces
 from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.sensors import MechanismSensors, PlacedSensor, Seen
 from mbsfmu.modelling.fields import Array
@@ -24,7 +24,7 @@ from mbsfmu.tracing.symbols import expression, symbols
 _BALANCE = 1e-8
 """Share of the largest power that round-off may leave of a balance."""
 
-Moment = Callable[..., tuple[Motion, Given]]
+Moment = Callable[..., tuple[MotionState, Given]]
 """Returns what forces see, from the arrays of a trial."""
 Trial = Sequence[Array]
 """Coordinates, velocities, accelerations, states, inputs and parameters of a mechanism."""
@@ -57,10 +57,10 @@ def check_forces(
 
     def moment(
         coordinates: Array, velocities: Array, _: Array, states: Array, inputs: Array, parameters: Array
-    ) -> tuple[Motion, Given]:
+    ) -> tuple[MotionState, Given]:
         frames = kinematics.frames(coordinates, no_turns, parameters)
         moving = kinematics.velocities(frames, velocities)
-        return Motion(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
+        return MotionState(coordinates, velocities, frames, moving), Given(states, inputs, parameters)
 
     def seen(*trial: Array) -> Seen:
         motion, given = moment(*trial)

@@ -17,7 +17,7 @@ from mbsfmu.equations.rotation import (
     rotation_from_vector,
     unit,
 )
-from mbsfmu.model.closure import Equation
+from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.present import BodyPoint
 from mbsfmu.modelling.fields import Array
@@ -87,7 +87,7 @@ def _places() -> list[tuple[Array, ...]]:
     return [(*one(), *one()) for _ in range(_PLACES)]
 
 
-def _check_rates(owner: str, equation: Equation) -> None:
+def _check_rates(owner: str, equation: ClosureEquation) -> None:
     """Refuse wrenches that are not the derivatives of the value, and rates of them that are others."""
     made = [symbols(f"part_{index}", len(part)) for index, part in enumerate(_places()[0])]
     arrays = [array for _, array in made]

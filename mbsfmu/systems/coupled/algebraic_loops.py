@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mbsfmu.modelling import DataError
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.systems.coupled.levels import At, Level, Wire
+from mbsfmu.systems.coupled.levels import At, ConnectionLevel, VariableConnection
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.system import SIZES, Instant, System, starts
 from mbsfmu.tracing.linearity import is_linear
@@ -22,7 +22,7 @@ _NOTHING = 1e-12
 """Smallest singular value of I − A, as a share of the largest, up to which a loop determines nothing."""
 
 
-class LinearLoop(Level):
+class LinearLoop(ConnectionLevel):
     """Connections that determine each other: w = A w + b, solved as (I − A) w = b.
 
     b are the outputs where all w are zero, A their slopes by the inputs in the loop, which do not depend on w. Where A
@@ -42,7 +42,7 @@ class LinearLoop(Level):
         When I − A is singular at the parts' own parameters.
     """
 
-    def __init__(self, wires: Sequence[Wire], traced: Sequence[SystemExpressions]) -> None:
+    def __init__(self, wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions]) -> None:
         super().__init__(wires)
         sources = [traced[wire.source] for wire in wires]
         self._slopes: list[ca.Function] = []
@@ -62,7 +62,7 @@ class LinearLoop(Level):
                     "nothing determines it"
                 )
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[Wire, Array]]:
+    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:
         """Return what each connection carries."""
         without = [value for _, value in super().values(parts, at, guesses)]
         instants = [at(wire.source) for wire in self._wires]
@@ -92,7 +92,7 @@ class LinearLoop(Level):
         return ca.SX.eye(len(rows)) - ca.vertcat(*rows)
 
 
-class NonlinearLoop(Level):
+class NonlinearLoop(ConnectionLevel):
     """Connections that determine each other and are not linear: solved by Newton's iteration at every instant.
 
     As few of them as open the loop are unknowns, the first that does where one is enough; what the others carry
@@ -115,7 +115,9 @@ class NonlinearLoop(Level):
         What the loop is called.
     """
 
-    def __init__(self, wires: Sequence[Wire], traced: Sequence[SystemExpressions], needs: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions], needs: NDArray[np.bool_]
+    ) -> None:
         unknown = opening(needs)
         order = [*unknown, *_following(needs, unknown)]
         super().__init__([wires[index] for index in order])
@@ -147,7 +149,7 @@ class NonlinearLoop(Level):
             inputs.setdefault((wire.target, wire.input), carried[-1])
         return ca.vertcat(*carried[-count:], *carried[:-count])
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[Wire, Array]]:  # noqa: ARG002
+    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
         """Return what each connection carries."""
         numbers, symbolic = self._numbers(at)
         guess = expression(guesses) if symbolic else self._solve(ca.DM(guesses), numbers)[0]
@@ -170,7 +172,7 @@ class NonlinearLoop(Level):
 
 
 def solved(
-    wires: Sequence[Wire], traced: Sequence[SystemExpressions], needs: NDArray[np.bool_]
+    wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions], needs: NDArray[np.bool_]
 ) -> LinearLoop | NonlinearLoop:
     """Return connections that determine each other with what solves them; arguments as for these."""
     for wire in wires:
@@ -182,7 +184,7 @@ def solved(
     return LinearLoop(wires, traced)
 
 
-def told(wires: Sequence[Wire], traced: Sequence[SystemExpressions]) -> str:
+def told(wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions]) -> str:
     """Return what a loop is called: by the outputs in it."""
     names = (traced[wire.source].system.outputs[wire.output].name for wire in wires)
     return f"an algebraic loop of {', '.join(names)}"

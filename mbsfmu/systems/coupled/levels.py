@@ -16,7 +16,7 @@ At = Callable[[int], Instant]
 
 
 @dataclass(frozen=True)
-class Wire:
+class VariableConnection:
     """A connection between variables of two parts, by their indices.
 
     Attributes
@@ -36,7 +36,7 @@ class Wire:
     input: int
 
 
-class Level:
+class ConnectionLevel:
     """Connections that carry what follows from inputs of lower levels.
 
     Parameters
@@ -52,10 +52,10 @@ class Level:
 
     guesses: tuple[Variable, ...] = ()
 
-    def __init__(self, wires: Sequence[Wire]) -> None:
+    def __init__(self, wires: Sequence[VariableConnection]) -> None:
         self._wires = wires
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[Wire, Array]]:  # noqa: ARG002
+    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
         """Return what each connection carries.
 
         Parameters

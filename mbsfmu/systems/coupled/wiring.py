@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.modelling import DataError, meant
 from mbsfmu.modelling.variables import Variable, rated_names
 from mbsfmu.systems.coupled.algebraic_loops import solved
-from mbsfmu.systems.coupled.levels import Level, Wire
+from mbsfmu.systems.coupled.levels import ConnectionLevel, VariableConnection
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.kept_traces import Traces
@@ -67,9 +67,9 @@ class Wiring:
         self._parts = tuple(parts.values())
         self._readings = [_readings(part) for part in self._parts]
         self._motions = [rated_names(part.inputs) for part in self._parts]
-        self.wires: list[Wire] = []
+        self.wires: list[VariableConnection] = []
         self.feeds: list[Feed] = []
-        self.felt: list[Wire] = []
+        self.felt: list[VariableConnection] = []
         for source, target in connections:
             self._connect(source, target)
         driven = {(wire.target, wire.input) for wire in self.wires}
@@ -93,7 +93,7 @@ class Wiring:
             taken_already = any((each.target, each.parameter) == (to_part, index) for each in self.feeds)
             self.feeds.append(feed)
         elif output in readings and entry in inputs:
-            wire = Wire(from_part, readings.index(output), to_part, inputs.index(entry))
+            wire = VariableConnection(from_part, readings.index(output), to_part, inputs.index(entry))
             given, taken = self.source(wire), self._parts[to_part].inputs[wire.input]
             taken_already = any((each.target, each.input) == (to_part, wire.input) for each in self.wires)
             self.wires.append(wire)
@@ -118,7 +118,7 @@ class Wiring:
             raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
         return self._names.index(part), variable
 
-    def levels(self, traces: Traces) -> list[Level]:
+    def levels(self, traces: Traces) -> list[ConnectionLevel]:
         """Return the wires by level: what those of one level carry depends on inputs of lower levels, or of its loop.
 
         Parameters
@@ -143,10 +143,10 @@ class Wiring:
         # Those of a loop need the same; what needs a loop without being in one comes behind it.
         for index in sorted(range(len(depth)), key=lambda index: (needs[index].sum(), not mutual[index, index])):
             depth[index] = 1 + np.max(depth[needs[index] & ~mutual[index]], initial=0)
-        result: list[Level] = []
+        result: list[ConnectionLevel] = []
         for level in range(1, 1 + int(np.max(depth, initial=0))):
             there = np.flatnonzero(depth == level).tolist()
-            result.append(Level([self.wires[index] for index in there if not mutual[index, index]]))
+            result.append(ConnectionLevel([self.wires[index] for index in there if not mutual[index, index]]))
             loops = dict.fromkeys(tuple(np.flatnonzero(mutual[index]).tolist()) for index in there)
             result += [
                 solved([self.wires[index] for index in loop], traced, direct[np.ix_(loop, loop)])
@@ -171,18 +171,18 @@ class Wiring:
         """Return for each wire which wires decide at once what it carries."""
         return [self._needed_by(wire, traced[wire.source]) for wire in self.wires]
 
-    def _needed_by(self, wire: Wire, source: SystemExpressions) -> list[bool]:
+    def _needed_by(self, wire: VariableConnection, source: SystemExpressions) -> list[bool]:
         """Return which wires decide at once what a wire carries."""
         if wire.output >= len(source.system.outputs):
             return [False] * len(self.wires)
         needed = source.depends(source.outputs, "inputs")[wire.output]
         return [each.target == wire.source and bool(needed[each.input]) for each in self.wires]
 
-    def name(self, wire: Wire) -> str:
+    def name(self, wire: VariableConnection) -> str:
         """Return the input that a wire drives, as `part.variable`."""
         return f"{self._names[wire.target]}.{self._parts[wire.target].inputs[wire.input].name}"
 
-    def source(self, wire: Wire) -> Variable:
+    def source(self, wire: VariableConnection) -> Variable:
         """Return the variable that a wire reads."""
         return self._readings[wire.source][wire.output]
 

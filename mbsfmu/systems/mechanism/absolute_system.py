@@ -25,7 +25,7 @@ from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.joint_measurement import measure, unwound
 from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import (
     cross,
     quaternion_about,
@@ -48,7 +48,7 @@ from mbsfmu.tracing.reused_results import Kept
 
 
 @dataclass(frozen=True)
-class AbsoluteMotion(Motion):
+class AbsoluteMotion(MotionState):
     """Motion with joint coordinates as measured; those of joints that turn freely have angles of zero.
 
     Attributes

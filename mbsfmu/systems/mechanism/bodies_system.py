@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.divide_and_conquer.closure_motion import joint_rates
 from mbsfmu.equations.constraints import CutJoint
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.capabilities import ConstraintMotion, InertiaTensors, JointReactions, MovingReferences
@@ -37,7 +37,7 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
     turning: TurningJoints
 
     @abstractmethod
-    def motion(self, instant: Instant) -> Motion:
+    def motion(self, instant: Instant) -> MotionState:
         """Return positions and velocities of the bodies."""
 
     def closure(self, instant: Instant) -> Array:

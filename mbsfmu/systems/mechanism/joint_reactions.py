@@ -9,7 +9,7 @@ import numpy as np
 from mbsfmu.divide_and_conquer.joint_subspaces import impulse
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import cross
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
@@ -18,7 +18,7 @@ from mbsfmu.systems.system import LoopsInUse
 
 
 def tree_reactions(
-    parts: MechanismParts, motion: Motion, balance: Sequence[Array], parameters: Array, loops: LoopsInUse
+    parts: MechanismParts, motion: MotionState, balance: Sequence[Array], parameters: Array, loops: LoopsInUse
 ) -> Array:
     """Return the reactions of the tree's joints, then of the cut ones, in N and N m, then loads of relations.
 
@@ -76,7 +76,7 @@ def constraint_reactions(
     parts: MechanismParts,
     constraints: Sequence[CutJoint],
     hung: Sequence[int],
-    motion: Motion,
+    motion: MotionState,
     joint_loads: Sequence[Array],
     parameters: Array,
     loops: LoopsInUse,

@@ -12,7 +12,7 @@ from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import MechanismForces
 from mbsfmu.equations.frames import Frames, point_acceleration, point_velocity
 from mbsfmu.equations.kinematics import Kinematics
-from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import cross
@@ -92,7 +92,7 @@ class MechanismParts:
 
     # -- loads ----------------------------------------------------------------------------------------------
 
-    def loads(self, motion: Motion, instant: Instant) -> Loads:
+    def loads(self, motion: MotionState, instant: Instant) -> Loads:
         """Return what gravity and forces exert."""
         loads = Loads.none(len(self.masses), self.topology.coordinates)
         gravity = self._gravity.of(instant.parameters)
@@ -102,7 +102,7 @@ class MechanismParts:
         self.forces.add_to(loads, motion, given(instant))
         return loads
 
-    def balance(self, motion: Motion, moved: Iterable[Array], instant: Instant) -> tuple[list[Array], Loads]:
+    def balance(self, motion: MotionState, moved: Iterable[Array], instant: Instant) -> tuple[list[Array], Loads]:
         """Return M̄ Ż − Q̄ of each body, each of shape (6,), and the loads in Q̄.
 
         Parameters
@@ -119,12 +119,12 @@ class MechanismParts:
         ]
         return balance, loads
 
-    def _inertia_wrench(self, body: int, motion: Motion, acceleration: Array, parameters: Array) -> Array:
+    def _inertia_wrench(self, body: int, motion: MotionState, acceleration: Array, parameters: Array) -> Array:
         """Return M̄ Ż minus the velocity terms of Q̄, at the inertial origin [Jaiswal2021, eqs. 9 and 10]; shape (6,)."""
         mass = self.mass_of(body, motion.frames, parameters)
         return _inertia_wrench(*mass, motion.body_velocities[body], acceleration)
 
-    def momenta(self, motion: Motion, parameters: Array) -> list[Array]:
+    def momenta(self, motion: MotionState, parameters: Array) -> list[Array]:
         """Return linear and angular momentum of each body about the inertial origin, each of shape (6,)."""
         result = []
         for body, velocity in enumerate(motion.body_velocities):
@@ -133,7 +133,7 @@ class MechanismParts:
 
     # -- states, energies and outputs -----------------------------------------------------------------------
 
-    def _energies(self, motion: Motion, instant: Instant) -> tuple[Array, Array]:
+    def _energies(self, motion: MotionState, instant: Instant) -> tuple[Array, Array]:
         """Return kinetic and potential energy in J."""
         gravity = self._gravity.of(instant.parameters)
         kinetic = potential = np.asarray(0.0)
@@ -144,19 +144,19 @@ class MechanismParts:
             potential = potential + energy
         return kinetic, potential
 
-    def powers(self, motion: Motion, instant: Instant) -> Array:
+    def powers(self, motion: MotionState, instant: Instant) -> Array:
         """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
         work = sum(self.forces.work_rates(motion, given(instant)), start=np.asarray(0.0))
         loss = sum(self.forces.dissipations(motion, given(instant)), start=np.asarray(0.0))
         return np.stack([work, loss, np.asarray(0.0)])
 
-    def start_energies(self, motion: Motion, instant: Instant) -> Array:
+    def start_energies(self, motion: MotionState, instant: Instant) -> Array:
         """Return no work, no loss, and the energy at the start in J; shape (3,)."""
         kinetic, potential = self._energies(motion, instant)
         return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
 
     def evaluate_outputs(
-        self, motion: Motion, instant: Instant, turns: Sequence[Array], accelerations: Callable[[], list[Array]]
+        self, motion: MotionState, instant: Instant, turns: Sequence[Array], accelerations: Callable[[], list[Array]]
     ) -> Array:
         """Return what forces and sensors tell, orientations, centres of mass, energies, as `output_variables` has them.
 

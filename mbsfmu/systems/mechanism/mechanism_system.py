@@ -14,10 +14,10 @@ import numpy as np
 
 from mbsfmu.divide_and_conquer.closure_motion import joint_jacobian
 from mbsfmu.equations.frames import body_velocity
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import quaternion_product
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.capabilities import ArticulatedDynamics, CanonicalMomenta
@@ -70,7 +70,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.constraining = parts.cuts
         self.dynamics = TreeDynamics(parts)
         self.turning = TurningJoints(parts.kinematics.joints)
-        self._kept: Kept[Motion] = Kept()
+        self._kept: Kept[MotionState] = Kept()
         topology, forces = parts.topology, parts.forces
         self.coordinates = parts.coordinates.coordinates
         self.velocities = parts.coordinates.velocities
@@ -85,7 +85,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
         self.outputs = output_variables(topology, (*forces.outputs, *parts.sensors.outputs))
-        named = {joint for force in mechanism.forces for joint in references(force, Reference.JOINT)}
+        named = {joint for force in mechanism.forces for joint in references(force, ReferenceKind.JOINT)}
         along = {joint.joint.name for joint in topology.tree if joint.reference is None}
         driven = along & {joint.partition(".")[0] for joint in named}
         driven.update(joint for constraint in mechanism.constraints for joint in constraint.coupled)
@@ -103,16 +103,16 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         variables = (self.coordinates, self.velocities, self.accelerations, self.states, self.inputs)
         return trial_points(parameters, *zip(groups, variables, strict=True))
 
-    def motion(self, instant: Instant) -> Motion:
+    def motion(self, instant: Instant) -> MotionState:
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
         given = (instant.coordinates, instant.velocities, instant.references, instant.parameters)
         return self._kept.of(given, lambda: self._moved(instant))
 
-    def _moved(self, instant: Instant) -> Motion:
+    def _moved(self, instant: Instant) -> MotionState:
         kinematics = self.parts.kinematics
         frames = kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         velocities = kinematics.velocities(frames, instant.velocities)
-        return Motion(instant.coordinates, instant.velocities, frames, velocities)
+        return MotionState(instant.coordinates, instant.velocities, frames, velocities)
 
     # -- equations ------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from mbsfmu.equations.charts import angle_rates
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.model.body import Body
-from mbsfmu.model.joint import AnyJoint, Element
+from mbsfmu.model.joint import AnyJoint, JointElement
 from mbsfmu.model.topology import Topology, TreeJoint
 from mbsfmu.modelling import Quantity
 from mbsfmu.modelling.fields import Array
@@ -108,7 +108,7 @@ class CoordinateVariables:
 
 
 def _variable(
-    body: Body, joint: AnyJoint, element: Element, words: _Words, name: str, causality: Causality, per: str
+    body: Body, joint: AnyJoint, element: JointElement, words: _Words, name: str, causality: Causality, per: str
 ) -> Variable:
     spoken = name.replace("_", " ")
     description = f"{spoken} {words.what} joint {joint.name}, relative to the inner body"

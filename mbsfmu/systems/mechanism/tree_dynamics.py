@@ -14,7 +14,7 @@ import numpy as np
 from mbsfmu.divide_and_conquer.articulation import Articulation, spatial
 from mbsfmu.divide_and_conquer.joint_subspaces import impulse
 from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
@@ -44,11 +44,11 @@ class TreeDynamics:
         own = parts.masses, parts.cuts, parts.pitched, parts.relations
         return Articulation(self._kinematics, *own, rows, sequential=sequential)
 
-    def moved(self, motion: Motion, instant: Instant, accelerations: Array) -> list[Array]:
+    def moved(self, motion: MotionState, instant: Instant, accelerations: Array) -> list[Array]:
         """Return Ż of each body at z̈, each of shape (6,)."""
         return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
 
-    def residual(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+    def residual(self, motion: MotionState, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
         """Return M' z̈ − Q' + Φ_zᵀ λ in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
 
         Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
@@ -101,7 +101,7 @@ class TreeDynamics:
     # -- divide and conquer ---------------------------------------------------------------------------------
 
     def forward_dynamics(
-        self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float
+        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float
     ) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
@@ -119,13 +119,15 @@ class TreeDynamics:
         accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
-    def loop_accelerations(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_accelerations(
+        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float
+    ) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
         moved = self.moved(motion, instant, instant.accelerations)
         return self._closing(motion, instant, loops, stabilisation, moved)
 
     def _closing(
-        self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float, moved: list[Array]
+        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float, moved: list[Array]
     ) -> Array:
         """Return the same, with the Ż of the bodies at the z̈ of an instant."""
         articulation = self.articulation(loops)
@@ -147,7 +149,7 @@ class TreeDynamics:
 
     # -- momenta --------------------------------------------------------------------------------------------
 
-    def momenta(self, motion: Motion, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+    def momenta(self, motion: MotionState, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
         """Return p = M ż − Φ_zᵀ σ, shape (n,).
 
         Without loops it is the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6].
@@ -185,12 +187,12 @@ class TreeDynamics:
         wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
         return self.articulation(loops).solve(frames, instant.parameters, wrenches, loops.multipliers, loops.active)
 
-    def loop_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_rates(self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
         found = self.articulation(loops).loop_rates(motion, given(instant))
         return found + stabilisation * self._violation(motion.frames, instant, loops) if stabilisation else found
 
-    def momentum_rates(self, motion: Motion, instant: Instant, loops: LoopsInUse) -> Array:
+    def momentum_rates(self, motion: MotionState, instant: Instant, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
 
         At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the

@@ -19,7 +19,7 @@ _WORTHWHILE = 0.75
 """Share of the products of the first way up to which another one is taken."""
 
 
-class Way(NamedTuple):
+class EliminationPath(NamedTuple):
     """A way from the outside to the inside.
 
     Attributes
@@ -56,7 +56,7 @@ class Node:
     users: set[int] = field(default_factory=set)
 
 
-def best_order(nodes: Sequence[Node], unknowns: int, ways: Sequence[Way]) -> Iterator[int]:
+def best_order(nodes: Sequence[Node], unknowns: int, ways: Sequence[EliminationPath]) -> Iterator[int]:
     """Return the nodes along one of several ways; who takes one eliminates it before the next.
 
     Parameters
@@ -85,7 +85,7 @@ class _Order:
     Parameters are those of `best_order`, with one way.
     """
 
-    def __init__(self, nodes: Sequence[Node], unknowns: int, way: Way) -> None:
+    def __init__(self, nodes: Sequence[Node], unknowns: int, way: EliminationPath) -> None:
         self._nodes = nodes
         self._unknowns = unknowns
         self._waiting: dict[int, set[int]] = {}
@@ -118,7 +118,7 @@ class _Order:
             row |= node.row
             del row[index]
 
-    def _arrange(self, way: Way) -> None:
+    def _arrange(self, way: EliminationPath) -> None:
         """Say in which order to eliminate: from the tips to the base.
 
         What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no

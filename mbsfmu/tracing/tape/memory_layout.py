@@ -63,7 +63,7 @@ class Fields:
 
 
 @dataclass(frozen=True)
-class Calls:
+class KernelCalls:
     """Calls of one kernel, each as far behind the one before.
 
     Attributes
@@ -96,7 +96,7 @@ class Stretch:
         How many repetitions there are.
     """
 
-    calls: tuple[Calls, ...]
+    calls: tuple[KernelCalls, ...]
     count: int
 
 
@@ -209,7 +209,7 @@ def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
     kinds = np.repeat([loop.kernel for loop in loops], [len(loop.arguments) for loop in loops])
     parts = _parts(program)
     part = np.repeat(np.arange(len(parts)), [each.size for each in parts])
-    found: list[tuple[_Part, dict[int, list[Stretch]]]] = []
+    found: list[tuple[_CallSequence, dict[int, list[Stretch]]]] = []
     last = -1
     for each in repetitions(rows, kinds + (1 + kinds.max()) * part):
         own = parts[part[each.begin]]
@@ -231,7 +231,7 @@ def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
 
 
 @dataclass
-class _Part:
+class _CallSequence:
     """Calls that are a batch, or a chain.
 
     Attributes
@@ -255,7 +255,7 @@ class _Part:
     section: int = 0
 
 
-def _parts(program: Program) -> list[_Part]:
+def _parts(program: Program) -> list[_CallSequence]:
     """Return the batches and chains of a program."""
     if not any(loop.phase for loop in program.schedule.loops):
         return _parts_without_sections(program)
@@ -264,13 +264,13 @@ def _parts(program: Program) -> list[_Part]:
     for loop in program.schedule.loops:
         costs[loop.phase] = costs.get(loop.phase, 0) + len(loop.arguments) * program.kernels[loop.kernel].cost
         sections.setdefault(loop.phase, set()).add(loop.section)
-    parts: list[_Part] = []
+    parts: list[_CallSequence] = []
     for loop in program.schedule.loops:
         # Calls of one section depend on each other: there is nothing to share where it is alone.
         shared = len(sections[loop.phase]) > 1 and costs[loop.phase] >= SHARED
         for begin, end in pairwise((*loop.stages, len(loop.arguments))):
             size = end - begin
-            own = _Part(size >= _NARROW, size, shared, loop.phase, loop.section)
+            own = _CallSequence(size >= _NARROW, size, shared, loop.phase, loop.section)
             if parts and not own.batch and replace(parts[-1], size=size) == own:
                 parts[-1].size += size
             else:
@@ -278,12 +278,12 @@ def _parts(program: Program) -> list[_Part]:
     return parts
 
 
-def _parts_without_sections(program: Program) -> list[_Part]:
+def _parts_without_sections(program: Program) -> list[_CallSequence]:
     """Return the same where there are no sections.
 
     Batches that do not depend on each other are in one phase where they follow each other.
     """
-    parts = [_Part(False, 0, False, 0)]
+    parts = [_CallSequence(False, 0, False, 0)]
     made = np.full(program.schedule.size, -1)  # by place the phase in which it is made
     for loop in program.schedule.loops:
         kernel = program.kernels[loop.kernel]
@@ -295,18 +295,18 @@ def _parts_without_sections(program: Program) -> list[_Part]:
                 last.size += size
             else:
                 alike = shared == last.shared and not (shared and np.any(made[loop.arguments[begin:end]] == last.phase))
-                parts.append(_Part(batch, size, shared, last.phase + (not alike)))
+                parts.append(_CallSequence(batch, size, shared, last.phase + (not alike)))
             made[loop.first + begin * kernel.results : loop.first + end * kernel.results] = parts[-1].phase
     return parts
 
 
 def _calls(
     rows: Places, kinds: Places, listed: list[Places], fields: dict[int, Fields], found: Repetition, index: int
-) -> Calls:
+) -> KernelCalls:
     """Return the calls of one row of a repetition."""
     first = found.begin + index
     kernel = int(kinds[first])
     width = 1 + len(fields[kernel].regular)
     distance = rows[first + found.length] - rows[first] if found.count > 1 else np.zeros_like(rows[first])
     own = np.array(listed[first : found.begin + found.length * found.count : found.length])
-    return Calls(kernel, rows[first, :width], distance[:width], own)
+    return KernelCalls(kernel, rows[first, :width], distance[:width], own)

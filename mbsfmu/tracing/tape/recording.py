@@ -265,7 +265,7 @@ def _jacobian(values: Any, *, of: Kernel, columns: tuple[int, ...]) -> Any:
 
 
 @dataclass(frozen=True)
-class _Traced:
+class _TracedKernel:
     """What a call was traced to.
 
     Attributes
@@ -306,9 +306,9 @@ class _Shared:
     def __init__(self, most: int) -> None:
         self._most = most
         self._cost = 0
-        self._traced: dict[Hashable, _Traced] = {}
+        self._traced: dict[Hashable, _TracedKernel] = {}
 
-    def of(self, key: Hashable, make: Callable[[], _Traced]) -> _Traced:
+    def of(self, key: Hashable, make: Callable[[], _TracedKernel]) -> _TracedKernel:
         """Return what is kept under a key, or make it."""
         found = self._traced.pop(key, None)
         if found is None:
@@ -337,7 +337,7 @@ def _is_lasting(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class _Defined:
+class _ImplicitValues:
     """Values that linear equations define, whatever calls have found them.
 
     Attributes
@@ -388,7 +388,7 @@ class Recorder:
         self._known: dict[Hashable, _Placed] = {}
         self._number_by_kernel: dict[Kernel, int] = {}
         self._made: dict[Hashable, Places] = {}
-        self._defined: dict[bytes, _Defined] = {}  # by places of values: the same ones are defined once
+        self._defined: dict[bytes, _ImplicitValues] = {}  # by places of values: the same ones are defined once
 
     @property
     def places(self) -> int:
@@ -448,7 +448,7 @@ class Recorder:
         placed = self._known.get(key)
         if placed is None:
 
-            def make() -> _Traced:
+            def make() -> _TracedKernel:
                 return self._trace(function, arguments, static, pattern, folded)
 
             is_lasting = _is_lasting((function, *static.values()))
@@ -480,7 +480,7 @@ class Recorder:
         solved
             Records by how much the values change to make up for a change of the equations.
         """
-        self._defined.setdefault(values.places.tobytes(), _Defined(values, equations, solved))
+        self._defined.setdefault(values.places.tobytes(), _ImplicitValues(values, equations, solved))
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
         """Return how values change along directions: by what defines them, else by the derivatives of what was called.
@@ -560,7 +560,7 @@ class Recorder:
         places.append(self.constants(argument))
         return places[-1].shape, ""
 
-    def _placed(self, traced: _Traced) -> _Placed:
+    def _placed(self, traced: _TracedKernel) -> _Placed:
         """Return what was traced with places of its constants and the number of its kernel here."""
         constants = np.array([self._constant(value) for value in traced.constants], dtype=np.int64)
         if traced.kernel is None:
@@ -577,7 +577,7 @@ class Recorder:
         static: dict[str, Hashable],
         pattern: tuple[int, ...],
         folded: tuple[int, ...],
-    ) -> _Traced:
+    ) -> _TracedKernel:
         vector = ca.SX.sym("x", folded.count(0))
         symbols = iter(symbolic_array(vector).view(np.ndarray))
         distinct = [self.values[-1 - place] if place else next(symbols) for place in folded]
@@ -589,7 +589,7 @@ class Recorder:
         return _traced("".join((function.__name__.strip("_"), *derived)), vector, answer, found)
 
 
-def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
+def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _TracedKernel:
     """Return a kernel that gives each element of an answer once; arguments and numbers among them need none."""
     argument = {each.__hash__(): index for index, each in enumerate(ca.vertsplit(vector))}
     computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
@@ -618,7 +618,7 @@ def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _Traced:
     order = iter([first[kind] + index for kind, index in numbers])
     template = _mapped(answer, lambda leaf: _numbered(np.shape(leaf), order))
     kernel = Kernel(name, ca.Function(name, [vector], [ca.densify(ca.vertcat(*kept))])) if kept else None
-    return _Traced(kernel, template, tuple(constants))
+    return _TracedKernel(kernel, template, tuple(constants))
 
 
 def _mapped(tree: Any, apply: Callable[[Any], Any]) -> Any:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.tracing.tape.dependence import Call, Places, needed
-from mbsfmu.tracing.tape.elimination_order import Node, Way, best_order
+from mbsfmu.tracing.tape.elimination_order import EliminationPath, Node, best_order
 from mbsfmu.tracing.tape.recording import ZERO, RecordedArray, Recorder
 
 
@@ -47,7 +47,7 @@ class Following:
 
 
 @dataclass(frozen=True)
-class Equation:
+class TapeEquation:
     """What must vanish.
 
     Attributes
@@ -76,8 +76,8 @@ def changes_of(
     wanted: Places,
     unknowns: Sequence[int],
     following: Mapping[int, Following],
-    equations: Sequence[Equation],
-    ways: Sequence[Way],
+    equations: Sequence[TapeEquation],
+    ways: Sequence[EliminationPath],
 ) -> tuple[Places, Places]:
     """Record the solution of linear equations.
 
@@ -121,7 +121,7 @@ class _Elimination:
         wanted: Places,
         unknowns: Sequence[int],
         following: Mapping[int, Following],
-        equations: Sequence[Equation],
+        equations: Sequence[TapeEquation],
     ) -> None:
         self._recorder = recorder
         self.inverse_pivots: list[Places] = []
@@ -138,7 +138,7 @@ class _Elimination:
             for other in node.row:
                 self._nodes[other].users.add(index)
 
-    def _calls(self, wanted: Places, equations: Sequence[Equation]) -> list[Call]:
+    def _calls(self, wanted: Places, equations: Sequence[TapeEquation]) -> list[Call]:
         """Return the calls that equations and wanted values follow from, up to the unknowns."""
         recorder = self._recorder
         terms = np.array([place for each in equations for place, _ in each.terms], dtype=np.int64)
@@ -169,7 +169,7 @@ class _Elimination:
         if len(moving):
             self._add(call.made[moving].tolist(), row, np.full(len(moving), ZERO, dtype=np.int64))
 
-    def _row_of(self, equation: Equation) -> dict[int, Places]:
+    def _row_of(self, equation: TapeEquation) -> dict[int, Places]:
         row: dict[int, Places] = {}
         for place, factor in equation.terms:
             if place in self._where:
@@ -179,7 +179,7 @@ class _Elimination:
                 block[0, index] = factor
         return row
 
-    def solved(self, wanted: Places, ways: Sequence[Way]) -> Places:
+    def solved(self, wanted: Places, ways: Sequence[EliminationPath]) -> Places:
         """Return the changes of wanted places."""
         order = best_order(self._nodes, self._unknowns, ways)
         eliminated = [self._eliminated(index) for index in order]

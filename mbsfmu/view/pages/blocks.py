@@ -6,62 +6,62 @@ from collections.abc import Iterable
 
 from markupsafe import Markup
 
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 
 _STYLES = ("pages/blocks.css",)
 
 
-def stack(*parts: Element) -> Element:
+def stack(*parts: HtmlElement) -> HtmlElement:
     """Return some elements one below the other."""
-    return Element.around(Markup("\n").join(part.markup for part in parts), parts)
+    return HtmlElement.around(Markup("\n").join(part.markup for part in parts), parts)
 
 
-def heading(text: str) -> Element:
+def heading(text: str) -> HtmlElement:
     """Return the heading of a page."""
-    return Element(Markup("<h1>{}</h1>").format(text))
+    return HtmlElement(Markup("<h1>{}</h1>").format(text))
 
 
-def section(title: str, *parts: Element) -> Element:
+def section(title: str, *parts: HtmlElement) -> HtmlElement:
     """Return elements under a heading."""
     inside = stack(*parts)
-    return Element.around(Markup("<section><h2>{}</h2>\n{}\n</section>").format(title, inside.markup), [inside])
+    return HtmlElement.around(Markup("<section><h2>{}</h2>\n{}\n</section>").format(title, inside.markup), [inside])
 
 
-def paragraph(text: str, kind: str = "") -> Element:
+def paragraph(text: str, kind: str = "") -> HtmlElement:
     """Return a paragraph; `soft`, `good`, `warn` and `bad` colour it."""
-    return Element(Markup('<p class="{}">{}</p>').format(kind, text) if kind else Markup("<p>{}</p>").format(text))
+    return HtmlElement(Markup('<p class="{}">{}</p>').format(kind, text) if kind else Markup("<p>{}</p>").format(text))
 
 
-def answer(sentences: Iterable[tuple[str, str]]) -> Element:
+def answer(sentences: Iterable[tuple[str, str]]) -> HtmlElement:
     """Return what a page has to say, before anything else: sentences, each with its kind as of a paragraph."""
     paragraphs = stack(*(paragraph(text, kind) for text, kind in sentences))
-    return Element(
+    return HtmlElement(
         Markup('<section class="answer" aria-label="In short">{}</section>').format(paragraphs.markup), _STYLES
     )
 
 
-def notes(title: str, texts: Iterable[str]) -> Element:
+def notes(title: str, texts: Iterable[str]) -> HtmlElement:
     """Return a list of warnings."""
     items = Markup("").join(Markup("<li>{}</li>").format(text) for text in texts)
-    return Element(Markup('<section class="notes"><h2>{}</h2><ul>{}</ul></section>').format(title, items), _STYLES)
+    return HtmlElement(Markup('<section class="notes"><h2>{}</h2><ul>{}</ul></section>').format(title, items), _STYLES)
 
 
-def unfolded(summary: str, *parts: Element, opened: bool = False) -> Element:
+def unfolded(summary: str, *parts: HtmlElement, opened: bool = False) -> HtmlElement:
     """Return elements that show when their summary is chosen, or at once where they are opened."""
     inside = stack(*parts)
     markup = Markup("<details{}><summary>{}</summary>\n{}\n</details>")
     made = markup.format(Markup(" open") if opened else "", summary, inside.markup)
-    return Element(made, (*_STYLES, *inside.styles), inside.scripts)
+    return HtmlElement(made, (*_STYLES, *inside.styles), inside.scripts)
 
 
-def beside(*parts: Element) -> Element:
+def beside(*parts: HtmlElement) -> HtmlElement:
     """Return small elements in a row."""
     inside = stack(*parts)
     markup = Markup('<div class="row">{}</div>').format(inside.markup)
-    return Element(markup, (*_STYLES, *inside.styles), inside.scripts)
+    return HtmlElement(markup, (*_STYLES, *inside.styles), inside.scripts)
 
 
-def call(text: str) -> Element:
+def call(text: str) -> HtmlElement:
     """Return a call as one types it, whose words are not broken."""
     words = Markup(" ").join(Markup("<span>{}</span>").format(word) for word in text.split(" "))
-    return Element(Markup('<p><code class="call">{}</code></p>').format(words), _STYLES)
+    return HtmlElement(Markup('<p><code class="call">{}</code></p>').format(words), _STYLES)

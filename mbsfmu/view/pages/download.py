@@ -7,13 +7,13 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mbsfmu.view.pages.element import Element, data_block
+from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled
 
 _TYPES = {".csv": "text/csv", ".json": "application/json"}
 
 
-def download(label: str, name: str, data: Any) -> Element:
+def download(label: str, name: str, data: Any) -> HtmlElement:
     """Return a button that saves data that are in the page.
 
     Parameters
@@ -28,7 +28,7 @@ def download(label: str, name: str, data: Any) -> Element:
     """
     kind = _TYPES["." + name.rpartition(".")[2]]
     markup = filled("pages/download.html", label=label, name=name, kind=kind, data=data_block(data))
-    return Element(markup, (), ("pages/download.js",))
+    return HtmlElement(markup, (), ("pages/download.js",))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -16,7 +16,7 @@ _ESCAPES = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True)
-class Element:
+class HtmlElement:
     """A piece of a page.
 
     Attributes
@@ -33,7 +33,7 @@ class Element:
     scripts: tuple[str, ...] = ()
 
     @classmethod
-    def around(cls, markup: Markup, parts: Iterable[Element]) -> Self:
+    def around(cls, markup: Markup, parts: Iterable[HtmlElement]) -> Self:
         """Return an element whose markup has that of others inside: it needs what they need."""
         inside = list(parts)
         styles = dict.fromkeys(name for each in inside for name in each.styles)

@@ -11,11 +11,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from mbsfmu.base.files import complete_file
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.files import libraries_of, text_of
 
 
-def page(title: str, content: Element) -> str:
+def page(title: str, content: HtmlElement) -> str:
     """Return a whole page.
 
     What it has inside it may use; a rule in its head forbids it to load anything else.
@@ -41,7 +41,7 @@ def page(title: str, content: Element) -> str:
     )
 
 
-def write_page(title: str, content: Element, path: str | os.PathLike[str]) -> Path:
+def write_page(title: str, content: HtmlElement, path: str | os.PathLike[str]) -> Path:
     """Write a whole page to an HTML file, which appears complete or not at all and replaces what is there."""
     text = page(title, content)
     with complete_file(path) as partial:
@@ -60,7 +60,7 @@ def filled(template: str, **values: Any) -> Markup:
     return Markup(environment().from_string(text_of(template)).render(**values))
 
 
-def framed(title: str, content: Element, height: int) -> str:
+def framed(title: str, content: HtmlElement, height: int) -> str:
     """Return markup that shows a whole page inside of another one, such as a notebook's, which it cannot disturb.
 
     Parameters

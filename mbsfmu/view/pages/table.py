@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page import filled
 
 _STYLES = ("pages/table.css",)
@@ -32,7 +32,7 @@ class Cell:
 
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[str | Cell]], caption: str, *, texts: Iterable[int] = (0,)
-) -> Element:
+) -> HtmlElement:
     """Return a table.
 
     Parameters
@@ -56,9 +56,9 @@ def table(
             place += cell.span
         lines.append(cells)
     heads = [{"text": text, "numeric": index not in words} for index, text in enumerate(columns)]
-    return Element(filled("pages/table.html", heads=heads, lines=lines, caption=caption), _STYLES)
+    return HtmlElement(filled("pages/table.html", heads=heads, lines=lines, caption=caption), _STYLES)
 
 
-def facts(pairs: Mapping[str, str]) -> Element:
+def facts(pairs: Mapping[str, str]) -> HtmlElement:
     """Return a list of what is known, each with what it is called."""
-    return Element(filled("pages/facts.html", pairs=pairs), _STYLES)
+    return HtmlElement(filled("pages/facts.html", pairs=pairs), _STYLES)

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mbsfmu.view.pages.element import Element, data_block
+from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled, framed, write_page
 from mbsfmu.view.plots.curve import Curve, packed, packed_places
 
@@ -115,7 +115,7 @@ class Plot:
         """Write the plot as a page of its own: one HTML file, complete or not at all, that loads nothing."""
         return write_page(self.title, self._whole(), path)
 
-    def element(self) -> Element:
+    def element(self) -> HtmlElement:
         """Return the plot as a piece of a page."""
         thin = self._thinned()
         grids: dict[bytes, int] = {}
@@ -135,7 +135,7 @@ class Plot:
         axis = {name: getattr(self.axis, name) for name in ("label", "unit", "logarithmic", "ticks")}
         data = {"title": self.title, "axis": axis, "group": self.group, "grids": places, "panels": panels}
         markup = filled("plots/plot.html", title=self.title, data=data_block(data), thinning=thin.thinning)
-        return Element(markup, _STYLES, _SCRIPTS)
+        return HtmlElement(markup, _STYLES, _SCRIPTS)
 
     @property
     def thinning(self) -> str:
@@ -155,8 +155,8 @@ class Plot:
         panels = [replace(panel, curves=tuple(curve.thinned(most) for curve in panel.curves)) for panel in self.panels]
         return replace(self, panels=tuple(panels))
 
-    def _whole(self) -> Element:
-        return Element.around(Markup("<h1>{}</h1>{}").format(self.title, self.element().markup), [self.element()])
+    def _whole(self) -> HtmlElement:
+        return HtmlElement.around(Markup("<h1>{}</h1>{}").format(self.title, self.element().markup), [self.element()])
 
 
 def by_unit(curves: Sequence[tuple[Curve, str]], most: int = COLOURS) -> tuple[Panel, ...]:

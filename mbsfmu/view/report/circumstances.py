@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mbsfmu.view.pages.blocks import call, notes, section
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.table import facts
 
 _PACKAGES = ("mbsfmu", "numpy", "scipy", "casadi", "fmpy")
@@ -38,11 +38,11 @@ class Circumstances:
     warnings: Sequence[str] = ()
     ended: str = ""
 
-    def told(self) -> list[Element]:
+    def told(self) -> list[HtmlElement]:
         """Return the warnings; nothing where there is none."""
         return [notes("Warnings", self.warnings)] if self.warnings else []
 
-    def provenance(self) -> Element:
+    def provenance(self) -> HtmlElement:
         """Return where the report comes from, without names of folders, users or machines."""
         known = {
             "versions": ", ".join(_versions()),

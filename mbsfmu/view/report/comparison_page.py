@@ -5,14 +5,14 @@ from __future__ import annotations
 from mbsfmu.comparison import Comparison
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import csv_text, download
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.report import comparison_plots as plots
 from mbsfmu.view.report import comparison_words as words
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
 
 
-def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tuple[str, Element]:
+def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a comparison."""
     title = f"{comparison.model}: what coupling costs"
     about = ", ".join(filter(None, (comparison.description, f"formulation {comparison.formulation}")))
@@ -39,7 +39,7 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
     return title, content
 
 
-def _downloads(comparison: Comparison) -> Element:
+def _downloads(comparison: Comparison) -> HtmlElement:
     rows = comparison.rows
     return section(
         "Numbers",

@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.view.pages.blocks import paragraph, section, unfolded
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import percent
 from mbsfmu.view.plots.curve import Curve, Kind
 from mbsfmu.view.plots.plot import Axis, Panel, Plot
@@ -16,7 +16,7 @@ _POINTS = 200_000  # of all curves over time, so that a report stays small
 _OPENED = 2  # outputs that are open at first
 
 
-def error_over_step(comparison: Comparison) -> list[Element]:
+def error_over_step(comparison: Comparison) -> list[HtmlElement]:
     """Return the largest error over the communication step, marked at the steps that were run; nothing at rest."""
     if not comparison.moves:
         return []
@@ -36,7 +36,7 @@ def error_over_step(comparison: Comparison) -> list[Element]:
     return [section("Error over communication step", plot.element())]
 
 
-def error_over_cost(comparison: Comparison) -> list[Element]:
+def error_over_cost(comparison: Comparison) -> list[HtmlElement]:
     """Return the largest error over what steps cost; nothing at rest."""
     curves = [
         Curve.through(name, points, Kind.MARKED)
@@ -83,7 +83,7 @@ def _ordered(comparison: Comparison, algorithm: str) -> str:
     return algorithm if order is None else f"{algorithm}: order {order:.2f}"
 
 
-def outputs_over_time(comparison: Comparison) -> list[Element]:
+def outputs_over_time(comparison: Comparison) -> list[HtmlElement]:
     """Return each output over time, monolithic and coupled, and how far these are off, the largest errors first."""
     shown = _finest(comparison.runs)
     if not shown:
@@ -116,7 +116,7 @@ def outputs_over_time(comparison: Comparison) -> list[Element]:
     return [section("Outputs over time", paragraph(f"{words}.", "soft"), *parts)]
 
 
-def energy_over_time(comparison: Comparison) -> list[Element]:
+def energy_over_time(comparison: Comparison) -> list[HtmlElement]:
     """Return the residual energy of the coupling over time; nothing without power bonds."""
     curves = [run.curves.energy_residual for run in _finest(comparison.runs)]
     drawn = tuple(curve for curve in curves if curve is not None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.view.pages.blocks import section, unfolded
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import NOTHING, number, percent, quantity, step_length
 from mbsfmu.view.pages.table import Cell, facts, table
 from mbsfmu.view.plots.plot import grouped
@@ -77,7 +77,7 @@ def _diverged(runs: Sequence[Run]) -> dict[str, str]:
     return {name: " and ".join(step_length(step) for step in sorted(steps)) for name, steps in lost.items()}
 
 
-def algorithms(comparison: Comparison) -> Element:
+def algorithms(comparison: Comparison) -> HtmlElement:
     """Return a table of the algorithms at the smallest step, the best one first."""
     step = min((run.step for run in comparison.runs), default=0.0)
     lost = _diverged(comparison.runs)
@@ -103,7 +103,7 @@ def algorithms(comparison: Comparison) -> Element:
     return table(columns, rows, caption, texts=(0, 2, 5))
 
 
-def all_runs(comparison: Comparison) -> Element:
+def all_runs(comparison: Comparison) -> HtmlElement:
     """Return a table of all coupled runs, those that diverged with the reason."""
     rows: list[list[str | Cell]] = []
     for run in sorted(comparison.runs, key=lambda run: (run.algorithm, run.step)):
@@ -131,7 +131,7 @@ def _per_second(cost: float | None) -> str:
     return NOTHING if cost is None else f"{quantity(cost, 's')}/s"
 
 
-def errors_of_outputs(comparison: Comparison) -> Element:
+def errors_of_outputs(comparison: Comparison) -> HtmlElement:
     """Return a table for each step: the errors of all outputs with all algorithms, the largest first."""
     tables = []
     for place, step in enumerate(sorted({run.step for run in comparison.runs})):
@@ -154,7 +154,7 @@ def errors_of_outputs(comparison: Comparison) -> Element:
     return section("Outputs", *tables)
 
 
-def stability(comparison: Comparison) -> list[Element]:
+def stability(comparison: Comparison) -> list[HtmlElement]:
     """Return where each algorithm becomes unstable; nothing where that was not looked for."""
     if not comparison.stability:
         return []
@@ -168,7 +168,7 @@ def stability(comparison: Comparison) -> list[Element]:
     return [section("Stability", table(("algorithm", "stable up to", "diverges from"), rows, caption))]
 
 
-def reference(comparison: Comparison) -> Element:
+def reference(comparison: Comparison) -> HtmlElement:
     """Return what the monolithic run was and cost, and what its step costs in each output."""
     told = comparison.reference
     known = {

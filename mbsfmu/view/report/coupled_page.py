@@ -5,7 +5,7 @@ from __future__ import annotations
 from mbsfmu.cosim.runs.coupled_result import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import download
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
 from mbsfmu.view.pages.table import Cell, facts, table
 from mbsfmu.view.plots.plot import grouped
@@ -14,7 +14,7 @@ from mbsfmu.view.report.moving import moving
 from mbsfmu.view.report.signals import points_told, signals_over_time, table_of_signals
 
 
-def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tuple[str, Element]:
+def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a coupled run."""
     told = result.facts
     title = f"{' and '.join(told.unit_steps) or 'Units'}, coupled"
@@ -90,7 +90,7 @@ def _energy(result: CosimulationResult) -> tuple[str, str]:
     )
 
 
-def _energy_table(result: CosimulationResult) -> list[Element]:
+def _energy_table(result: CosimulationResult) -> list[HtmlElement]:
     told = result.facts
     if not told.energy_residual:
         return []

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import DataError
 from mbsfmu.view.pages.blocks import paragraph, section
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.scene import Animation
 
 
-def moving(animate: Callable[[], Animation], told: str = "") -> list[Element]:
+def moving(animate: Callable[[], Animation], told: str = "") -> list[HtmlElement]:
     """Return the machine in motion; where it cannot be shown, a sentence says why, or nothing where nothing moves.
 
     Parameters

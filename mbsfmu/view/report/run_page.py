@@ -10,7 +10,7 @@ from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.simulation.result import Result
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import csv_text, download
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
 from mbsfmu.view.pages.table import facts
 from mbsfmu.view.plots.plot import grouped
@@ -22,7 +22,7 @@ CHECK = "--check-error, in Python check_error=True, makes a second run that tell
 """What to do where the error of a run is not estimated."""
 
 
-def run_page(result: Result, circumstances: Circumstances) -> tuple[str, Element]:
+def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a run."""
     summary = result.summary()
     title = f"{result.model}: a run of {quantity(summary['stop'], 's')}"
@@ -130,7 +130,7 @@ def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
     return {name: text for name, text in told.items() if text not in ("", quantity(None, ""))}
 
 
-def _downloads(result: Result, summary: Mapping[str, Any]) -> list[Element]:
+def _downloads(result: Result, summary: Mapping[str, Any]) -> list[HtmlElement]:
     rows = [
         {"signal": name, "unit": result.unit(name), "start": values[0], "least": values.min()}
         | {"greatest": values.max(), "end": values[-1]}

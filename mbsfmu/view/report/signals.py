@@ -8,7 +8,7 @@ import numpy as np
 
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.view.pages.blocks import paragraph, section, stack, unfolded
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import quantity
 from mbsfmu.view.pages.table import table
 from mbsfmu.view.plots.curve import Curve
@@ -19,7 +19,7 @@ _OPENED = 2  # groups of signals that are open at first
 _FEW = 3  # groups that say too little where they are all that there is
 
 
-def signals_over_time(run: Trajectory) -> Element:
+def signals_over_time(run: Trajectory) -> HtmlElement:
     """Return plots of all signals over time: one for each part of the machine, zoomed together."""
     share = _POINTS // max(len(run.names), 1)
     parts = [
@@ -29,7 +29,7 @@ def signals_over_time(run: Trajectory) -> Element:
     return section("Signals over time", *parts)
 
 
-def table_of_signals(run: Trajectory) -> Element:
+def table_of_signals(run: Trajectory) -> HtmlElement:
     """Return a table of all signals: where they begin and end, and between which values they were."""
     rows = []
     for name in run.names:
@@ -56,7 +56,7 @@ def _summary(part: str, names: Sequence[str]) -> str:
     return part if names == [part] else f"{part} ({'1 signal' if len(names) == 1 else f'{len(names)} signals'})"
 
 
-def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> Element:
+def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlElement:
     """Return the plot of some signals; those that stay what they are need none."""
     still = [name for name in names if len(run.time) and not np.ptp(run[name]) > 0]
     curves = [(Curve.of(name, run.time, run[name]), run.unit(name)) for name in names if name not in still]

@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
 from mbsfmu.view.pages.download import csv_text, download
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
 from mbsfmu.view.pages.table import Cell, table
 from mbsfmu.view.plots.curve import Curve, Kind
@@ -25,7 +25,7 @@ _ROUND_OFF = 1e-12  # final values that are no larger are nothing but that
 _MOST_ROWS = 400  # of the table of points
 
 
-def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, Element]:
+def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a study."""
     rows, model = study.rows, study.model
     varied = [name for name, values in study.axes.items() if len(values) > 1]
@@ -114,7 +114,7 @@ def _spread(name: str, low: dict[str, Any], high: dict[str, Any]) -> float:
     return (high[name] - low[name]) / max(abs(high[name]), abs(low[name]))
 
 
-def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[Element]:
+def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
     found = _most_varied(study, rows)
     if not found:
         return []
@@ -134,7 +134,7 @@ def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence
     return [section("Final values", made)]
 
 
-def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[Element]:
+def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
     """Return plots over the first parameter or setting that is a number; nothing where there is none."""
     axis = next((name for name in varied if all(isinstance(value, (int, float)) for value in study.axes[name])), None)
     if axis is None:
@@ -178,7 +178,7 @@ def _labelled(study: StudyResult, name: str, value: Any) -> str:
     return f"{name} {_shown(value, study.unit(name))}" if isinstance(value, float) else str(value)
 
 
-def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> Element:
+def _points(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> HtmlElement:
     told = [name for name in ("error", "energy_residual_max", "energy_drift_max", "cpu_seconds") if name in list(study)]
     ordered = sorted(rows, key=lambda row: row["status"] == "ok")
     lines: list[list[str | Cell]] = []

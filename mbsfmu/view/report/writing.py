@@ -12,7 +12,7 @@ from mbsfmu.comparison import Comparison
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.simulation.result import Result
 from mbsfmu.studies import StudyResult
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page import write_page
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.comparison_page import comparison_page
@@ -20,7 +20,7 @@ from mbsfmu.view.report.coupled_page import coupled_page
 from mbsfmu.view.report.run_page import run_page
 from mbsfmu.view.report.study_page import study_page
 
-_PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, Element]]] = {
+_PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, HtmlElement]]] = {
     Comparison: comparison_page,
     Result: run_page,
     CosimulationResult: coupled_page,

@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.equations.forces import ActingForce
 from mbsfmu.equations.frames import Frames
-from mbsfmu.equations.loads import Motion
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import Given
 from mbsfmu.model.force import PointLoad
 from mbsfmu.model.machine import Machine
@@ -65,7 +65,7 @@ class Acting:
         for index, frames in enumerate(self._frames):
             velocities = self._velocities[index]
             moved = self._placement.kinematics.velocities(frames, velocities)
-            motion = Motion(self._coordinates[index], velocities, frames, moved)
+            motion = MotionState(self._coordinates[index], velocities, frames, moved)
             given = Given(self._at(self._states, index), self._at(self._inputs, index), self._placement.parameters)
             for force in drawable:
                 for place, vector in self._exerted(force, motion, given):
@@ -86,7 +86,7 @@ class Acting:
             "values": packed(vectors),
         }
 
-    def _exerted(self, force: ActingForce, motion: Motion, given: Given) -> Iterator[tuple[_Place, Floats]]:
+    def _exerted(self, force: ActingForce, motion: MotionState, given: Given) -> Iterator[tuple[_Place, Floats]]:
         """Yield what a force exerts where, in N or N m."""
         for load in force.force.loads(force.present(motion, given)):
             named = getattr(force.force, load[0])

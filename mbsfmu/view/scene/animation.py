@@ -12,7 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
-from mbsfmu.view.pages.element import Element
+from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page import framed, write_page
 from mbsfmu.view.scene.payload import FRAME_RATE, motion
 from mbsfmu.view.scene.scene_element import scene_element
@@ -40,15 +40,15 @@ class Animation:
         return f"<Animation: {self.title}, {self.payload['time']['count']} frames of {runs}>"
 
     @property
-    def element(self) -> Element:
+    def element(self) -> HtmlElement:
         """The picture as a piece of a page."""
         return scene_element(self.payload, label=f"{self.title} in motion")
 
-    def _whole(self) -> Element:
+    def _whole(self) -> HtmlElement:
         """Return what a page of its own shows."""
         scene = scene_element(self.payload, label=f"{self.title} in motion", plays=True)
         markup = Markup('<h1>{}</h1><div class="mbsfmu-scene-alone">{}</div>').format(self.title, scene.markup)
-        return Element.around(markup, [scene])
+        return HtmlElement.around(markup, [scene])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page; it appears complete or not at all.

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import quaternion_from_rotation
 from mbsfmu.model.body import Beam, Body, Cuboid, RigidBody
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
 
@@ -47,7 +47,7 @@ def _joined_points(placement: Placement, size: float) -> dict[str, tuple[list[Fl
     """Return the places at which joints hold each body, and its other points that forces act on or that have names."""
     mechanism = placement.mechanism
     joints = [reference for joint in mechanism.joints for reference in (joint.parent, joint.child)]
-    forces = [reference for force in mechanism.forces for reference in references(force, Reference.POINT)]
+    forces = [reference for force in mechanism.forces for reference in references(force, ReferenceKind.POINT)]
     result: dict[str, tuple[list[Floats], list[Floats]]] = {}
     for body in mechanism.bodies:
         held: list[Floats] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu.equations.joint_coordinates import TreeCoordinate, coordinate_at
-from mbsfmu.equations.loads import Loads, Motion
+from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.model.names import GROUND, split_reference
 from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
@@ -40,7 +40,7 @@ class LoadedJoint:
             on_parent = mechanism.topology.tree[outer].reversed
         self.point = joint.parent if on_parent else joint.child
 
-    def exerted(self, load: Floats, motion: Motion) -> tuple[Floats | None, Floats | None]:
+    def exerted(self, load: Floats, motion: MotionState) -> tuple[Floats | None, Floats | None]:
         """Return the force in N and the moment in N m, each of shape (3,) or None, that a load exerts at the point."""
         if isinstance(self._coordinate, TreeCoordinate):
             along = np.asarray(load * motion.frames.axis[self._coordinate.index], dtype=float)

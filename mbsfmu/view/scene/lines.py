@@ -7,10 +7,10 @@ from typing import Any
 
 from hydraulics import Circuit
 from hydraulics.any_cylinder import AnyCylinder
-from hydraulics.component import Actuator
+from hydraulics.component import HydraulicActuator
 from mbsfmu.model.force import Force
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.names import Reference, references
+from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.view.scene.body_shapes import numbers
 from mbsfmu.view.scene.poses import Placement
 
@@ -34,7 +34,7 @@ def force_lines(placement: Placement, machine: Machine, first_body: int, size: f
     """
     result = []
     for force in placement.mechanism.forces:
-        points = references(force, Reference.POINT)
+        points = references(force, ReferenceKind.POINT)
         if len(points) != 2 or force.symbol == "none":
             continue
         ends = []
@@ -48,7 +48,7 @@ def force_lines(placement: Placement, machine: Machine, first_body: int, size: f
     return result
 
 
-def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[str, Actuator]]:
+def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[str, HydraulicActuator]]:
     """Yield the hydraulic cylinder that drives a force, with the name of its circuit."""
     inputs = {f"{system}.{force.name}.{each.name}" for each in force.inputs()}
     for source, target in machine.connections:
@@ -59,7 +59,7 @@ def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[st
             yield from ((circuit, each) for each in data.actuators if each.name == name)
 
 
-def _cylinder(circuit: str, actuator: Actuator, machine: Machine) -> dict[str, Any]:
+def _cylinder(circuit: str, actuator: HydraulicActuator, machine: Machine) -> dict[str, Any]:
     """Return the sizes of a cylinder in m, and the nodes whose pressures its chambers have."""
     nodes = [f"{circuit}.{node}" for node in actuator.nodes()]
     if not isinstance(actuator, AnyCylinder):

@@ -13,7 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import GROUND, Reference, references
+from mbsfmu.model.names import GROUND, ReferenceKind, references
 from mbsfmu.view.scene.acting import Acting
 from mbsfmu.view.scene.body_shapes import numbers, shapes_of
 from mbsfmu.view.scene.given_shapes import given_shapes
@@ -252,7 +252,7 @@ class _Run:
         """Say where a recorded length is not that between the points: the run had other parameters."""
         for force in placement.mechanism.forces:
             lengths = self._recorded.find(placement.system, f"{force.name}.length")
-            ends = [placement.point(reference) for reference in references(force, Reference.POINT)]
+            ends = [placement.point(reference) for reference in references(force, ReferenceKind.POINT)]
             if lengths is None or len(ends) != 2:
                 continue
             one, other = (self.places(body if body < 0 else first + body, local) for body, local in ends)

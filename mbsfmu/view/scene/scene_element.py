@@ -7,12 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mbsfmu.view.pages.element import Element, data_block
+from mbsfmu.view.pages.element import HtmlElement, data_block
 
 _SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "scene")
 
 
-def scene_element(payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False) -> Element:
+def scene_element(payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False) -> HtmlElement:
     """Return the picture of a motion, with what plays, scrubs and turns it.
 
     Parameters
@@ -28,4 +28,4 @@ def scene_element(payload: Mapping[str, Any], *, label: str | None = None, plays
         label or f"{payload['name']} in motion", Markup(" data-play") if plays else "", data_block(payload)
     )
     scripts = ("assets/three/three.min.js", *(f"scene/{name}.js" for name in _SCRIPTS))
-    return Element(markup, ("scene/scene.css",), scripts)
+    return HtmlElement(markup, ("scene/scene.css",), scripts)

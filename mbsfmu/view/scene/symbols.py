@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.equations.rotation import rotation_from_vector, unit
-from mbsfmu.model.joint import AnyJoint, Element
+from mbsfmu.model.joint import AnyJoint, JointElement
 from mbsfmu.view.scene.body_shapes import numbers
 from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
@@ -56,7 +56,7 @@ def _marks(joint: AnyJoint) -> Iterator[tuple[str, str, Floats]]:
             yield kind, *_axis(joint, element)
 
 
-def _axis(joint: AnyJoint, element: Element) -> tuple[str, Floats]:
+def _axis(joint: AnyJoint, element: JointElement) -> tuple[str, Floats]:
     """Return the point and the axis, in that body's frame, of an element that only the first ones or the last have."""
     if element is joint.elements[-1] and len(joint.elements) > 1:
         return joint.child, rotation_from_vector(joint.orientation).T @ unit(element.axis)

@@ -43,7 +43,7 @@ class Refused(Exception):  # noqa: N818 - no error: a shorter step may do
         self.reason = reason
 
 
-class Equations(Protocol):
+class ModelEquations(Protocol):
     """What is integrated.
 
     Attributes
@@ -75,7 +75,7 @@ class Arrival(NamedTuple):
     crosses: bool
 
 
-class Integrator:
+class FmuIntegrator:
     """Integrates one unit.
 
     Parameters
@@ -95,7 +95,7 @@ class Integrator:
         Of the step in s that is made next, if nothing cuts it; 0 where the solver has to find one.
     """
 
-    def __init__(self, name: str, equations: Equations, solver: str, relative: float) -> None:
+    def __init__(self, name: str, equations: ModelEquations, solver: str, relative: float) -> None:
         self._name, self._equations, self._kind = name, equations, solver
         self._relative = max(relative, _LEAST_TOLERANCE)
         self.length = 0.0

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import NEIGHBOURS, resolution
-from mbsfmu.cosim.compiled.layout import Group
+from mbsfmu.cosim.compiled.layout import VariableBlock
 from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.elements import Element, elements_of
+from mbsfmu.cosim.units.elements import ArrayElement, elements_of
 from mbsfmu.cosim.units.event_iteration import MOST_ITERATIONS, Update, gets_nowhere, settle
-from mbsfmu.cosim.units.exchanged.integrator import RELATIVE_TOLERANCE, SOLVERS, Integrator, Refused
+from mbsfmu.cosim.units.exchanged.integrator import RELATIVE_TOLERANCE, SOLVERS, FmuIntegrator, Refused
 from mbsfmu.cosim.units.instance import Floats, UnitError
 from mbsfmu.cosim.units.library_instance import DISCARD, WARNING, LibraryInstance, LibraryPort
 from mbsfmu.cosim.units.straight_inputs import StraightInputs
@@ -68,7 +68,7 @@ class ExchangedInstance(LibraryInstance, ABC):
 
     get_rates_name: str
     completes: bool
-    integrator: Integrator
+    integrator: FmuIntegrator
 
     def __init__(self, name: str, archive: Archive, model: Callable[..., Any], solver: str = SOLVERS[0]) -> None:
         super().__init__(name, archive, model)
@@ -149,14 +149,14 @@ class ExchangedInstance(LibraryInstance, ABC):
         """Tell whether a variable is set in event mode: all inputs are that are not continuous."""
         return self.variables[name].causality is Causality.INPUT and not self._runs(name)
 
-    def _set(self, element: Element, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
         if self.is_stepping and not self._runs(element.name):
             with self.event():
                 super()._set(element, value)
         else:
             super()._set(element, value)
 
-    def follow(self, port: LibraryPort, group: Group, buffer: NDArray[Any]) -> None:
+    def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
         """Let inputs run straight, by the values and slopes of a port."""
         if self._straight is None or self._straight.port is not port:
             self._straight = StraightInputs(port, group, len(buffer))
@@ -177,7 +177,7 @@ class ExchangedInstance(LibraryInstance, ABC):
         """Leave initialization mode; events at the start are handled."""
         self._call("exitInitializationMode")
         self._bind(*self._sizes)
-        self.integrator = Integrator(self.name, self, self.solver, self._relative)
+        self.integrator = FmuIntegrator(self.name, self, self.solver, self._relative)
         self.is_stepping = True
         self._settle()
         self._read_nominals()

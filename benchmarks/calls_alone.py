@@ -10,7 +10,7 @@ from pathlib import Path
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.cosim import compiled
 from mbsfmu.cosim.compiled.layout import Clock, ExchangeTable, MemberTable, header
-from mbsfmu.cosim.runs.loading import instantiate, load_graph
+from mbsfmu.cosim.runs.load_units import instantiate, load_graph
 from mbsfmu.cosim.units.instance import FmuCalls
 
 _HOST = """

@@ -23,7 +23,7 @@ from mbsfmu import CoupledModel
 from mbsfmu.integration.error_measure import ErrorMeasure
 from mbsfmu.io.ended_runs import RunError
 from mbsfmu.models import built_in
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

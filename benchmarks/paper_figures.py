@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 import mbsfmu
 from mbsfmu.io.signals import StepSignal
 from mbsfmu.models import CIRCUITS
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 Floats = NDArray[np.float64]
 

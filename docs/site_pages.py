@@ -26,7 +26,7 @@ from mbsfmu.base.options import Number, Options, Word
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.modelling.kinds import FAMILIES
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

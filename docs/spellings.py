@@ -13,7 +13,7 @@ import mbsfmu
 from mbsfmu.base.options import Number, Option, Options, Several, Switch, Word
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 OF_THE_LOG = {"quiet": "`logging`, as any library", "debug": "the traceback is there anyway"}
 """What all commands have that Python has otherwise."""

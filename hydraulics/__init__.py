@@ -20,6 +20,7 @@ from hydraulics.component import (
     Space,
     Stage,
 )
+from hydraulics.component_context import Moment
 from hydraulics.counterbalance_valve import CounterbalanceValve
 from hydraulics.cylinder import Cylinder
 from hydraulics.directional_valve import DirectionalValve
@@ -31,7 +32,6 @@ from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Oil
 from hydraulics.inputs import FlowSource, PressureInput
 from hydraulics.line import Line
-from hydraulics.moment import Moment
 from hydraulics.motors import InertialMotor, Motor
 from hydraulics.proportional_valve import ProportionalValve
 from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump

@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from hydraulics.component import ChamberPort, Component, Space
+from hydraulics.component_context import Moment
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
 from hydraulics.fluid import ISOTHERMAL
-from hydraulics.moment import Moment
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import HydraulicActuator, Space
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, SensedPort, Stage
+from hydraulics.component_context import Moment
 from hydraulics.flow import rated_orifice_flow
-from hydraulics.moment import Moment
 from hydraulics.opening import opening
 from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedDrop, RatedFlow
 from mbsfmu.modelling.fields import Array, NonNegative, Positive

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.data import DataError, Name, meant
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import Kinds

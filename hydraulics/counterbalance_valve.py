@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from hydraulics.component import Flow, Port, SensedPort
+from hydraulics.component_context import Moment
 from hydraulics.flow import rated_orifice_flow
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
-from hydraulics.moment import Moment
 from hydraulics.opening import opening
 from hydraulics.poppet import Override, PoppetValve, RatedDrop, RatedFlow, Setting
 from mbsfmu.modelling.fields import Array, NonNegative, Positive

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort, Flow
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from hydraulics.piston import ring
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, Stage
+from hydraulics.component_context import Moment
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow
-from hydraulics.moment import Moment
 from mbsfmu.modelling.fields import Array, NonNegative, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Component, Flow, HydraulicActuator, OptionalDrainPort
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, Port, Stage
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from hydraulics.sources import Source
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter

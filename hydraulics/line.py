@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from hydraulics.component import Component, Flow, Port
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

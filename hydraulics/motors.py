@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
+from hydraulics.component_context import Moment
 from hydraulics.displacement import DisplacementMachine, DrivenMachine
-from hydraulics.moment import Moment
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from hydraulics.component import Stage
+from hydraulics.component_context import Moment
 from hydraulics.flow import rated_orifice_flow
-from hydraulics.moment import Moment
 from hydraulics.opening import opening
-from hydraulics.passage import Passage
+from hydraulics.two_port import Passage
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

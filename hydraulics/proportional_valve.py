@@ -9,9 +9,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Component, Flow, OptionalPort, Port, Stage
+from hydraulics.component_context import Moment
 from hydraulics.edges import Edge, Edges
 from hydraulics.flow import LAMINAR_PRESSURE, rated_orifice_flow
-from hydraulics.moment import Moment
 from hydraulics.opening import kept_below
 from hydraulics.poppet import RatedDrop, RatedFlow
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive

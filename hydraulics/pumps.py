@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Port, SensedPort, Stage
+from hydraulics.component_context import Moment
 from hydraulics.displacement import DrivenMachine
-from hydraulics.moment import Moment
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

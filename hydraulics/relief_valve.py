@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from hydraulics.component import Port, SensedPort
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from hydraulics.poppet import Override, PoppetValve, RatedDrop, Setting
 from mbsfmu.modelling.fields import Array
 

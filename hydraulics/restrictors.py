@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field
 
 from hydraulics.component import Port
-from hydraulics.moment import Moment
-from hydraulics.passage import Passage
+from hydraulics.component_context import Moment
+from hydraulics.two_port import Passage
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

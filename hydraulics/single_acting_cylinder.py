@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort
+from hydraulics.component_context import Moment
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
-from hydraulics.moment import Moment
 from hydraulics.piston import ring
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive

@@ -10,9 +10,9 @@ import numpy as np
 
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component, Space, node_at
+from hydraulics.component_context import Moment
 from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, wall_energy
 from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture
-from hydraulics.moment import Moment
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import NamedValues

@@ -7,7 +7,7 @@ from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, HeldPort, Stage
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.fields import Array, NonNegative
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hydraulics.component import Port
+from hydraulics.component_context import Moment
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
-from hydraulics.moment import Moment
-from hydraulics.passage import Passage
+from hydraulics.two_port import Passage
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
+from hydraulics.component_context import Moment
 from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
-from hydraulics.moment import Moment
 from hydraulics.opening import Points
-from hydraulics.passage import Passage
+from hydraulics.two_port import Passage
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.interpolation import interpolated
 from mbsfmu.modelling.parameters import Parameter

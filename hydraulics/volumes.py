@@ -7,7 +7,7 @@ from math import inf
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, FilledPort, Space
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.fields import Positive
 from mbsfmu.modelling.parameters import Parameter
 

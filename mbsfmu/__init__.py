@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mbsfmu.analysis.linear_system import LinearSystem, Mode
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
-    from mbsfmu.comparison.options import ComparisonKeywords
+    from mbsfmu.comparison.comparison_options import ComparisonKeywords
     from mbsfmu.comparison.tight import TightRun
     from mbsfmu.cosim import (
         Connection,
@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
     from mbsfmu.coupled.coupled_model import CoupledModel
     from mbsfmu.coupled.model_overview import overview
-    from mbsfmu.equations.closure import Angle, Gap, Offset, Relation, gaps, offsets, square, tilts, turned_back, turns
+    from mbsfmu.equations.closure_equations import (
+        Angle,
+        Gap,
+        Offset,
+        Relation,
+        gaps,
+        offsets,
+        square,
+        tilts,
+        turned_back,
+        turns,
+    )
     from mbsfmu.equilibrium.equilibrium import Equilibrium
     from mbsfmu.exporting.export import export
     from mbsfmu.fmu.validation import Finding, validate
@@ -46,11 +57,11 @@ if TYPE_CHECKING:
     from mbsfmu.model.closure import ClosureEquation
     from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
+    from mbsfmu.model.force_context import BodyPoint, JointMotion, Observed, PointAcceleration, Present
     from mbsfmu.model.joint import Joint, JointElement
+    from mbsfmu.model.model_file_schema import model_schema
     from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
     from mbsfmu.model.numbers import Numbers
-    from mbsfmu.model.present import BodyPoint, JointMotion, Observed, PointAcceleration, Present
-    from mbsfmu.model.schema import model_schema
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
     from mbsfmu.modelling import Array, DataError, Parameter, Quantity
@@ -102,11 +113,11 @@ if TYPE_CHECKING:
         Universal,
     )
     from mbsfmu.rules import Rule
-    from mbsfmu.simulation.options import RunKeywords, RunOptions
-    from mbsfmu.simulation.result import Result
+    from mbsfmu.simulation.run_options import RunKeywords, RunOptions
+    from mbsfmu.simulation.run_result import Result
     from mbsfmu.simulation.simulation import Simulation
     from mbsfmu.studies import StudyOptions, StudyResult, sweep
-    from mbsfmu.studies.options import StudyKeywords
+    from mbsfmu.studies.study_options import StudyKeywords
     from mbsfmu.systems.coupled.coupled_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
     from mbsfmu.view.plots.plot import Plot
@@ -119,14 +130,14 @@ _HOMES = {
     "analysis.linear_system": "LinearSystem Mode",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
-    "comparison.options": "ComparisonKeywords",
+    "comparison.comparison_options": "ComparisonKeywords",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CouplingOptions SystemGraph",
     "cosim.control.run_statistics": "Facts",
     "cosim.runs.coupling_options": "CouplingKeywords",
     "coupled.coupled_model": "CoupledModel",
     "coupled.model_overview": "overview",
-    "equations.closure": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
+    "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.equilibrium": "Equilibrium",
     "exporting.export": "export",
     "fmu.validation": "Finding validate",
@@ -144,8 +155,8 @@ _HOMES = {
     "model.joint": "JointElement Joint",
     "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
-    "model.present": "BodyPoint JointMotion Observed PointAcceleration Present",
-    "model.schema": "model_schema",
+    "model.force_context": "BodyPoint JointMotion Observed PointAcceleration Present",
+    "model.model_file_schema": "model_schema",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "modelling": "Array DataError Parameter Quantity",
@@ -156,11 +167,11 @@ _HOMES = {
     "PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft "
     "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
-    "simulation.options": "RunKeywords RunOptions",
-    "simulation.result": "Result",
+    "simulation.run_options": "RunKeywords RunOptions",
+    "simulation.run_result": "Result",
     "simulation.simulation": "Simulation",
     "studies": "StudyOptions StudyResult sweep",
-    "studies.options": "StudyKeywords",
+    "studies.study_options": "StudyKeywords",
     "systems.coupled.coupled_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
     "view.plots.plot": "Plot",

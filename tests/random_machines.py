@@ -22,7 +22,7 @@ from mbsfmu.parts import (
     Spherical,
     Universal,
 )
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 import mbsfmu
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -21,7 +21,7 @@ from ropes import rope, rope_of_beams
 
 from mbsfmu import models
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STOP = 0.2 if QUICK else 1.0

@@ -11,14 +11,14 @@ import click
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import options_of, output_file, refuse_same_files
+from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, to_the_end, told, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
+from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.cost import remedy
-from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 
 
 @click.command("compare")

@@ -10,7 +10,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import parts_option
-from mbsfmu.cli.options import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
+from mbsfmu.cli.option_types import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
 from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown

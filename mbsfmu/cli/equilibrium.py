@@ -9,7 +9,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import assignment, output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown

@@ -8,13 +8,13 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import OF_FMUS, option_of, options_of, words
+from mbsfmu.cli.option_types import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.export import BACKENDS, LAYOUTS, LOCALS, export
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 
 @click.command("export")

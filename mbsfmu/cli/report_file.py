@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from mbsfmu.cli.options import output_file
+from mbsfmu.cli.option_types import output_file
 from mbsfmu.cli.output import tell_kept, to_the_end
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.trajectory import Trajectory

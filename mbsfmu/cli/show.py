@@ -10,13 +10,13 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import options_of, output_file, refuse_same_files, stop_time
+from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_overview import overview
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 _COLUMNS = {
     "input": ("name", "unit", "default", "driven_by", "description"),

@@ -8,11 +8,11 @@ import click
 
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
+from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 
 @click.command("simulate")

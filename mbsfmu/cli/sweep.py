@@ -13,7 +13,7 @@ import click
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.options import (
+from mbsfmu.cli.option_types import (
     FORMATS,
     assignment,
     numbers,
@@ -28,8 +28,8 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.studies import StudyResult, sweep
-from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.points import parse_values
+from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 
 
 @click.command("sweep")

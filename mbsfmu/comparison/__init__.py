@@ -2,7 +2,7 @@
 
 from mbsfmu.comparison.compare import compare
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
-from mbsfmu.comparison.options import ComparisonOptions
+from mbsfmu.comparison.comparison_options import ComparisonOptions
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL

@@ -15,8 +15,8 @@ from typing import Any, Unpack
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import CallsInterrupted, Shares, local_executor, run_all
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
+from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.cost import observed_order
-from mbsfmu.comparison.options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.run import Run, Task, make_run
 from mbsfmu.comparison.stability import StabilityLimit, stability_limit

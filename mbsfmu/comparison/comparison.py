@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.comparison.comparison_options import ACCURACY
 from mbsfmu.comparison.cost import nothing_moves, step_verdict, verdict
-from mbsfmu.comparison.options import ACCURACY
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun

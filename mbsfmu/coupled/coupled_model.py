@@ -16,7 +16,7 @@ from mbsfmu.equilibrium.equilibrium import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.model_systems import check_variables, coupled_system

@@ -21,7 +21,7 @@ from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.factory import make_simulation
-from mbsfmu.simulation.options import RunKeywords, RunOptions, usual_formulation
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.making import make_system
 from mbsfmu.systems.model_systems import coupled_system

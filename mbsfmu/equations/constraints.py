@@ -11,9 +11,9 @@ import numpy as np
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.frames import Frames, body_velocity, point_of_body
 from mbsfmu.model.closure import ClosureEquation
+from mbsfmu.model.force_context import BodyPoint
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.present import BodyPoint
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel
 

@@ -11,8 +11,8 @@ from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.located_part import Given, LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.force import Force, JointLoad, PointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import DataError, Quantity, in_order, meant
 from mbsfmu.modelling.fields import Array
 

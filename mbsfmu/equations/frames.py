@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.equations.rotation import cross
-from mbsfmu.model.present import BodyPoint
+from mbsfmu.model.force_context import BodyPoint
 from mbsfmu.modelling.fields import Array
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
-from mbsfmu.equations.closure import Angle, Offset, turned_back
+from mbsfmu.equations.closure_equations import Angle, Offset, turned_back
 from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.rotation import cross, perpendicular, unit
+from mbsfmu.model.force_context import BodyPoint, JointMotion
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.present import BodyPoint, JointMotion
 from mbsfmu.modelling import DataError
 from mbsfmu.modelling.fields import Array
 

@@ -12,9 +12,9 @@ from mbsfmu.equations.joint_coordinates import coordinate_at
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties
+from mbsfmu.model.force_context import BodyPoint, JointMotion
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.names import ReferenceKind, reference_fields
-from mbsfmu.model.present import BodyPoint, JointMotion
 from mbsfmu.modelling import DynamicPart, Quantity, belonging_to
 from mbsfmu.modelling.fields import Array
 

@@ -27,7 +27,7 @@ from mbsfmu.modelling.variable_names import NAMINGS, Naming
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.package import export_native
 from mbsfmu.rules import find_rule
-from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 
 Layout = Literal["separate", "monolithic", "both"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from mbsfmu.model.present import BodyPoint
+from mbsfmu.model.force_context import BodyPoint
 from mbsfmu.modelling import Array
 
 

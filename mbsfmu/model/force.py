@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import ReferenceKind, Vector
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, SerializeAsAny
 
 from mbsfmu.model.force import check_parameters, names_place
-from mbsfmu.model.present import Observed
+from mbsfmu.model.force_context import Observed
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 SENSORS: Kinds[Sensor] = Kinds("sensor", "mbsfmu.parts")

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import model_validator
 
 from mbsfmu.model.force import Force, PointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import GROUND, PointReference, split_reference
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Quantity
 
 Frame = Literal["inertial", "body"]

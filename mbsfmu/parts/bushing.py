@@ -9,8 +9,8 @@ import numpy as np
 
 from mbsfmu.equations.rotation import cross, rotation_from_vector, vector_from_rotation
 from mbsfmu.model.force import Force, PointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import NonNegative, PointReference, Vector
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 _Three = tuple[NonNegative, NonNegative, NonNegative]

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from mbsfmu.equations.rotation import cross, unit
 from mbsfmu.model.force import Force, PointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import Direction, NonNegative, PointReference, Positive
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

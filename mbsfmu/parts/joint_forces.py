@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from mbsfmu.model.force import Force, JointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import JointReference, NonNegative
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from hydraulics.piston import friction
 from mbsfmu.model.force import Force, JointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import JointReference, NonNegative, Positive
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

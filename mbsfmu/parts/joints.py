@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from mbsfmu.equations.closure import Offset, gaps, offsets, square, tilts, turns
+from mbsfmu.equations.closure_equations import Offset, gaps, offsets, square, tilts, turns
 from mbsfmu.equations.rotation import unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint, JointElement

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from mbsfmu.model.force import Force, PointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import NonNegative, PointReference
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

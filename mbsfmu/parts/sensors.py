@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from mbsfmu.equations.charts import cardan_angles
 from mbsfmu.equations.rotation import cross, quaternion_from_rotation
+from mbsfmu.model.force_context import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.names import JointReference, PointOrNone, PointReference
-from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Array, Quantity
 from mbsfmu.parts.line_forces import LineOfAction

@@ -19,7 +19,7 @@ from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
 from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.inputs import InputValues
-from mbsfmu.simulation.options import RunKeywords, RunOptions
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.stepping.iteration import NewtonTolerances

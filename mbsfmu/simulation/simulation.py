@@ -29,8 +29,8 @@ from mbsfmu.simulation.exposed_variables import Shown
 from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
-from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.run_loop import RunLoop
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import SavedState, StateFormat
 from mbsfmu.simulation.values import VariableAccess

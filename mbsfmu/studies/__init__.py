@@ -1,7 +1,7 @@
 """Studies: one model run at many points, of its parameters and of the settings of solver and master."""
 
-from mbsfmu.studies.options import StudyOptions
-from mbsfmu.studies.result import StudyResult
+from mbsfmu.studies.study_options import StudyOptions
+from mbsfmu.studies.study_result import StudyResult
 from mbsfmu.studies.sweep import sweep
 
 __all__ = ["StudyOptions", "StudyResult", "sweep"]

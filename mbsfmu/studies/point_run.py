@@ -22,7 +22,7 @@ from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies.points import StudyPoint
 

@@ -22,11 +22,11 @@ from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import meant
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.studies.journal import KEY, Journal, Row
-from mbsfmu.studies.options import StudyKeywords, StudyOptions
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import StudyPoint, make_points
-from mbsfmu.studies.result import StudyResult
-from mbsfmu.studies.running import run_points
+from mbsfmu.studies.run_points import run_points
+from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
+from mbsfmu.studies.study_result import StudyResult
 from mbsfmu.studies.study_table import study_table
 
 logger = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ import click
 import pytest
 
 import mbsfmu
-from mbsfmu.cli.options import OF_FMUS, RUN
+from mbsfmu.cli.option_types import OF_FMUS, RUN
 from mbsfmu.comparison.comparison import Comparison
-from mbsfmu.comparison.options import ComparisonOptions
+from mbsfmu.comparison.comparison_options import ComparisonOptions
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
-from mbsfmu.studies.options import StudyOptions
+from mbsfmu.studies.study_options import StudyOptions
 
 CALLED: dict[str, Callable[..., Any]] = {
     "compare": mbsfmu.compare,

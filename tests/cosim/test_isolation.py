@@ -17,7 +17,7 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, SimulationError, cosimulate
 from mbsfmu.cosim import SystemGraph
-from mbsfmu.cosim.runs.loading import instantiate
+from mbsfmu.cosim.runs.load_units import instantiate
 from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mbsfmu.cosim import cosimulate
-from mbsfmu.cosim.runs import loading
+from mbsfmu.cosim.runs import load_units
 from mbsfmu.cosim.units.instance import Floats, Instance, Port
 from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variable
@@ -126,8 +126,8 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         made.append(Plain(name, archive))
         return made[-1]
 
-    monkeypatch.setattr(loading, "Archive", Nowhere)
-    monkeypatch.setattr(loading, "make_instance", kept)
+    monkeypatch.setattr(load_units, "Archive", Nowhere)
+    monkeypatch.setattr(load_units, "make_instance", kept)
     files = [tmp_path / f"{name}.any" for name in ("integrator", "turned")]
     for file in files:
         file.touch()

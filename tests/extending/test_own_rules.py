@@ -18,7 +18,7 @@ from mbsfmu.base.registry import Registry
 from mbsfmu.cli.commands import cli
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.rules import find_rule
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 FILE = Path(__file__).with_name("own_rules.py")
 STOP, EVERY = 0.3, 0.01

@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.code_choice import FEW, faster_form, straight_is_faster
-from mbsfmu.simulation.options import RunKeywords
+from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.tracing.kept_traces import Traces

@@ -24,7 +24,7 @@ from mbsfmu import (
     Revolute,
     RigidBody,
 )
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 FORMULATIONS = ("dca", "hdca", "dca-alm", "double-step", "penalty")
 

@@ -10,7 +10,7 @@ import mbsfmu
 from mbsfmu import Beam, CoupledModel, Fixed, Mechanism, Prismatic, Revolute, RigidBody, Spherical
 from mbsfmu.model import along
 from mbsfmu.simulation.continuous_states import ContinuousStates
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 
 STOP, SIDES = 0.1, 6

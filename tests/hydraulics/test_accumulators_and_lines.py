@@ -24,7 +24,7 @@ from hydraulics import (
     Volume,
 )
 from mbsfmu import CoupledModel, LinearSignal
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 PLAIN = Oil(bulk_modulus=OIL, density=850.0, air_content=0.0)
 STIFF = Oil(bulk_modulus=1e11, density=850.0, air_content=0.0)

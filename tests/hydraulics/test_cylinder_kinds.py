@@ -25,7 +25,7 @@ from hydraulics import (
 )
 from hydraulics.component import Component
 from mbsfmu import Actuator, CoupledModel, Cuboid, Mechanism, Prismatic
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 MASS, GRAVITY, AIR = 200.0, 9.81, 101325.0
 BORE, ROD, STROKE, SHORTEST = 0.06, 0.03, 0.4, 0.5

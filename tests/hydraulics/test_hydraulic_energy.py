@@ -29,7 +29,7 @@ from hydraulics import (
 from hydraulics.piston import friction
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.models.hydraulic import four_bar
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.symbols import expression, symbols
 
 ATMOSPHERE = 101325.0

@@ -12,7 +12,7 @@ from test_cylinder_kinds import BORE, COMMON, MASS, STROKE, circuit, lifted, sto
 
 from hydraulics import Circuit, InertialMotor, Oil, PressureSource, SingleActingCylinder, Tank
 from mbsfmu import CoupledModel, StepSignal
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 Row = NDArray[np.float64]
 

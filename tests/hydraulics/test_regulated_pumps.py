@@ -29,7 +29,7 @@ from hydraulics import (
 )
 from hydraulics.component import Component
 from mbsfmu import CoupledModel, StepSignal
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 D, SPEED, LOW = catalogue_displacement(100e-6), 190.0, 1e5
 FULL = D * SPEED

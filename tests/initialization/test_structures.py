@@ -8,7 +8,7 @@ from driven_crank import CRANK, ROD, driven_crank
 from rigid_structures import STRUCTURES, Structure, bar, toggle
 
 from mbsfmu import CoupledModel, InputError, Mechanism, PrescribedMotion, Revolute, SineSignal
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 WAYS = [
     *((formulation, "trapezoidal") for formulation in ("double-step", "dca", "hdca", "dca-alm", "penalty")),

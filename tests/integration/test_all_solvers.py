@@ -20,7 +20,7 @@ from mbsfmu.integration.solvers import solver_names
 from mbsfmu.models import pendulum
 from mbsfmu.parts import Integrator
 from mbsfmu.rules import rule_names
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
 RULES = ("trapezoidal", "generalized-alpha", "bdf2")

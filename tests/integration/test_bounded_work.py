@@ -14,7 +14,7 @@ from mbsfmu import InputError
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.integration.implicit import ImplicitSolver
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")

@@ -18,8 +18,8 @@ from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.linearization import Linearization
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import METHODS, RosenbrockMethod
-from mbsfmu.simulation.options import RunOptions
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_options import RunOptions
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats

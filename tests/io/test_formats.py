@@ -21,7 +21,7 @@ from mbsfmu import InputError, Trajectory
 from mbsfmu.io.formats import Table, TableFormat, read_table, suffixes, write_table
 from mbsfmu.io.formats.matlab_format import legal_names
 from mbsfmu.io.streams import SignalStream
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 FORMATS = ("csv", "h5", "hdf5", "mat", "nc", "parquet")
 

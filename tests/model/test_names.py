@@ -11,8 +11,8 @@ import pytest
 import mbsfmu
 from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
 from mbsfmu.model.force import Force, JointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.names import JointReference, PointReference
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem

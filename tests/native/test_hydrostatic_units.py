@@ -10,7 +10,7 @@ from hydrostatic_machines import GEAR, loader, slewer
 from importer import Importer
 
 import mbsfmu
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 
 def test_unit_of_all_pumps_motors_and_cylinders_makes_the_steps_of_python(tmp_path: Path) -> None:

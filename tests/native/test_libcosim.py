@@ -18,7 +18,7 @@ from libcosimpy.CosimSlave import CosimLocalSlave
 import mbsfmu
 from mbsfmu import CoupledModel, StepSignal
 from mbsfmu.cosim import Connection, write_ssp
-from mbsfmu.cosim.ssp.package import read_structure
+from mbsfmu.cosim.ssp.ssp_package import read_structure
 
 STOP = 1.3
 NANOSECOND = 1e-9

@@ -20,8 +20,8 @@ from mbsfmu.native import compiled, loop
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.sources import StepSources
 from mbsfmu.native.tiered import Spent, TieredRunner
-from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.run_loop import RunLoop
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
 

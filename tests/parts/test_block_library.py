@@ -36,7 +36,7 @@ from mbsfmu import (
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.physical_units import combined
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
 WAVE = SineSignal(amplitude=2.0, frequency=0.7, phase=0.3)

@@ -15,7 +15,7 @@ from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import FORCES as FORCES_KNOWN
 from mbsfmu.model.sensor import SENSORS as SENSORS_KNOWN
 from mbsfmu.modelling.kinds import is_built_in
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rssr import DEAD_CENTRES, LEAPING, rssr
 
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
 STOP = 1.5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 LOOPS = ("loop-4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loop-8", "double-loop-8")))
 FORMULATIONS = ("dca", "hdca")

@@ -11,7 +11,7 @@ from stops import ENERGY, at_most_compressed, stop
 from mbsfmu import CoupledModel
 from mbsfmu.models import BUILT_IN, built_in
 from mbsfmu.simulation.energy_watch import EnergyWatch
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 NOT_RESOLVED = "the motion is not resolved"
 COARSE = 1e-3

@@ -14,7 +14,7 @@ from mbsfmu import Actuator, Beam, CoupledModel, Cuboid, Mechanism, Prismatic, R
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.model.force import AnyForce
 from mbsfmu.parts import AppliedMoment, Gain, JointDrive, JointSpringDamper, SpringDamper
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 MASS, STIFFNESS, DAMPING = 2.0, 800.0, 6.0
 STRETCH = 0.05

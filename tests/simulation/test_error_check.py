@@ -20,8 +20,8 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, SAME_STEPS
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.models import built_in
-from mbsfmu.simulation.result import Result
 from mbsfmu.simulation.run_loop import RunLoop
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording
 
 SOLVERS: list[tuple[str, str, dict[str, Any]]] = [

@@ -18,7 +18,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN
 from mbsfmu.integration.error_record import ErrorRecord
 from mbsfmu.models import built_in
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 
 TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10}

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from mbsfmu import SimulationError
 from mbsfmu.formulations import consistent_states
 from mbsfmu.integration.implicit import ImplicitSolver
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
 BODY, JOINT = floating().systems["mechanism"].bodies[0], floating().systems["mechanism"].joints[0]

@@ -15,7 +15,7 @@ from mbsfmu import InputError, RunOptions
 from mbsfmu.base.options import Number
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, FormulationOptions
-from mbsfmu.simulation.options import RunKeywords
+from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.stepping.iteration import NewtonTolerances
 
 LOOP = mbsfmu.models.built_in("loop-4")

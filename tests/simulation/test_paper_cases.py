@@ -10,7 +10,7 @@ import pytest
 import mbsfmu
 from hydraulics import CircuitEquations
 from mbsfmu.models import CIRCUITS
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 FORMULATIONS = ("double-step", "penalty")
 CASES = ("four-bar", "quick-return")

@@ -19,7 +19,7 @@ from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.formulations.dca_alm import ProjectedForm
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.parts import JointDrive, JointSpringDamper
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 

@@ -12,7 +12,7 @@ from random_machines import FORMULATIONS, Disagreement, disagreements, random_ma
 
 from mbsfmu import CoupledModel, SimulationError
 from mbsfmu.formulations import projection
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 PASSING = 4
 """A machine whose weak direction becomes weaker than what counts as near a change point; `dca` takes minutes for it."""

@@ -11,9 +11,9 @@ import pytest
 
 from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Prismatic, RigidBody, SimulationError, Spherical
 from mbsfmu.model.force import Force, JointLoad
+from mbsfmu.model.force_context import Present
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.names import JointReference
-from mbsfmu.model.present import Present
 from mbsfmu.modelling import Array
 
 TOLD = "the angle hinge.cardan_angle.z that spring acts along is not defined"

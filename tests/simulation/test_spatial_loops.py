@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from spatial_loops import LOOPS, loop_of
 
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.tracing.workspace import Floats
 

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import mbsfmu
 from hydraulics import Circuit, Cylinder, Oil, PressureSource, Throttle, Volume
 from mbsfmu import Actuator, CoupledModel, Cuboid, InputError, Mechanism, Prismatic
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 
 OIL, AIR, ATMOSPHERE = 1.5e9, 0.005, 101325.0
 MASS, GRAVITY, START, VOLUME = 2e4, 9.81, 3e5, 2e-4

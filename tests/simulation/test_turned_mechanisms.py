@@ -14,7 +14,7 @@ from turning import turned_model, vectors
 
 from mbsfmu import CoupledModel
 from mbsfmu.models import bennett, built_in, slewing_four_bar
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.stepping.iteration import NewtonTolerances
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")

@@ -11,7 +11,7 @@ import pytest
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.studies.points import StudyPoint, make_points
-from mbsfmu.studies.running import run_points
+from mbsfmu.studies.run_points import run_points
 
 POINTS = make_points({"a": [float(value) for value in range(12)]}, {}, {})
 

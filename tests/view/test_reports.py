@@ -15,7 +15,7 @@ import mbsfmu
 from mbsfmu.cosim.control.run_statistics import Facts
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.integration.solver import Statistics
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.view.report import Circumstances, circumstances
 
 EVIL = "</script><script>alert(1)</script><!-- '\"&"

@@ -15,7 +15,7 @@ from mbsfmu.cosim.coupling.compiled_tables import Tables
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory, PolynomialWeights
 from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.runs.recording import Record
+from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.cosim.units.instance import Floats, FmuCalls, UnitError
 
 _PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions

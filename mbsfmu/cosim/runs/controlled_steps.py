@@ -8,7 +8,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.control.step_control import Controller, StepAttempt
 from mbsfmu.cosim.coupling.stepping import CommunicationPoint
-from mbsfmu.cosim.runs.running import TELL_EVERY, CoupledRunLoop, RunSetup
+from mbsfmu.cosim.runs.coupled_run_loop import TELL_EVERY, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.runs.scenario import Values
 from mbsfmu.cosim.units.instance import UnitEnded, UnitError
 

@@ -32,14 +32,14 @@ from mbsfmu.cosim.runs.coupled_result import (
     CosimulationResult,
     residual_notes,
 )
+from mbsfmu.cosim.runs.coupled_run_loop import CoupledRunLoop, RunSetup, check_until
 from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.runs.fixed_steps import FixedCourse
-from mbsfmu.cosim.runs.loading import by_instance, instantiate, load_graph
+from mbsfmu.cosim.runs.load_units import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import tell_crossed, tell_notes, tell_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
-from mbsfmu.cosim.runs.recording import Record, Thinning, all_columns, chosen_columns
-from mbsfmu.cosim.runs.running import CoupledRunLoop, RunSetup, check_until
+from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
 from mbsfmu.cosim.runs.saved import read_saved, write_saved
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario

@@ -10,7 +10,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.grid import Grid
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.runs.compiled_steps import CompiledSteps, compile_steps
-from mbsfmu.cosim.runs.running import TELL_EVERY, CoupledRunLoop, RunSetup
+from mbsfmu.cosim.runs.coupled_run_loop import TELL_EVERY, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.units.instance import Floats, UnitEnded
 
 _PIECE = 1 << 18  # communication points that are laid out at once

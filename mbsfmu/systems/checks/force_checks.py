@@ -14,7 +14,7 @@ from mbsfmu.equations.forces import ActingForce, MechanismForces
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import Given
-from mbsfmu.equations.sensors import MechanismSensors, PlacedSensor, Seen
+from mbsfmu.equations.sensor_equations import MechanismSensors, PlacedSensor, Seen
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.systems.checks.own_numbers import with_hidden_numbers

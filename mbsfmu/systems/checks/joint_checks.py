@@ -18,8 +18,8 @@ from mbsfmu.equations.rotation import (
     unit,
 )
 from mbsfmu.model.closure import ClosureEquation
+from mbsfmu.model.force_context import BodyPoint
 from mbsfmu.model.joint import Joint
-from mbsfmu.model.present import BodyPoint
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.systems.checks.traced_parts import check_part

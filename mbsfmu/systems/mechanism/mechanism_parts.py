@@ -16,7 +16,7 @@ from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.located_part import Given
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.rotation import cross
-from mbsfmu.equations.sensors import MechanismSensors
+from mbsfmu.equations.sensor_equations import MechanismSensors
 from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.model.mechanism import Mechanism

@@ -11,7 +11,7 @@ from mbsfmu.view.pages.table import Cell, facts, table
 from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
-from mbsfmu.view.report.signals import points_told, signals_over_time, table_of_signals
+from mbsfmu.view.report.signal_plots import points_told, signals_over_time, table_of_signals
 
 
 def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:

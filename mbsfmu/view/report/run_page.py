@@ -7,7 +7,7 @@ from typing import Any
 
 from mbsfmu.integration.error_measure import NOT_ESTIMATED
 from mbsfmu.integration.solvers import makes_equal_steps
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
@@ -16,7 +16,7 @@ from mbsfmu.view.pages.table import facts
 from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
-from mbsfmu.view.report.signals import points_told, signals_over_time, table_of_signals
+from mbsfmu.view.report.signal_plots import points_told, signals_over_time, table_of_signals
 
 CHECK = "--check-error, in Python check_error=True, makes a second run that tells it"
 """What to do where the error of a run is not estimated."""

@@ -10,7 +10,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison import Comparison
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
-from mbsfmu.simulation.result import Result
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page import write_page

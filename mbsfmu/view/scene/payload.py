@@ -17,11 +17,11 @@ from mbsfmu.model.names import GROUND, ReferenceKind, references
 from mbsfmu.view.scene.acting import Acting
 from mbsfmu.view.scene.body_shapes import numbers, shapes_of
 from mbsfmu.view.scene.given_shapes import given_shapes
+from mbsfmu.view.scene.joint_symbols import joint_symbols
 from mbsfmu.view.scene.lines import force_lines
 from mbsfmu.view.scene.packing import packed
 from mbsfmu.view.scene.poses import Placement, poses
 from mbsfmu.view.scene.recorded import Floats, Recorded, viewing_times
-from mbsfmu.view.scene.symbols import joint_symbols
 
 FRAME_RATE = 30.0
 """Frames for each second of a run, between which a page turns and moves bodies evenly."""

@@ -13,7 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import Number, Options, Several, Switch, Word
 from mbsfmu.base.times import check_stop
 from mbsfmu.io.formats import format_of, suffixes
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

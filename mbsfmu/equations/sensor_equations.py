@@ -11,8 +11,8 @@ from mbsfmu.equations.frames import body_velocity, point_acceleration
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
+from mbsfmu.model.force_context import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.present import BodyPoint, Observed, PointAcceleration
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Quantity, in_order
 from mbsfmu.modelling.fields import Array

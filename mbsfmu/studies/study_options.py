@@ -14,7 +14,7 @@ from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.integration.solvers import find_solver
 from mbsfmu.modelling import meant
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 _NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
 _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from mbsfmu.equations.rotation import cross, perpendicular, rotation_from_vector, unit
 from mbsfmu.model.closure import ClosureEquation
-from mbsfmu.model.present import BodyPoint
+from mbsfmu.model.force_context import BodyPoint
 from mbsfmu.modelling.fields import Array
 
 

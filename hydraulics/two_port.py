@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from hydraulics.component import Component, Flow
-from hydraulics.moment import Moment
+from hydraulics.component_context import Moment
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import Quantity
 

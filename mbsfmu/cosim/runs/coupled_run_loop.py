@@ -17,7 +17,7 @@ from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.runs.notes import environment_notes, loop_notes
 from mbsfmu.cosim.runs.pacing import Pacer
-from mbsfmu.cosim.runs.recording import Record
+from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.cosim.runs.scenario import Scenario, Values
 
 TELL_EVERY = 100

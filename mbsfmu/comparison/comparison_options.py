@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, TypedDict
 from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Options, Several, Switch
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
 from mbsfmu.exporting.export import BACKENDS, Backend
-from mbsfmu.simulation.options import RunOptions
+from mbsfmu.simulation.run_options import RunOptions
 
 ACCURACY = 1e-2
 """Wanted of outputs, where nothing is said."""

@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 
 import hydraulics
 import mbsfmu
-from mbsfmu.base.options import Number, Options, Word
+from mbsfmu.base.options import Number, Options, WordOption
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.modelling.kinds import FAMILIES
@@ -95,7 +95,7 @@ def _options() -> str:
 
 def _option(kind: type[Options], name: str) -> list[str]:
     option = kind.known()[name]
-    words = f" One of {', '.join(f'`{word}`' for word in option.among())}." if isinstance(option, Word) else ""
+    words = f" One of {', '.join(f'`{word}`' for word in option.among())}." if isinstance(option, WordOption) else ""
     help_text = kind.help(name).rstrip(".")
     return [
         f"`{name}`",

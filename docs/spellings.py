@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import mbsfmu
-from mbsfmu.base.options import Number, Option, Options, Several, Switch, Word
+from mbsfmu.base.options import ListOption, Number, Option, Options, Switch, WordOption
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.simulation.run_options import RunOptions
@@ -207,7 +207,7 @@ def spelled_options(name: str) -> Iterator[tuple[str, str]]:
 
 def _sample(parameter: click.Option, option: Option | None) -> str:
     """Return a value as Python takes it."""
-    if isinstance(option, Several):
+    if isinstance(option, ListOption):
         return f"[{', '.join(_values(option.each))}]"
     if option is not None:
         return _values(option, parameter.name or "")[0]
@@ -225,7 +225,7 @@ def _values(option: Option, name: str = "") -> list[str]:
     if isinstance(option, Number):
         usual = next((values for ending, values in USUAL.items() if name.endswith(ending)), ["1e-3", "5e-4"])
         return ["4", "2"] if option.whole else usual
-    if isinstance(option, Word):
+    if isinstance(option, WordOption):
         return [f'"{word}"' for word in _some(option.among())]
     return ['"…"']
 

@@ -20,7 +20,7 @@ from hydraulics.component import (
     Space,
     Stage,
 )
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.counterbalance_valve import CounterbalanceValve
 from hydraulics.cylinder import Cylinder
 from hydraulics.directional_valve import DirectionalValve
@@ -64,6 +64,7 @@ __all__ = [
     "CircuitState",
     "CompensatedPump",
     "Component",
+    "ComponentContext",
     "CounterbalanceValve",
     "Cylinder",
     "DataError",
@@ -79,7 +80,6 @@ __all__ = [
     "InertialMotor",
     "Line",
     "LoadSensingPump",
-    "Moment",
     "Motor",
     "NonNegative",
     "Oil",

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from hydraulics.component import ChamberPort, Component, Space
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
 from hydraulics.fluid import ISOTHERMAL
 from mbsfmu.modelling.fields import Array, Positive
@@ -74,30 +74,30 @@ class Accumulator(Component):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return what flows in."""
         return {"oil_volume": self._flow(now)}
 
-    def displacements(self, now: Moment) -> Mapping[str, Array]:
+    def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return what its bladder makes room for."""
         return {"node": -self._flow(now)}
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         """Return its oil."""
         return (Space("node", now["oil_volume"]),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the pressure of the gas and the flow."""
         return {"gas_pressure": self._gas_pressure(now), "flow": self._flow(now)}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the volume at which gas or seat balance the pressure at the start."""
         ratio = now.pressure("node") / now["precharge_pressure"]
         compressed = 1.0 - np.maximum(ratio, 1.0) ** (-1.0 / now["polytropic_index"])
         seated = _SEAT * np.clip(ratio, 0.0, 1.0)
         return {"oil_volume": now["volume"] * np.maximum(compressed, seated)}
 
-    def energy(self, now: Moment) -> Array:
+    def energy(self, now: ComponentContext) -> Array:
         """Return ∫ p_g dV in J, from the gas without oil on, and what the seat stores."""
         work, exponent = now["precharge_pressure"] * now["volume"], now["polytropic_index"] - 1.0
         compression = np.log(now["volume"] / self._gas_volume(now))
@@ -106,24 +106,24 @@ class Accumulator(Component):
         gas = np.where(isothermal, compression, (np.exp(curved * compression) - 1.0) / curved)
         return work * (gas + 0.5 * _SEAT * self._seated(now) ** 2)
 
-    def energy_rate(self, now: Moment) -> Array:
+    def energy_rate(self, now: ComponentContext) -> Array:
         """Return the power in W against gas and seat."""
         return self._pressure(now) * self._flow(now)
 
-    def _gas_volume(self, now: Moment) -> Array:
+    def _gas_volume(self, now: ComponentContext) -> Array:
         return np.maximum(now["volume"] - now["oil_volume"], _LEAST_GAS * now["volume"])
 
-    def _gas_pressure(self, now: Moment) -> Array:
+    def _gas_pressure(self, now: ComponentContext) -> Array:
         return now["precharge_pressure"] * (now["volume"] / self._gas_volume(now)) ** now["polytropic_index"]
 
-    def _seated(self, now: Moment) -> Array:
+    def _seated(self, now: ComponentContext) -> Array:
         """Return by what share the bladder is pressed on its seat."""
         return np.maximum(1.0 - now["oil_volume"] / (_SEAT * now["volume"]), 0.0)
 
-    def _pressure(self, now: Moment) -> Array:
+    def _pressure(self, now: ComponentContext) -> Array:
         """Return the pressure in Pa that gas and seat balance."""
         return self._gas_pressure(now) - now["precharge_pressure"] * self._seated(now)
 
-    def _flow(self, now: Moment) -> Array:
+    def _flow(self, now: ComponentContext) -> Array:
         coefficient = throttle_coefficient(now["discharge_coefficient"], now["inlet_diameter"], now.oil.density)
         return orifice_flow(coefficient, now.pressure("node") - self._pressure(now), now["laminar_pressure"])

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import HydraulicActuator, Space
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -127,7 +127,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
     # -- what it has ----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def chambers(self, now: Moment) -> tuple[Chamber, ...]:
+    def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
         """Return its chambers."""
 
     def inputs(self) -> tuple[Quantity, ...]:
@@ -160,11 +160,11 @@ class AnyCylinder(HydraulicActuator, abstract=True):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def displacements(self, now: Moment) -> Mapping[str, Array]:
+    def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return that the moving piston makes room on one side and takes it on the other [Jaiswal2021, eq. 28]."""
         return {port: -side * area * now["velocity"] for port, area, side in self.chambers(now)}
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         """Return the volumes of the chambers [Jaiswal2021, eqs. 42 and 43]; beyond the end stops they stay empty.
 
         Eq. 43 as printed shrinks the piston's chamber when the cylinder extends, against eq. 44; with
@@ -175,7 +175,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
             room = each.room(self._extended(now), now["stroke"])
             yield Space(each.port, each.area * np.maximum(room, 0.0), now["bulk_modulus"])
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return force, pressures, friction and power, and what a cushion adds to a pressure."""
         force = self._force(now)
         rises = self._cushions(now)
@@ -187,17 +187,17 @@ class AnyCylinder(HydraulicActuator, abstract=True):
             **({"cushion_pressure": sum(rises, start=np.asarray(0.0))} if rises else {}),
         }
 
-    def energy(self, now: Moment) -> Array:
+    def energy(self, now: ComponentContext) -> Array:
         """Return the energy in the end stops in J."""
         retracted, extended = pressed_in(self._extended(now), now["stroke"])
         return 0.5 * now["stop_stiffness"] * (retracted**2 + extended**2)
 
-    def energy_rate(self, now: Moment) -> Array:
+    def energy_rate(self, now: ComponentContext) -> Array:
         """Return the power in W that presses the end stops in."""
         retracted, extended = pressed_in(self._extended(now), now["stroke"])
         return now["stop_stiffness"] * (extended - retracted) * now["velocity"]
 
-    def start_limits(self, now: Moment) -> Mapping[str, tuple[Array, Array, Array]]:
+    def start_limits(self, now: ComponentContext) -> Mapping[str, tuple[Array, Array, Array]]:
         """Return that it begins within its stroke, or pressing an end stop in as one that rests there does."""
         stroke, shortest = now["stroke"], now["retracted_length"]
         push = PRESSED_BY * reduce(np.maximum, [each.area for each in self.chambers(now)])
@@ -206,17 +206,17 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         slack = np.maximum(pressed, ROUND_OFF * stroke)
         return {"length": (now["length"], shortest - slack, shortest + stroke + slack)}
 
-    def pushed(self, now: Moment) -> Array:
+    def pushed(self, now: ComponentContext) -> Array:
         """Return the force in N that pressures push the ends apart with."""
         return sum(
             (side * (now.pressure(port) * area) for port, area, side in self.chambers(now)), start=np.asarray(0.0)
         )
 
-    def _extended(self, now: Moment) -> Array:
+    def _extended(self, now: ComponentContext) -> Array:
         """Return how far it is extended in m."""
         return now["length"] - now["retracted_length"]
 
-    def _cushions(self, now: Moment) -> list[Array]:
+    def _cushions(self, now: ComponentContext) -> list[Array]:
         """Return the rise of the pressure in each chamber by its cushion in Pa; nothing without cushions."""
         if "cushion_length" not in now:
             return []
@@ -232,7 +232,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
             for each in self.chambers(now)
         ]
 
-    def _friction(self, now: Moment) -> Array:
+    def _friction(self, now: ComponentContext) -> Array:
         return friction(
             now["velocity"],
             viscous=now["viscous_friction"],
@@ -242,7 +242,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
             smoothing_velocity=now["smoothing_velocity"],
         )
 
-    def _force(self, now: Moment) -> Array:
+    def _force(self, now: ComponentContext) -> Array:
         """Return the force in N [Jaiswal2021, eq. 29]."""
         stop = end_stop_force(
             self._extended(now), now["stroke"], now["velocity"], now["stop_stiffness"], now["stop_damping"]

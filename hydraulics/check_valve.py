@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, SensedPort, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import rated_orifice_flow
 from hydraulics.opening import opening
 from hydraulics.poppet import LAMINAR_PRESSURE, PoppetValve, RatedDrop, RatedFlow
@@ -51,11 +51,11 @@ class Check(PoppetValve, abstract=True):
         """Return that it is open at more than what cracks it."""
         return (("cracking_pressure", "full_pressure"),)
 
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return the pressure drop."""
         return self.drop(now)
 
-    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+    def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return the pressure drops at which it begins to open, and at which it is open."""
         return now["cracking_pressure"], now["full_pressure"]
 
@@ -87,7 +87,7 @@ class PilotCheckValve(Check):
         Positive, Parameter("1", "area of the pilot piston by that of the seat", tunable=True, usual=(0.1, 100.0))
     ]
 
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return the pressure drop and what the pilot piston adds to it."""
         push = np.maximum(now.pressure("pilot") - now.pressure("inlet"), 0.0)
         return self.drop(now) + now["pilot_ratio"] * push
@@ -136,16 +136,16 @@ class ShuttleValve(Component):
             for port in ("a", "b")
         )
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flows from both inlets."""
         for port, flow in self._flows(now).items():
             yield Flow(flow, port, "outlet")
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flows from both inlets."""
         return {f"flow_{port}": flow for port, flow in self._flows(now).items()}
 
-    def _flows(self, now: Moment) -> dict[str, Array]:
+    def _flows(self, now: ComponentContext) -> dict[str, Array]:
         shift, laminar = now["shift_pressure"], now["laminar_pressure"]
         open_to_a = opening(now.pressure("a") - now.pressure("b"), -shift, shift)
         return {

@@ -10,8 +10,8 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from hydraulics.component_context import Moment
-from mbsfmu.modelling.data import DataError, Name, meant
+from hydraulics.component_context import ComponentContext
+from mbsfmu.modelling.data import DataError, Name, closest_match
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import check_numbers
@@ -98,8 +98,8 @@ class Component(DynamicPart, abstract=True):
     """A component of a circuit.
 
     A class that derives from it is data, with fields that say what they are: a `Port`, or a number of the equations,
-    as `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `Moment`, with no
-    branch on a value and nothing written in place; quantities go by short names, without the component's.
+    as `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `ComponentContext`,
+    with no branch on a value and nothing written in place; quantities go by short names, without the component's.
 
     Raises
     ------
@@ -163,42 +163,42 @@ class Component(DynamicPart, abstract=True):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def flows(self, now: Moment) -> Iterable[Flow]:  # noqa: ARG002
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:  # noqa: ARG002
         """Return the flows between its ports."""
         return ()
 
-    def displacements(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+    def displacements(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return what moving walls push out of ports into their nodes, in m³/s.
 
         It is minus the rate of the volume at the port, as that is at atmospheric pressure.
         """
         return {}
 
-    def volumes(self, now: Moment) -> Iterable[Space]:  # noqa: ARG002
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:  # noqa: ARG002
         """Return the volumes at its ports."""
         return ()
 
-    def held_pressures(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+    def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return the pressures in Pa, against vacuum, that it holds at ports."""
         return {}
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return the rates of its states."""
         return {}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:  # noqa: ARG002
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return its outputs."""
         return {}
 
-    def energy(self, now: Moment) -> Array | float:  # noqa: ARG002
+    def energy(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
         """Return what it stores in J beside the oil in volumes, as in a gas or a turning inertia."""
         return 0.0
 
-    def energy_rate(self, now: Moment) -> Array | float:  # noqa: ARG002
+    def energy_rate(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
         """Return the rate of `energy` in W."""
         return 0.0
 
-    def work_rate(self, now: Moment) -> Array | float:  # noqa: ARG002
+    def work_rate(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
         """Return the power in W that comes neither from the circuit nor from what an actuator moves with.
 
         Such is that of a shaft that is an input. What flows and moving walls bring in, and what is lost, follows from
@@ -206,11 +206,11 @@ class Component(DynamicPart, abstract=True):
         """
         return 0.0
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:  # noqa: ARG002
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:  # noqa: ARG002
         """Return its states at the start, from parameters and pressures; inputs are not known yet."""
         return {state.name: state.start or 0.0 for state in self.states()}
 
-    def start_limits(self, now: Moment) -> Mapping[str, tuple[Array | float, Array | float, Array | float]]:  # noqa: ARG002
+    def start_limits(self, now: ComponentContext) -> Mapping[str, tuple[Array | float, Array | float, Array | float]]:  # noqa: ARG002
         """Return what each of `limited` is at the start, what it must exceed and what it may be at most."""
         return {}
 
@@ -242,7 +242,7 @@ class HydraulicActuator(Component, abstract=True):
         """Return the ports whose pressures carry its load."""
         return tuple(self.ports())
 
-    def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:  # noqa: ARG002
         """Return the pressure in Pa at a port at which it carries its load at the start, given the other ports'.
 
         Raises
@@ -252,7 +252,7 @@ class HydraulicActuator(Component, abstract=True):
         """
         raise DataError(f"{self.type} '{self.name}' has no load that the pressure at {port} could balance")
 
-    def balance_advice(self, port: str, now: Moment) -> str:  # noqa: ARG002
+    def balance_advice(self, port: str, now: ComponentContext) -> str:  # noqa: ARG002
         """Return what to do where the pressure at a port that carries its load is none that oil has."""
         return f"{self.type} '{self.name}', which it balances, has a load that it cannot carry so"
 
@@ -305,5 +305,7 @@ def node_at(component: Component, function: str, port: str) -> str:
     """
     ports = component.ports()
     if port not in ports:
-        raise DataError(f"{component.type} '{component.name}': {function} names a port '{port}'; {meant(port, ports)}")
+        raise DataError(
+            f"{component.type} '{component.name}': {function} names a port '{port}'; {closest_match(port, ports)}"
+        )
     return ports[port]

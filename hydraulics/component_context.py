@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from hydraulics.fluid import Fluid
-from mbsfmu.modelling.data import DataError, meant
+from mbsfmu.modelling.data import DataError, closest_match
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import NamedValues
 
 
-class Moment:
+class ComponentContext:
     """A component's own numbers by their short names, the pressures at its ports, and the oil.
 
     `now["orifice_diameter"]` is a parameter, a state or an input of the component.
@@ -65,7 +65,7 @@ class Moment:
                     "parameters, and from pressures that do"
                 ) from None
             known = [each.partition(".")[2] for each in self._values if each.startswith(f"{self._name}.")]
-            raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, known)}") from None
+            raise DataError(f"{self._owner} has no number '{name}' here; {closest_match(name, known)}") from None
 
     def __contains__(self, name: object) -> bool:
         """Tell whether it has a parameter, state or input of a name; a parameter that is None is left out."""
@@ -86,5 +86,5 @@ class Moment:
 
     def _node(self, port: str) -> str:
         if port not in self._ports:
-            raise DataError(f"{self._owner} has no port '{port}'; {meant(port, self._ports)}")
+            raise DataError(f"{self._owner} has no port '{port}'; {closest_match(port, self._ports)}")
         return self._ports[port]

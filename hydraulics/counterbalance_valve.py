@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from hydraulics.component import Flow, Port, SensedPort
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import rated_orifice_flow
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from hydraulics.opening import opening
@@ -89,30 +89,30 @@ class CounterbalanceValve(PoppetValve):
         free = Quantity("free_flow", "m3/s", description="flow through the check valve, by the volume upstream")
         return (*super().outputs(), free)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flows past the poppet and through the check valve."""
         return (*super().flows(now), Flow(self._free_flow(now), "valve", "load"))
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return its outputs."""
         return {**super().evaluate_outputs(now), "free_flow": self._free_flow(now)}
 
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return what load and pilot push against the spring, less what pushes back."""
         load, pilot, back = (now.pressure(port) - ATMOSPHERIC_PRESSURE for port in ("load", "pilot", "valve"))
         ratio = now["pilot_ratio"]
         back_ratio = now["back_pressure_ratio"] if "back_pressure_ratio" in now else 1.0 + ratio
         return load + ratio * pilot - back_ratio * back
 
-    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+    def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return the setting, and what is beyond it by the override."""
         return now["setting"], now["setting"] + now["override"]
 
-    def drop_when_rated(self, now: Moment) -> Array:
+    def drop_when_rated(self, now: ComponentContext) -> Array:
         """Return the pressure drop of the rated flow."""
         return now["rated_drop"]
 
-    def _free_flow(self, now: Moment) -> Array:
+    def _free_flow(self, now: ComponentContext) -> Array:
         drop, full = -self.drop(now), now["check_full_pressure"]
         lift = opening(drop, now["check_cracking_pressure"], full)
         return rated_orifice_flow(lift, now["check_flow"], full, drop, now["laminar_pressure"])

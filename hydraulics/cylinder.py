@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort, Flow
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.piston import ring
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -59,7 +59,7 @@ class Cylinder(AnyCylinder):
         through = () if self.through_rod_diameter is None else (("through_rod_diameter", "piston_diameter"),)
         return (("rod_diameter", "piston_diameter"), *through)
 
-    def chambers(self, now: Moment) -> tuple[Chamber, ...]:
+    def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
         """Return that of the piston and that of the rod."""
         piston, through = now["piston_diameter"], "through_rod_diameter" in now
         return (
@@ -67,12 +67,12 @@ class Cylinder(AnyCylinder):
             Chamber("rod", ring(piston, now["rod_diameter"]), -1),
         )
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return what leaks over the piston."""
         if "leakage" in now:
             yield Flow(now["leakage"] * (now.pressure("piston") - now.pressure("rod")), "piston", "rod")
 
-    def balanced_pressure(self, port: str, now: Moment) -> Array:
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
         """Return the pressure at which it carries its initial load, friction left aside [Jaiswal2021, sect. 5]."""
         piston, rod = (each.area for each in self.chambers(now))
         load = now["initial_load"]
@@ -80,7 +80,7 @@ class Cylinder(AnyCylinder):
             return (load + now.pressure("rod") * rod) / piston
         return (now.pressure("piston") * piston - load) / rod
 
-    def balance_advice(self, port: str, now: Moment) -> str:
+    def balance_advice(self, port: str, now: ComponentContext) -> str:
         """Return by what it is pulled or pushed, and at which pressure of the other chamber it could bear that."""
         areas = {each.port: each.area for each in self.chambers(now)}
         other = "rod" if port == "piston" else "piston"

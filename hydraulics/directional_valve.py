@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from hydraulics.component import Component, Flow, Port, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow
 from mbsfmu.modelling.fields import Array, NonNegative, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -90,7 +90,7 @@ class DirectionalValve(Component):
             Quantity("flow_b", "m3/s", description="flow out of port b, by the volume upstream"),
         )
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flow over each edge."""
         supplies_a = now["spool"] > 0.0
         out_of_a, out_of_b = self._flows_out(now)
@@ -99,7 +99,7 @@ class DirectionalValve(Component):
         yield Flow(np.where(supplies_a, 0.0, out_of_b), "supply", "b")
         yield Flow(np.where(supplies_a, out_of_b, 0.0), "tank", "b")
 
-    def _flows_out(self, now: Moment) -> tuple[Array, Array]:
+    def _flows_out(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return the flows out of the ports a and b in m³/s; of each port's two edges at most one is open."""
         spool, dead_band = now["spool"], now["dead_band"]
         opening = np.maximum(spool - dead_band, 0.0) - np.maximum(-spool - dead_band, 0.0)
@@ -110,17 +110,17 @@ class DirectionalValve(Component):
         into_b = orifice_flow(coefficient, np.where(spool > 0.0, at_b - tank, supply - at_b), laminar)
         return out_of_a, -into_b
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flows to the actuator."""
         out_of_a, out_of_b = self._flows_out(now)
         return {"flow_a": out_of_a, "flow_b": out_of_b}
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rate of the spool in V/s [Jaiswal2021, eq. 27]."""
         limit = now["command_limit"]
         command = np.maximum(np.minimum(now["command"], limit), -limit)
         return {"spool": (command - now["spool"]) / now["time_constant"]}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the spool position at the start."""
         return {"spool": now["initial_spool"]}

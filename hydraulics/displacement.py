@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Component, Flow, HydraulicActuator, OptionalDrainPort
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -94,11 +94,11 @@ class DisplacementMachine(Component, abstract=True):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def share(self, now: Moment) -> Array | float:  # noqa: ARG002
+    def share(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
         """Return x, the share of the displacement that is in use."""
         return 1.0
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return what it displaces, and what leaks."""
         first, second = self.ends
         yield Flow(self._displaced(now), first, second)
@@ -106,34 +106,34 @@ class DisplacementMachine(Component, abstract=True):
         for port in self.ends if "drain_leakage" in now else ():
             yield Flow(now["drain_leakage"] * (now.pressure(port) - now.pressure("drain")), port, "drain")
 
-    def _turning(self, now: Moment) -> Array:
+    def _turning(self, now: ComponentContext) -> Array:
         """Return the angular velocity of the shaft outside in rad/s."""
         return now["angular_velocity"]
 
-    def _speed(self, now: Moment) -> Array:
+    def _speed(self, now: ComponentContext) -> Array:
         """Return ω of its own shaft in rad/s."""
         return now["gear_ratio"] * self._turning(now)
 
-    def _drop(self, now: Moment) -> Array:
+    def _drop(self, now: ComponentContext) -> Array:
         """Return Δp in Pa."""
         first, second = self.ends
         return now.pressure(first) - now.pressure(second)
 
-    def _displaced(self, now: Moment) -> Array:
+    def _displaced(self, now: ComponentContext) -> Array:
         """Return x D ω in m³/s."""
         return self.share(now) * now["displacement"] * self._speed(now)
 
-    def _through(self, now: Moment) -> Array:
+    def _through(self, now: ComponentContext) -> Array:
         """Return the flow Q from the first port to the second in m³/s."""
         return self._displaced(now) + now["leakage"] * self._drop(now)
 
-    def _friction(self, now: Moment) -> Array:
+    def _friction(self, now: ComponentContext) -> Array:
         """Return the torque in N m that friction takes of its own shaft, against its turning."""
         speed = self._speed(now)
         dry = now["pressure_friction"] * now["displacement"] * np.abs(self._drop(now)) + now["coulomb_friction"]
         return now["viscous_friction"] * speed + dry * np.tanh(speed / now["smoothing_velocity"])
 
-    def _torque(self, now: Moment) -> Array:
+    def _torque(self, now: ComponentContext) -> Array:
         """Return the torque in N m on the shaft outside, along its turning."""
         own = self.share(now) * now["displacement"] * self._drop(now) - self._friction(now)
         return now["gear_ratio"] * own
@@ -173,16 +173,16 @@ class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
             Quantity("power", "W", description="power given to the shaft"),
         )
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return torque, flow and power."""
         torque = self._torque(now)
         return {"torque": torque, "flow": self._through(now), "power": torque * self._turning(now)}
 
-    def work_rate(self, now: Moment) -> Array | float:
+    def work_rate(self, now: ComponentContext) -> Array | float:
         """Return the power in W of what keeps its speed; what drives its input tells its own."""
         return -self._torque(now) * self._turning(now) if "speed" in now else 0.0
 
-    def _turning(self, now: Moment) -> Array:
+    def _turning(self, now: ComponentContext) -> Array:
         return now["speed"] if "speed" in now else now["angular_velocity"]
 
 

@@ -122,5 +122,5 @@ def _delivered(component: Component, now: CircuitState) -> Array | float:
         each.name for each in component.inputs()
     }:
         return 0.0
-    told = component.evaluate_outputs(now.telling_moment(component))
+    told = component.evaluate_outputs(now.output_context(component))
     return told[component.effort] * now.moment(component)[component.motion[-1]]

@@ -108,7 +108,7 @@ class CircuitEquations:
         now = self.snapshot(states, inputs, parameters)
         outputs: list[Array | float] = []
         for component in now.upstream:
-            told = component.evaluate_outputs(now.telling_moment(component))
+            told = component.evaluate_outputs(now.output_context(component))
             outputs += in_order(component, "evaluate_outputs", component.outputs(), told)
         if self._has_air:
             outputs += [now.pressure(node) for node in self._circuit.volume_nodes]
@@ -158,7 +158,7 @@ class CircuitEquations:
     ) -> dict[str, list[Array | float]]:
         """Return the numbers that each function of a component gives, by the function's name."""
         snapshot = self.snapshot(states, inputs, parameters)
-        now, telling = snapshot.moment(component), snapshot.telling_moment(component)
+        now, telling = snapshot.moment(component), snapshot.output_context(component)
         spaces = list(component.volumes(now))
         starting = self._starting((self.parameters, parameters)).moment(component)
         beginning = self._starting((self.inputs, inputs), (self.parameters, parameters)).moment(component)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, Port, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.sources import Source
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -43,19 +43,19 @@ class FlowSource(Component):
             Quantity("power", "W", description="power into the circuit"),
         )
 
-    def displacements(self, now: Moment) -> Mapping[str, Array]:
+    def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flow."""
         return {"node": self._flow(now)}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return pressure and power."""
         return {"pressure": now.pressure("node"), "power": self.work_rate(now)}
 
-    def work_rate(self, now: Moment) -> Array:
+    def work_rate(self, now: ComponentContext) -> Array:
         """Return the power in W that pushes the oil in; its own energy it brings beside."""
         return now.pressure("node") * self._flow(now)
 
-    def _flow(self, now: Moment) -> Array:
+    def _flow(self, now: ComponentContext) -> Array:
         return now["constant_flow"] if "constant_flow" in now else now["flow"]
 
 
@@ -71,7 +71,7 @@ class PressureInput(Source):
     type: Literal["pressure-input"] = "pressure-input"
     initial_pressure: Annotated[Positive, Parameter("Pa", "pressure at the start", usual=(1e3, 1e9))] = 1e5
 
-    def held_pressures(self, now: Moment) -> Mapping[str, Array]:
+    def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return its pressure; inputs are not known yet where states at the start are worked out."""
         return {"node": now["pressure"] if "pressure" in now else now["initial_pressure"]}
 

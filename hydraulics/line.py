@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from hydraulics.component import Component, Flow, Port
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -54,41 +54,41 @@ class Line(Component):
             Quantity("reynolds", "1", description="Reynolds number"),
         )
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flow."""
         return (Flow(now["flow"], "inlet", "outlet"),)
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rate of the flow in m³/s²."""
         return {"flow": self._driving(now) / self._inertance(now)}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the flow at the start."""
         return {"flow": now["initial_flow"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return friction and the Reynolds number."""
         return {"friction": self._friction(now), "reynolds": self._reynolds(now)}
 
-    def energy(self, now: Moment) -> Array:
+    def energy(self, now: ComponentContext) -> Array:
         """Return the kinetic energy in J."""
         return 0.5 * self._inertance(now) * now["flow"] ** 2
 
-    def energy_rate(self, now: Moment) -> Array:
+    def energy_rate(self, now: ComponentContext) -> Array:
         """Return the power in W that speeds the oil up."""
         return now["flow"] * self._driving(now)
 
-    def _driving(self, now: Moment) -> Array:
+    def _driving(self, now: ComponentContext) -> Array:
         """Return the pressure in Pa that speeds the oil up."""
         return now.pressure("inlet") - now.pressure("outlet") - self._friction(now)
 
-    def _inertance(self, now: Moment) -> Array:
+    def _inertance(self, now: ComponentContext) -> Array:
         return now.oil.density * now["length"] / (0.25 * np.pi * now["diameter"] ** 2)
 
-    def _reynolds(self, now: Moment) -> Array:
+    def _reynolds(self, now: ComponentContext) -> Array:
         return 4.0 * now.oil.density * np.abs(now["flow"]) / (np.pi * now["diameter"] * now["viscosity"])
 
-    def _friction(self, now: Moment) -> Array:
+    def _friction(self, now: ComponentContext) -> Array:
         """Return Δp_f: that of laminar flow, times by how much turbulence is worse."""
         laminar = 128.0 * now["viscosity"] * now["length"] / (np.pi * now["diameter"] ** 4) * now["flow"]
         reynolds = np.maximum(self._reynolds(now), 1.0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.displacement import DisplacementMachine, DrivenMachine
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -47,7 +47,7 @@ class Motor(_TwoWayMotor, DrivenMachine):
         """Return the ports of its displacement."""
         return self.ends
 
-    def balanced_pressure(self, port: str, now: Moment) -> Array:
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
         """Return the pressure at which it carries its initial load, friction left aside."""
         drop = now["initial_load"] / (now["gear_ratio"] * now["displacement"])
         return now.pressure("b") + drop if port == "a" else now.pressure("a") - drop
@@ -84,31 +84,31 @@ class InertialMotor(_TwoWayMotor):
             Quantity("power", "W", description="power given to the load"),
         )
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the angular acceleration in rad/s²."""
         return {"angular_velocity": self._left(now) / now["inertia"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return torque, flow and power."""
         power = now["load"] * now["angular_velocity"]
         return {"torque": self._torque(now), "flow": self._through(now), "power": power}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the angular velocity at the start."""
         return {"angular_velocity": now["initial_velocity"]}
 
-    def energy(self, now: Moment) -> Array:
+    def energy(self, now: ComponentContext) -> Array:
         """Return the energy of the turning inertia in J."""
         return 0.5 * now["inertia"] * now["angular_velocity"] ** 2
 
-    def energy_rate(self, now: Moment) -> Array:
+    def energy_rate(self, now: ComponentContext) -> Array:
         """Return the power in W that speeds it up."""
         return self._left(now) * now["angular_velocity"]
 
-    def _left(self, now: Moment) -> Array:
+    def _left(self, now: ComponentContext) -> Array:
         """Return the torque in N m that is left to speed it up."""
         return self._torque(now) - now["load"]
 
-    def work_rate(self, now: Moment) -> Array:
+    def work_rate(self, now: ComponentContext) -> Array:
         """Return what the load brings in in W, minus the power given to it."""
         return -now["load"] * now["angular_velocity"]

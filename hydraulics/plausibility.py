@@ -13,7 +13,7 @@ USUAL_STARTS = 500.0, 1e9
 """Pressures in Pa at which volumes start, in vacuum or anywhere else."""
 
 
-def doubts(circuit: Circuit) -> Iterator[str]:
+def plausibility_warnings(circuit: Circuit) -> Iterator[str]:
     """Yield a sentence on each number of a circuit that is hardly meant."""
     for component in circuit.components:
         yield from _unusual(component)

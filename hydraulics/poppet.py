@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from hydraulics.component import Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import rated_orifice_flow
 from hydraulics.opening import opening
-from hydraulics.two_port import Passage
+from hydraulics.two_port import TwoPort
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -32,7 +32,7 @@ RatedDrop = Annotated[Positive, Parameter("Pa", "pressure drop of the rated flow
 """The type of a field: the pressure drop of that flow."""
 
 
-class PoppetValve(Passage, abstract=True):
+class PoppetValve(TwoPort, abstract=True):
     """A valve that lets oil through between two nodes as far as pressures lift its poppet off the seat.
 
     The lift balances the spring (`hydraulics.opening`), at once or as a lag of first order; the flow is that of an
@@ -60,14 +60,14 @@ class PoppetValve(Passage, abstract=True):
     ] = LAMINAR_PRESSURE
 
     @abstractmethod
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return the pressure in Pa that opens it."""
 
     @abstractmethod
-    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+    def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return what acts in Pa where it begins to open, and where it is open."""
 
-    def drop_when_rated(self, now: Moment) -> Array:
+    def drop_when_rated(self, now: ComponentContext) -> Array:
         """Return the pressure drop in Pa of the rated flow; for most of them that at which they are open."""
         return self.cracking_and_full(now)[1]
 
@@ -79,27 +79,27 @@ class PoppetValve(Passage, abstract=True):
         """Return the flow, and the lift where it is no state."""
         return (*super().outputs(), _LIFT) if self.time_constant is None else super().outputs()
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rate of the lift."""
         return {"lift": (self._balance(now) - now["lift"]) / now["time_constant"]} if "time_constant" in now else {}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flow, and the lift where it is no state."""
         outputs = super().evaluate_outputs(now)
         return outputs if "time_constant" in now else {**outputs, "lift": self._balance(now)}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the lift that the pressures at the start give."""
         return {"lift": self._balance(now)} if "time_constant" in now else {}
 
-    def flow(self, now: Moment) -> Array:
+    def flow(self, now: ComponentContext) -> Array:
         """Return the flow past the poppet in m³/s."""
         lift = now["lift"] if "time_constant" in now else self._balance(now)
         return rated_orifice_flow(
             lift, now["rated_flow"], self.drop_when_rated(now), self.drop(now), now["laminar_pressure"]
         )
 
-    def _balance(self, now: Moment) -> Array:
+    def _balance(self, now: ComponentContext) -> Array:
         """Return the lift at which the spring balances the pressures."""
         return opening(self.acting(now), *self.cracking_and_full(now))
 

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Component, Flow, OptionalPort, Port, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.edges import Edge, Edges
 from hydraulics.flow import LAMINAR_PRESSURE, rated_orifice_flow
 from hydraulics.opening import kept_below
@@ -143,7 +143,7 @@ class ProportionalValve(Component):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flow over each edge, and those into the load-sensing line."""
         spool = self._spool(now)
         for edge in self.edges:
@@ -152,7 +152,7 @@ class ProportionalValve(Component):
             for edge in filter(_meters, self.edges):
                 yield Flow(self._sensing_flow(edge, spool, now), edge.target, "load_sense")
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flows to the actuator, and the spool where it is no state."""
         out: dict[str, Array] = {port: np.asarray(0.0) for port in self.ports()}
         for flow, origin, target in self.flows(now):
@@ -160,7 +160,7 @@ class ProportionalValve(Component):
         told = {f"flow_{port}": out[port] for port in WORK_PORTS if port in out}
         return told if self.states() else {**told, "spool": self._spool(now)}
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rates of the spool."""
         if "time_constant" in now:
             return {"spool": (_saturated(now["command"]) - now["spool"]) / now["time_constant"]}
@@ -170,14 +170,14 @@ class ProportionalValve(Component):
             return {"spool": velocity, "spool_velocity": frequency * pull}
         return {}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the spool position at the start, where the spool rests."""
         return {state.name: now["initial_spool"] if state is _SPOOL else 0.0 for state in self.states()}
 
-    def _spool(self, now: Moment) -> Array:
+    def _spool(self, now: ComponentContext) -> Array:
         return now["spool"] if self.states() else _saturated(now["command"])
 
-    def _flow(self, edge: Edge, spool: Array, now: Moment) -> Array:
+    def _flow(self, edge: Edge, spool: Array, now: ComponentContext) -> Array:
         drop = now.pressure(edge.origin) - now.pressure(edge.target)
         if _meters(edge) and self.load_check:
             drop = np.maximum(drop, 0.0)
@@ -186,7 +186,7 @@ class ProportionalValve(Component):
         share = interpolated(spool, edge.points)
         return rated_orifice_flow(share, now["rated_flow"], now["rated_drop"], drop, now["laminar_pressure"])
 
-    def _sensing_flow(self, edge: Edge, spool: Array, now: Moment) -> Array:
+    def _sensing_flow(self, edge: Edge, spool: Array, now: ComponentContext) -> Array:
         """Return the flow from the port that an edge feeds into the load-sensing line in m³/s."""
         joined = np.minimum(interpolated(spool, edge.points) / SENSING_SHARE, 1.0)
         drop = np.maximum(now.pressure(edge.target) - now.pressure("load_sense"), 0.0)

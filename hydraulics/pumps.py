@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from hydraulics.component import Port, SensedPort, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.displacement import DrivenMachine
 from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
@@ -74,18 +74,18 @@ class DisplacedPump(AnyPump, abstract=True):
         return (Quantity("swash", "1", nominal=1.0, description="share of the displacement that is in use"),)
 
     @abstractmethod
-    def wanted(self, now: Moment) -> Array:
+    def wanted(self, now: ComponentContext) -> Array:
         """Return the swash that the control asks for, within any limits."""
 
-    def share(self, now: Moment) -> Array:
+    def share(self, now: ComponentContext) -> Array:
         """Return the swash."""
         return now["swash"]
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rate of the swash in 1/s."""
         return {"swash": (self._limited(now) - now["swash"]) / now["time_constant"]}
 
-    def _limited(self, now: Moment) -> Array:
+    def _limited(self, now: ComponentContext) -> Array:
         return np.clip(self.wanted(now), now["minimum_swash"], now["maximum_swash"])
 
 
@@ -115,11 +115,11 @@ class VariablePump(DisplacedPump):
         command = Quantity("command", "1", 0.0, description="share of the displacement; saturates at its limits")
         return (command, *super().inputs())
 
-    def wanted(self, now: Moment) -> Array:
+    def wanted(self, now: ComponentContext) -> Array:
         """Return the command."""
         return now["command"]
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the swash at the start."""
         return {"swash": now["initial_swash"]}
 
@@ -152,7 +152,7 @@ class RegulatedPump(DisplacedPump, abstract=True):
         """Return the pressure at which it gives nothing any more."""
         return values["cut_off"]
 
-    def wanted(self, now: Moment) -> Array:
+    def wanted(self, now: ComponentContext) -> Array:
         """Return the most that cut-off and torque allow."""
         swash = (now["cut_off"] - now.pressure("outlet")) / now["cut_off_range"]
         if "maximum_torque" not in now:
@@ -161,7 +161,7 @@ class RegulatedPump(DisplacedPump, abstract=True):
         whole = -now["displacement"] * self._drop(now)
         return np.minimum(swash, 1.0 / np.maximum(whole / now["maximum_torque"], 1.0))
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         """Return the swash at rest at the pressures of the start."""
         return {"swash": self._limited(now)}
 
@@ -192,7 +192,7 @@ class LoadSensingPump(RegulatedPump):
         Positive, Parameter("Pa", "by what the margin falls to the greatest swash", tunable=True, usual=(1e3, 1e8))
     ]
 
-    def wanted(self, now: Moment) -> Array:
+    def wanted(self, now: ComponentContext) -> Array:
         """Return the most that margin, cut-off and torque allow."""
         above = now.pressure("outlet") - now.pressure("load_sense")
         return np.minimum((now["margin"] - above) / now["margin_range"], super().wanted(now))

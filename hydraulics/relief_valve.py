@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from hydraulics.component import Port, SensedPort
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.poppet import Override, PoppetValve, RatedDrop, Setting
 from mbsfmu.modelling.fields import Array
 
@@ -34,11 +34,11 @@ class ReliefValve(PoppetValve):
     setting: Setting
     override: Override
 
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return the pressure drop; what is behind the valve helps its spring."""
         return self.drop(now)
 
-    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+    def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return the setting, and what is beyond it by the override."""
         return now["setting"], now["setting"] + now["override"]
 
@@ -84,14 +84,14 @@ class ReducingValve(PoppetValve):
             raise ValueError(f"override is {self.override}; it must be less than the setting, {self.setting}")
         return self
 
-    def acting(self, now: Moment) -> Array:
+    def acting(self, now: ComponentContext) -> Array:
         """Return minus the pressure behind it: that closes it."""
         return now.pressure("drain") - now.pressure("outlet")
 
-    def cracking_and_full(self, now: Moment) -> tuple[Array, Array]:
+    def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
         """Return minus the pressures behind it at which it begins to open, and at which it is open."""
         return -now["setting"], now["override"] - now["setting"]
 
-    def drop_when_rated(self, now: Moment) -> Array:
+    def drop_when_rated(self, now: ComponentContext) -> Array:
         """Return the pressure drop of the rated flow."""
         return now["rated_drop"]

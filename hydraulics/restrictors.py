@@ -10,14 +10,14 @@ import numpy as np
 from pydantic import Field
 
 from hydraulics.component import Port
-from hydraulics.component_context import Moment
-from hydraulics.two_port import Passage
+from hydraulics.component_context import ComponentContext
+from hydraulics.two_port import TwoPort
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 
-class LaminarRestrictor(Passage, abstract=True):
+class LaminarRestrictor(TwoPort, abstract=True):
     """What lets a flow through in proportion to the pressure drop.
 
     Attributes
@@ -37,11 +37,11 @@ class LaminarRestrictor(Passage, abstract=True):
     viscosity: Annotated[Positive, Parameter("Pa.s", "dynamic viscosity of the oil", tunable=True, usual=(1e-4, 10.0))]
 
     @abstractmethod
-    def conductance(self, now: Moment) -> Array:
+    def conductance(self, now: ComponentContext) -> Array:
         """Return the flow by the pressure drop in m³/(s Pa)."""
 
     @abstractmethod
-    def wetted_perimeter(self, now: Moment) -> Array:
+    def wetted_perimeter(self, now: ComponentContext) -> Array:
         """Return the wetted perimeter in m."""
 
     def outputs(self) -> tuple[Quantity, ...]:
@@ -49,13 +49,13 @@ class LaminarRestrictor(Passage, abstract=True):
         reynolds = Quantity("reynolds", "1", description="Reynolds number, which laminar flow keeps below some 2000")
         return (*super().outputs(), reynolds)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flow, and the Reynolds number of its hydraulic diameter, Re = 4 ρ |Q| / (μ × perimeter)."""
         flow = self.flow(now)
         reynolds = 4.0 * now.oil.density * np.abs(flow) / (now["viscosity"] * self.wetted_perimeter(now))
         return {"flow": flow, "reynolds": reynolds}
 
-    def flow(self, now: Moment) -> Array:
+    def flow(self, now: ComponentContext) -> Array:
         """Return the flow through it in m³/s."""
         return self.conductance(now) * self.drop(now)
 
@@ -65,11 +65,11 @@ class Capillary(LaminarRestrictor):
 
     type: Literal["capillary"] = "capillary"
 
-    def conductance(self, now: Moment) -> Array:
+    def conductance(self, now: ComponentContext) -> Array:
         """Return the flow by the pressure drop."""
         return np.pi * now["diameter"] ** 4 / (128.0 * now["viscosity"] * now["length"])
 
-    def wetted_perimeter(self, now: Moment) -> Array:
+    def wetted_perimeter(self, now: ComponentContext) -> Array:
         """Return the perimeter of the bore."""
         return np.pi * now["diameter"]
 
@@ -91,11 +91,11 @@ class AnnularGap(LaminarRestrictor):
         0.0
     )
 
-    def conductance(self, now: Moment) -> Array:
+    def conductance(self, now: ComponentContext) -> Array:
         """Return the flow by the pressure drop."""
         gap = np.pi * now["diameter"] * now["clearance"] ** 3 / (12.0 * now["viscosity"] * now["length"])
         return gap * (1.0 + 1.5 * now["eccentricity"] ** 2)
 
-    def wetted_perimeter(self, now: Moment) -> Array:
+    def wetted_perimeter(self, now: ComponentContext) -> Array:
         """Return the perimeters of both walls, which are almost as long as each other."""
         return 2.0 * np.pi * now["diameter"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, Flow, Port, SensedPort
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -28,7 +28,7 @@ class PressureSensor(Component):
         """Return the pressure."""
         return (Quantity("pressure", "Pa", description="pressure, against vacuum", shared=True),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the pressure."""
         return {"pressure": now.pressure("node")}
 
@@ -55,13 +55,13 @@ class FlowSensor(Component):
         description = "flow from inlet to outlet, by the volume upstream"
         return (Quantity("flow", "m3/s", description=description, shared=True),)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flow."""
         return (Flow(self._flow(now), "inlet", "outlet"),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flow."""
         return {"flow": self._flow(now)}
 
-    def _flow(self, now: Moment) -> Array:
+    def _flow(self, now: ComponentContext) -> Array:
         return now["rated_flow"] * ((now.pressure("inlet") - now.pressure("outlet")) / now["rated_drop"])

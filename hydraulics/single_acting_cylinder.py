@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from hydraulics.any_cylinder import AnyCylinder, Chamber
 from hydraulics.component import ChamberPort
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE
 from hydraulics.piston import ring
 from mbsfmu.modelling.data import DataError
@@ -37,24 +37,24 @@ class SingleActingCylinder(AnyCylinder):
     spring_stiffness: Annotated[OptionalPositive, Parameter("N/m", "stiffness of the spring")] = None
     spring_preload: Annotated[NonNegative, Parameter("N", "force of the spring, fully retracted")] = 0.0
 
-    def chambers(self, now: Moment) -> tuple[Chamber, ...]:
+    def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
         """Return that of the piston."""
         return (Chamber("piston", ring(now["piston_diameter"], 0.0), 1),)
 
-    def pushed(self, now: Moment) -> Array:
+    def pushed(self, now: ComponentContext) -> Array:
         """Return the force in N that pressure, atmosphere and spring push the ends apart with."""
         return super().pushed(now) - self._pulled(now)
 
-    def energy(self, now: Moment) -> Array:
+    def energy(self, now: ComponentContext) -> Array:
         """Return the energy in end stops and spring, and that of the atmosphere which it has moved away, in J."""
         extended = self._extended(now)
         return super().energy(now) + (self._constant(now) + 0.5 * self._stiffness(now) * extended) * extended
 
-    def energy_rate(self, now: Moment) -> Array:
+    def energy_rate(self, now: ComponentContext) -> Array:
         """Return the power in W that goes into them."""
         return super().energy_rate(now) + self._pulled(now) * now["velocity"]
 
-    def balanced_pressure(self, port: str, now: Moment) -> Array:  # noqa: ARG002
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:  # noqa: ARG002
         """Return the pressure at which it carries its initial load, friction left aside."""
         if "spring_stiffness" in now:
             raise DataError(
@@ -63,21 +63,21 @@ class SingleActingCylinder(AnyCylinder):
             )
         return (now["initial_load"] + self._constant(now)) / self.chambers(now)[0].area
 
-    def balance_advice(self, port: str, now: Moment) -> str:  # noqa: ARG002
+    def balance_advice(self, port: str, now: ComponentContext) -> str:  # noqa: ARG002
         """Return that oil does not pull."""
         return (
             f"{self.type} '{self.name}', which it balances, is pulled with {-now['initial_load']:.6g} N, "
             "and oil only pushes"
         )
 
-    def _pulled(self, now: Moment) -> Array:
+    def _pulled(self, now: ComponentContext) -> Array:
         """Return the force in N of atmosphere and spring, which retracts it."""
         return self._constant(now) + self._stiffness(now) * self._extended(now)
 
-    def _constant(self, now: Moment) -> Array:
+    def _constant(self, now: ComponentContext) -> Array:
         return ATMOSPHERIC_PRESSURE * self.chambers(now)[0].area + now["spring_preload"]
 
-    def _stiffness(self, now: Moment) -> Array | float:
+    def _stiffness(self, now: ComponentContext) -> Array | float:
         if "spring_stiffness" not in now:
             return 0.0
         return now["spring_stiffness"]

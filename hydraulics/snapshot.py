@@ -10,7 +10,7 @@ import numpy as np
 
 from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component, Space, node_at
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, wall_energy
 from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture
 from mbsfmu.modelling.data import DataError
@@ -65,19 +65,19 @@ class CircuitState:
 
     # -- what components see --------------------------------------------------------------------------------
 
-    def moment(self, component: Component) -> Moment:
+    def moment(self, component: Component) -> ComponentContext:
         """Return what a component sees."""
         return self._seen(component)
 
-    def telling_moment(self, component: Component) -> Moment:
+    def output_context(self, component: Component) -> ComponentContext:
         """Return what the outputs of a component see, which may depend on what flows into nodes."""
         return self._seen(component, lambda node: self.inflows[node])
 
-    def _seen(self, component: Component, inflow: Callable[[str], Array] | None = None) -> Moment:
+    def _seen(self, component: Component, inflow: Callable[[str], Array] | None = None) -> ComponentContext:
         owner = f"{component.type} '{component.name}'"
         later = [each.name for each in (*component.states(), *component.inputs())]
         ports = component.ports()
-        return Moment(owner, component.name, self.values, ports, self.pressure, self.oil, later, inflow)
+        return ComponentContext(owner, component.name, self.values, ports, self.pressure, self.oil, later, inflow)
 
     # -- oil ------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from math import inf
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Component, HeldPort, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Array, NonNegative
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -38,11 +38,11 @@ class Source(Component, abstract=True):
         """Return its pressure; infinite where that is not known, for something drives it."""
         return values.get("pressure", inf)
 
-    def held_pressures(self, now: Moment) -> Mapping[str, Array]:
+    def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return its pressure."""
         return {"node": now["pressure"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return what the rest of the circuit takes from its node."""
         flow = -now.inflow("node")
         return {"flow": flow, "power": flow * now["pressure"]}

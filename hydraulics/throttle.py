@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hydraulics.component import Port
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import LAMINAR_PRESSURE, orifice_flow, throttle_coefficient
-from hydraulics.two_port import Passage
+from hydraulics.two_port import TwoPort
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 
 
-class Throttle(Passage):
+class Throttle(TwoPort):
     """A sharp-edged orifice between two nodes [Jaiswal2021, eqs. 24 and 25].
 
     Attributes
@@ -36,7 +36,7 @@ class Throttle(Passage):
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
     ] = LAMINAR_PRESSURE
 
-    def flow(self, now: Moment) -> Array:
+    def flow(self, now: ComponentContext) -> Array:
         """Return the flow through it in m³/s."""
         coefficient = throttle_coefficient(now["discharge_coefficient"], now["orifice_diameter"], now.oil.density)
         return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

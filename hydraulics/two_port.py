@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from hydraulics.component import Component, Flow
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import Quantity
 
 
-class Passage(Component, abstract=True):
+class TwoPort(Component, abstract=True):
     """One flow between two ports, which it tells.
 
     Attributes
@@ -24,10 +24,10 @@ class Passage(Component, abstract=True):
     ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
 
     @abstractmethod
-    def flow(self, now: Moment) -> Array:
+    def flow(self, now: ComponentContext) -> Array:
         """Return the flow through it in m³/s, by the volume upstream."""
 
-    def drop(self, now: Moment) -> Array:
+    def drop(self, now: ComponentContext) -> Array:
         """Return the pressure drop from its first end to its second in Pa."""
         origin, target = self.ends
         return now.pressure(origin) - now.pressure(target)
@@ -37,10 +37,10 @@ class Passage(Component, abstract=True):
         origin, target = self.ends
         return (Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream"),)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         """Return the flow through it."""
         return (Flow(self.flow(now), *self.ends),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the flow through it."""
         return {"flow": self.flow(now)}

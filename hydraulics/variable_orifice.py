@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Annotated, ClassVar, Literal
 
 from hydraulics.component import Port, Stage
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
 from hydraulics.opening import Points
-from hydraulics.two_port import Passage
+from hydraulics.two_port import TwoPort
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.interpolation import interpolated
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 
-class VariableOrifice(Passage):
+class VariableOrifice(TwoPort):
     """A sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
 
     Attributes
@@ -47,7 +47,7 @@ class VariableOrifice(Passage):
         """Return the command."""
         return (Quantity("command", "1", 0.0, description="command, by which the table gives the area"),)
 
-    def flow(self, now: Moment) -> Array:
+    def flow(self, now: ComponentContext) -> Array:
         """Return the flow through it in m³/s."""
         area = now["area"] * interpolated(now["command"], self.points)
         coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)

@@ -7,7 +7,7 @@ from math import inf
 from typing import Annotated, Literal
 
 from hydraulics.component import Component, FilledPort, Space
-from hydraulics.component_context import Moment
+from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Positive
 from mbsfmu.modelling.parameters import Parameter
 
@@ -32,7 +32,7 @@ class Hose(Component):
     volume: _Volume
     bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e6, inf))]
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         """Return its volume."""
         return (Space("node", now["volume"], now["bulk_modulus"]),)
 
@@ -52,6 +52,6 @@ class Volume(Component):
     node: FilledPort
     volume: _Volume
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         """Return its volume."""
         return (Space("node", now["volume"]),)

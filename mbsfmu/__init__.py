@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         SystemGraph,
         cosimulate,
     )
-    from mbsfmu.cosim.control.run_statistics import Facts
+    from mbsfmu.cosim.control.run_statistics import RunStatistics
     from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
     from mbsfmu.coupled.coupled_model import CoupledModel
     from mbsfmu.coupled.model_overview import overview
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from mbsfmu.model.closure import ClosureEquation
     from mbsfmu.model.constraint import Constraint
     from mbsfmu.model.force import Force, JointLoad, PointLoad
-    from mbsfmu.model.force_context import BodyPoint, JointMotion, Observed, PointAcceleration, Present
+    from mbsfmu.model.force_context import BodyPoint, ForceContext, JointMotion, PointAcceleration, SensorContext
     from mbsfmu.model.joint import Joint, JointElement
     from mbsfmu.model.model_file_schema import model_schema
     from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
@@ -133,7 +133,7 @@ _HOMES = {
     "comparison.comparison_options": "ComparisonKeywords",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CouplingOptions SystemGraph",
-    "cosim.control.run_statistics": "Facts",
+    "cosim.control.run_statistics": "RunStatistics",
     "cosim.runs.coupling_options": "CouplingKeywords",
     "coupled.coupled_model": "CoupledModel",
     "coupled.model_overview": "overview",
@@ -155,7 +155,7 @@ _HOMES = {
     "model.joint": "JointElement Joint",
     "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
-    "model.force_context": "BodyPoint JointMotion Observed PointAcceleration Present",
+    "model.force_context": "BodyPoint JointMotion SensorContext PointAcceleration ForceContext",
     "model.model_file_schema": "model_schema",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
@@ -234,11 +234,11 @@ __all__ = [
     "DistanceSensor",
     "Equilibrium",
     "ErrorEstimate",
-    "Facts",
     "Finding",
     "FirstOrder",
     "Fixed",
     "Force",
+    "ForceContext",
     "Free",
     "Gain",
     "Gap",
@@ -267,7 +267,6 @@ __all__ = [
     "Mode",
     "NonNegative",
     "Numbers",
-    "Observed",
     "Offset",
     "OrientationSensor",
     "Parameter",
@@ -285,7 +284,6 @@ __all__ = [
     "PolynomialSignal",
     "Positive",
     "PrescribedMotion",
-    "Present",
     "Prismatic",
     "Quantity",
     "RackAndPinion",
@@ -300,10 +298,12 @@ __all__ = [
     "Run",
     "RunKeywords",
     "RunOptions",
+    "RunStatistics",
     "SampledBlock",
     "SampledPidController",
     "SecondOrder",
     "Sensor",
+    "SensorContext",
     "Shaft",
     "Simulation",
     "SimulationError",

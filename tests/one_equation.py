@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu import SimulationError
-from mbsfmu.stepping.reused_jacobian import DenseInverse, KeptTangent
+from mbsfmu.stepping.reused_jacobian import DenseInverse, ReusedJacobian
 from mbsfmu.tracing.workspace import Floats
 
 STEP = 1e-3
@@ -38,5 +38,5 @@ class Scalar:
     def inverse(self) -> DenseInverse | None:
         return DenseInverse.of(self.jacobian())
 
-    def kept(self, tangent: KeptTangent) -> DenseInverse:
+    def kept(self, tangent: ReusedJacobian) -> DenseInverse:
         return DenseInverse.kept(tangent.numbers)

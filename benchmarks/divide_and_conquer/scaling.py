@@ -22,7 +22,7 @@ from figures import DOCS, STYLES
 from mbsfmu.divide_and_conquer.level_assembly import DivideAndConquer, LevelFactors
 from mbsfmu.models import pendulum
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import Instant, LoopsInUse, starts
+from mbsfmu.systems.system import LoopsInUse, SystemContext, starts
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -32,26 +32,26 @@ QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 SIZES = [2**exponent for exponent in ((4, 5, 8, 9) if QUICK else range(4, 13))]
 
 
-def moving(system: MechanismSystem) -> Instant:
+def moving(system: MechanismSystem) -> SystemContext:
     """Return an instant of an open chain in any motion."""
     random, none = np.random.default_rng(0), np.zeros(0)
     z, velocities, momenta = (random.normal(size=len(system.coordinates)) for _ in range(3))
     given = starts(system.parameters)
-    return Instant(z, velocities, np.zeros(len(z)), none, np.zeros(3), none, given, none, momenta, none)
+    return SystemContext(z, velocities, np.zeros(len(z)), none, np.zeros(3), none, given, none, momenta, none)
 
 
-def dca(system: MechanismSystem, instant: Instant) -> None:
+def dca(system: MechanismSystem, instant: SystemContext) -> None:
     """Evaluate the rates with accelerations."""
     system.forward_dynamics(instant, LoopsInUse(()), 0.0)
 
 
-def hdca(system: MechanismSystem, instant: Instant) -> None:
+def hdca(system: MechanismSystem, instant: SystemContext) -> None:
     """Evaluate the rates with momenta."""
     velocities, impulses = system.impulsive_velocities(instant, LoopsInUse(()), 0.0)
     system.momentum_rates(replace(instant, velocities=velocities), LoopsInUse((), multipliers=impulses))
 
 
-RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, Instant], None]] = {"dca": dca, "hdca": hdca}
+RIGHT_HAND_SIDES: dict[str, Callable[[MechanismSystem, SystemContext], None]] = {"dca": dca, "hdca": hdca}
 
 
 def timed(system: MechanismSystem, rounds: int) -> dict[str, tuple[float, float]]:

@@ -16,23 +16,23 @@ import numpy as np
 
 from mbsfmu.models import pendulum
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
-from mbsfmu.systems.system import NO_LOOPS, Instant, starts
+from mbsfmu.systems.system import NO_LOOPS, SystemContext, starts
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 SIZES = [2**exponent for exponent in ((3, 4, 5, 6, 7, 8) if QUICK else range(4, 12))]
 
 
-def instant_of(system: AbsoluteSystem) -> Instant:
+def instant_of(system: AbsoluteSystem) -> SystemContext:
     """Return an instant of the chain where it starts."""
     parameters, none = starts(system.parameters), np.zeros(0)
     z, velocities = system.start_system.initial_coordinates(parameters)
     n = len(system.coordinates)
-    empty = Instant(
+    empty = SystemContext(
         np.zeros(n), np.zeros(n), np.zeros(n), none, np.zeros(len(system.integrals)), none, parameters,
         system.start_references(z), np.zeros(n), none,
     )  # fmt: skip
     coordinates, rates = system.place(z, velocities, empty)
-    return Instant(
+    return SystemContext(
         coordinates, rates, np.zeros(n), none, empty.integrals, none, parameters, empty.references, empty.momenta, none
     )
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.equilibrium.small_motions import GROWING
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 if TYPE_CHECKING:
     from control import StateSpace
@@ -256,7 +256,7 @@ class LinearSystem:
 def _place(name: str, signals: Sequence[Signal], kind: str) -> int:
     names = [each.name for each in signals]
     if name not in names:
-        raise InputError(f"the linear system has no {kind} '{name}'; {meant(name, names)}")
+        raise InputError(f"the linear system has no {kind} '{name}'; {closest_match(name, names)}")
     return names.index(name)
 
 

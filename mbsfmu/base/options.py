@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling import Data, DataError, meant
+from mbsfmu.modelling import Data, DataError, closest_match
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Number(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Word(Option):
+class WordOption(Option):
     """An option that is a word, or begins with one.
 
     Attributes
@@ -140,14 +140,14 @@ class Word(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceOption(Word):
+class ChoiceOption(WordOption):
     """An option that is one of some words."""
 
     def taken(self, name: str, value: Any) -> str:
         """Return the word."""
         known = tuple(self.among())
         if value not in known:
-            raise InputError(f"there is no {self.words(name)} '{value}'; {meant(str(value), known)}")
+            raise InputError(f"there is no {self.words(name)} '{value}'; {closest_match(str(value), known)}")
         return str(value)
 
 
@@ -163,7 +163,7 @@ class Switch(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Several(Option):
+class ListOption(Option):
     """An option that is a list of values, at least one, and none twice.
 
     Attributes
@@ -260,7 +260,9 @@ class Options(Data):
         known = cls.known()
         for name in given:
             if name not in known:
-                raise InputError(f"there is no option '{name}' of {cls.subject}; {meant(name, [*beside, *known])}")
+                raise InputError(
+                    f"there is no option '{name}' of {cls.subject}; {closest_match(name, [*beside, *known])}"
+                )
 
     @classmethod
     def of(cls, options: Self | None, given: Mapping[str, Any], beside: Iterable[str] = ()) -> Self:

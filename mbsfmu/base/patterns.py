@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 _WILD = frozenset("*?[")
 
@@ -29,7 +29,7 @@ def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequenc
     """
     candidates = [name for each in known for name in names(each)] if _WILD & set(pattern) else known
     alike = [each for each in _alike(pattern, candidates) if means(each, candidates)]
-    return meant(pattern, alike or known)
+    return closest_match(pattern, alike or known)
 
 
 def _alike(pattern: str, names: Iterable[str]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 T = TypeVar("T", bound=type)
 
@@ -72,5 +72,5 @@ class Registry(Generic[T]):
             When there is none.
         """
         if name not in self._known:
-            raise InputError(f"there is no {self.kind} '{name}'; {meant(name, self.names())}")
+            raise InputError(f"there is no {self.kind} '{name}'; {closest_match(name, self.names())}")
         return self._known[name]

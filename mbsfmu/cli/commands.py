@@ -50,9 +50,9 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the one that may have been meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mbsfmu.modelling import meant  # noqa: PLC0415 - takes longer to load than all that is there until now
+            from mbsfmu.modelling import closest_match  # noqa: PLC0415 - takes longer to load than all that is there until now
 
-            raise click.UsageError(f"there is no command '{args[0]}'; {meant(args[0], COMMANDS)}")
+            raise click.UsageError(f"there is no command '{args[0]}'; {closest_match(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002

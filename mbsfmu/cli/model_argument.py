@@ -17,7 +17,7 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.mechanism import Mechanism, read_json
 from mbsfmu.model.system_kinds import system_kind
-from mbsfmu.modelling import DataError, meant
+from mbsfmu.modelling import DataError, closest_match
 from mbsfmu.models import built_in
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -85,7 +85,7 @@ def _from_factory(argument: str) -> CoupledModel:
     made = getattr(module, factory, None)
     if not callable(made):
         known = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
-        raise InputError(f"{path} has no function '{factory}'; {meant(factory, known)}")
+        raise InputError(f"{path} has no function '{factory}'; {closest_match(factory, known)}")
     try:
         model = made()
     except (Exception, SystemExit) as error:  # whatever a user's function raises

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import Number, Options, Several, Switch, Word
+from mbsfmu.base.options import ListOption, Number, Options, Switch, WordOption
 from mbsfmu.base.times import check_stop
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.simulation.run_options import RunOptions
@@ -30,8 +30,8 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
     def add(command: Command) -> Command:
         for name in reversed(names):
             option, help_text = kind.known()[name], kind.help(name)
-            word = option.each if isinstance(option, Several) else option
-            if isinstance(word, Word):
+            word = option.each if isinstance(option, ListOption) else option
+            if isinstance(word, WordOption):
                 help_text = f"{help_text} {'One of' if word is option else 'Of'} {', '.join(word.among())}."
             flag = option.flag or f"--{name.replace('_', '-')}"
             if isinstance(option, Switch):
@@ -39,7 +39,7 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
             number = int if isinstance(option, Number) and option.whole else float
             of_type = number if isinstance(option, Number) else bool if isinstance(option, Switch) else str
             callback = None
-            if isinstance(option, Several):
+            if isinstance(option, ListOption):
                 callback = numbers if isinstance(option.each, Number) else words
             command = click.option(flag, name, type=of_type, default=None, help=help_text, callback=callback)(command)
         return command

@@ -19,7 +19,7 @@ from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Columns, Tabular
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.modelling import html_table, meant
+from mbsfmu.modelling import closest_match, html_table
 from mbsfmu.view.plots.curve import Curve
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class Comparison(Tabular):
         known = {run.label: run for run in sorted(self.runs, key=lambda each: each.step) if run.curves.outputs}
         coarsest = {run.algorithm: label for label, run in known.items() if run.status == "ok"}
         if missing := next((label for label in labels or () if label not in known), None):
-            raise InputError(f"there is no motion of a coupled run '{missing}'; {meant(missing, known)}")
+            raise InputError(f"there is no motion of a coupled run '{missing}'; {closest_match(missing, known)}")
         wanted = coarsest.values() if labels is None else labels
         ghosts = {label: self._drawn(known[label].curves.outputs) for label in wanted}
         return animate(self.monolithic, self.machine, ghosts, **{"label": "monolithic", **chosen})

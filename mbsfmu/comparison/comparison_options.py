@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, TypedDict
 
-from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Options, Several, Switch
+from mbsfmu.base.options import POSITIVE, ChoiceOption, ListOption, Number, Options, Switch
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
 from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.simulation.run_options import RunOptions
@@ -43,11 +43,11 @@ class ComparisonOptions(Options):
 
     steps: Annotated[
         tuple[float, ...],
-        Several("Communication steps in s", each=Number("One of them.", unit="s", bounds=POSITIVE, called="step")),
+        ListOption("Communication steps in s", each=Number("One of them.", unit="s", bounds=POSITIVE, called="step")),
     ] = (2e-3, 1e-3, 5e-4)
     algorithms: Annotated[
         tuple[str, ...],
-        Several(
+        ListOption(
             "Algorithms with their extrapolation",
             each=ChoiceOption("One of them.", among=lambda: CHOICES, called="algorithm"),
         ),

@@ -52,7 +52,7 @@ def cheapest_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
     other, or larger by less than `RESOLUTION`. No run where none is accurate enough.
     """
     good = accurate_runs(runs, accuracy)
-    tied = [run for run in good if not is_dearer(run.costs, good[0].costs)]
+    tied = [run for run in good if not costs_more(run.costs, good[0].costs)]
     return sorted(tied, key=lambda run: run.judged or 0.0)
 
 
@@ -62,7 +62,7 @@ def contenders(runs: Sequence[Run], accuracy: float) -> list[Run]:
     return [run for run in good if median(run.costs) <= _BEYOND * median(good[0].costs)]
 
 
-def is_dearer(costs: Sequence[float], others: Sequence[float]) -> bool:
+def costs_more(costs: Sequence[float], others: Sequence[float]) -> bool:
     """Tell whether a run costs more than another one, by what their repetitions cost, made in turn."""
     return _bounds(costs, others)[0] > RESOLUTION
 
@@ -84,7 +84,7 @@ def repeated_costs(repetitions: Repetitions) -> list[list[float]]:
                 costs[index].append(run_timed(repetitions.tasks[index])[1].stepping)
             cheapest = min((costs[index] for index in racing), key=median)
             if done >= LEAST:
-                racing = [index for index in racing if not is_dearer(costs[index], cheapest)]
+                racing = [index for index in racing if not costs_more(costs[index], cheapest)]
                 if all(_bounds(costs[index], cheapest)[1] <= RESOLUTION for index in racing):
                     break
             if (clock.process_time() - begin) * (done + 1) / done > repetitions.seconds:

@@ -19,7 +19,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
 from mbsfmu.compiling.compilation import FLAGS, LINK, SOURCES, Compilation, CompilerError
 from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""
@@ -167,7 +167,7 @@ def _own_compiler() -> tuple[str, ...] | None:
 
 def _command(platform: str | None, portable: bool) -> list[str]:
     if platform is not None and platform not in PLATFORMS:
-        raise InputError(f"there is no platform '{platform}'; {meant(platform, PLATFORMS)}")
+        raise InputError(f"there is no platform '{platform}'; {closest_match(platform, PLATFORMS)}")
     is_host = platform is None or platform in host_platforms()
     own = _system_compiler() if is_host else None
     if own and not portable:

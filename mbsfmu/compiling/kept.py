@@ -74,14 +74,14 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
         try:
             path = _write(folder, name, library)
         except OSError as error:
-            tell_once(f"compiled code cannot be kept in {folder}: {reason(error)}; it is made anew in every process")
+            warn_once(f"compiled code cannot be kept in {folder}: {reason(error)}; it is made anew in every process")
         else:
             _clear_out(folder, path)
             return path
     return _write(_own_folder(), name, library)
 
 
-def tell_once(sentence: str) -> None:
+def warn_once(sentence: str) -> None:
     """Log a warning, once in a process."""
     if sentence not in _told:
         _told.add(sentence)
@@ -106,7 +106,7 @@ def _is_whole(path: Path) -> bool:
         path.unlink()
     except OSError:
         return False
-    tell_once(f"{path} is damaged; it is made anew")
+    warn_once(f"{path} is damaged; it is made anew")
     return False
 
 
@@ -169,7 +169,7 @@ def _folder() -> Path | None:
     try:
         return Path(root or Path.home() / ".cache") / "mbsfmu"
     except RuntimeError:
-        tell_once(f"there is no home folder to keep compiled code in; {FOLDER} may name a folder")
+        warn_once(f"there is no home folder to keep compiled code in; {FOLDER} may name a folder")
         return None
 
 

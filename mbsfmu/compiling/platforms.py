@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 Fmi = Literal[2, 3]
 """The number that a version of the FMI goes by: FMI 2.0, FMI 3.0."""
@@ -79,7 +79,7 @@ def platform_named(name: str, fmi: Fmi) -> str:
         return found
     if found in PLATFORMS:
         raise InputError(f"FMI {fmi}.0 has no platform '{name}', but {', '.join(platform_names(fmi))}")
-    raise InputError(f"there is no platform '{name}'; {meant(name, platform_names(fmi))}")
+    raise InputError(f"there is no platform '{name}'; {closest_match(name, platform_names(fmi))}")
 
 
 def host() -> tuple[str, str]:

@@ -16,10 +16,10 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.model.system_kinds import system_kind
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions, usual_formulation
 from mbsfmu.simulation.simulation import Simulation
@@ -52,12 +52,12 @@ def simulation_of_whole(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
     """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
-    _tell_doubts(model)
+    _warn_of_implausible_data(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
-    shown = Shown(model.outputs, local_variables=local_variables)
+    shown = ExposedVariables(model.outputs, local_variables=local_variables)
     options = _completed(model, options)
     described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
@@ -118,7 +118,7 @@ def simulation_of_system(
     """
     options = in_equal_steps(options)
     if name not in model.systems:
-        raise InputError(f"there is no system '{name}' in {model.name}; {meant(name, model.systems)}")
+        raise InputError(f"there is no system '{name}' in {model.name}; {closest_match(name, model.systems)}")
     values = starts_of(model, options)[name] if starts is None else starts
     values = {**model.start_of(name), **values}
     system = make_system(model.systems[name], name, absolute=options.kind.absolute, start_values=values)
@@ -129,12 +129,12 @@ def simulation_of_system(
     }
     sources = [source.partition(".") for source, _ in model.connections]
     needed = tuple(variable for system, _, variable in sources if system == name)
-    shown = Shown(model.outputs, needed, whole=False, local_variables=local_variables)
+    shown = ExposedVariables(model.outputs, needed, whole=False, local_variables=local_variables)
     described = {**_described(model, f"{model.name}.{name}"), "shown": shown, "machine": Machine.of(model, name)}
     return make_simulation(system, **described, signals=signals, options=_completed(model, options))
 
 
-def _tell_doubts(model: ModelData) -> None:
+def _warn_of_implausible_data(model: ModelData) -> None:
     """Warn of numbers that are hardly meant."""
     for name, data in model.systems.items():
         kind = system_kind(data)

@@ -11,9 +11,9 @@ from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.located_part import Given, LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.force import Force, JointLoad, PointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.modelling import DataError, Quantity, in_order, meant
+from mbsfmu.modelling import DataError, Quantity, closest_match, in_order
 from mbsfmu.modelling.fields import Array
 
 
@@ -50,9 +50,9 @@ class ActingForce(LocatedPart):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def present(self, motion: MotionState, given: Given) -> Present:
+    def present(self, motion: MotionState, given: Given) -> ForceContext:
         """Return what the force sees."""
-        return Present(
+        return ForceContext(
             self.owner,
             {**self.numbers(given.parameters), **self.live(given.states, given.inputs)},
             self._placed(motion, given.parameters),
@@ -92,7 +92,7 @@ class ActingForce(LocatedPart):
                 total = total + load.moment @ point.angular_velocity
         return total
 
-    def _exerted(self, now: Present) -> list[PointLoad | JointLoad]:
+    def _exerted(self, now: ForceContext) -> list[PointLoad | JointLoad]:
         """Return the loads.
 
         Raises
@@ -114,7 +114,7 @@ class ActingForce(LocatedPart):
 
     def _check_place(self, kind: str, field: str, places: Iterable[str]) -> None:
         if field not in places:
-            raise DataError(f"{self.owner}: loads names a {kind} '{field}'; {meant(field, places)}")
+            raise DataError(f"{self.owner}: loads names a {kind} '{field}'; {closest_match(field, places)}")
 
     def _check_shape(self, what: str, value: Array, shape: tuple[int, ...]) -> None:
         if np.shape(value) != shape:
@@ -145,7 +145,7 @@ class ActingForce(LocatedPart):
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its states at the start."""
-        start = self.force.initial_states(Present(self.owner, self.numbers(parameters), {}, {}))
+        start = self.force.initial_states(ForceContext(self.owner, self.numbers(parameters), {}, {}))
         return in_order(self.force, "initial_states", self.force.states(), start)
 
 

@@ -11,7 +11,7 @@ from mbsfmu.equations.frames import body_velocity, point_acceleration
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import LocatedPart, of_part
 from mbsfmu.equations.properties import Properties
-from mbsfmu.model.force_context import BodyPoint, Observed, PointAcceleration
+from mbsfmu.model.force_context import BodyPoint, PointAcceleration, SensorContext
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Quantity, in_order
@@ -59,7 +59,7 @@ class PlacedSensor(LocatedPart):
     def evaluate_outputs(self, seen: Seen) -> list[Array | float]:
         """Return its outputs."""
         points = self._placed(seen.motion, seen.parameters)
-        now = Observed(
+        now = SensorContext(
             self.owner,
             self.numbers(seen.parameters),
             points,

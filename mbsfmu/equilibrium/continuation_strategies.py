@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mbsfmu.equilibrium.damped_newton import Rest, newton
-from mbsfmu.equilibrium.dead_band_bisection import opened
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, newton
+from mbsfmu.equilibrium.dead_band_bisection import bisect_dead_bands
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import fitted, posed
 from mbsfmu.equilibrium.nearest_equilibrium import nearest
 from mbsfmu.tracing.workspace import Floats
@@ -24,7 +24,7 @@ _GUESSES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
 """By how many magnitudes what is asked for is moved either way, from its guess and from zero."""
 
 
-def other_ways(equations: RestEquations, guess: Floats) -> Iterator[Rest]:
+def other_ways(equations: EquilibriumEquations, guess: Floats) -> Iterator[StaticEquilibrium]:
     """Yield positions of rest that other ways lead to; each way is begun when it is asked for.
 
     Parameters
@@ -34,7 +34,7 @@ def other_ways(equations: RestEquations, guess: Floats) -> Iterator[Rest]:
     """
     ways = [less_and_less_leaking]
     if equations.sought:
-        ways += [opened, carried] if equations.held else []
+        ways += [bisect_dead_bands, carried] if equations.held else []
         ways += [from_other_guesses]
     for way in ways:
         equations.load(guess)
@@ -43,7 +43,7 @@ def other_ways(equations: RestEquations, guess: Floats) -> Iterator[Rest]:
             yield found
 
 
-def less_and_less_leaking(equations: RestEquations, guess: Floats) -> Rest | None:
+def less_and_less_leaking(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
     """Return rest where saturations leak, followed to where they do not: a homotopy in the share that goes through.
 
     A command beyond its limits, a spool within its overlap, a valve that is shut or a stop that is not touched have a
@@ -67,7 +67,7 @@ def less_and_less_leaking(equations: RestEquations, guess: Floats) -> Rest | Non
     return None
 
 
-def carried(equations: RestEquations, guess: Floats) -> Rest | None:
+def carried(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
     """Return rest with what is held carried to its values from where the machine rests without being held.
 
     It rests so with what is asked for as it fits where the machine is, or with the guess of it.
@@ -80,8 +80,8 @@ def carried(equations: RestEquations, guess: Floats) -> Rest | None:
     return None
 
 
-def _carried_from(equations: RestEquations, guess: Floats) -> Rest | None:
-    free = nearest(RestEquations(equations.functions, (), ()), guess=_without_sought(equations, guess))
+def _carried_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
+    free = nearest(EquilibriumEquations(equations.functions, (), ()), guess=_without_sought(equations, guess))
     if not free.found:
         return None
     at = equations.present()
@@ -100,12 +100,12 @@ def _carried_from(equations: RestEquations, guess: Floats) -> Rest | None:
     return None
 
 
-def _without_sought(equations: RestEquations, guess: Floats) -> Floats:
+def _without_sought(equations: EquilibriumEquations, guess: Floats) -> Floats:
     """Return the unknowns of a guess that is not asked for anything."""
     return guess[: equations.unknowns("inputs").start]
 
 
-def from_other_guesses(equations: RestEquations, guess: Floats) -> Rest | None:
+def from_other_guesses(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
     """Return rest that Newton's iteration finds when what is asked for is moved, all of it alike."""
     asked = slice(equations.unknowns("inputs").start, len(guess))
     for begin in (guess[asked], 0.0 * guess[asked])[: 2 if guess[asked].any() else 1]:

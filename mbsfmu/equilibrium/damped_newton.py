@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.equilibrium.equilibrium_equations import KINDS, STILL, RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import KINDS, STILL, EquilibriumEquations
 from mbsfmu.equilibrium.undetermined_directions import OpenDirections
 from mbsfmu.tracing.workspace import Floats
 
@@ -30,7 +30,7 @@ LARGEST_TURN = 0.3
 
 
 @dataclass(frozen=True)
-class Rest:
+class StaticEquilibrium:
     """Where a search has ended.
 
     Attributes
@@ -67,7 +67,7 @@ class Rest:
 class Tangent:
     """The derivative at unknowns, with equations and unknowns in their magnitudes; least squares by it."""
 
-    def __init__(self, equations: RestEquations, priority: Mapping[str, float] = PRIORITY) -> None:
+    def __init__(self, equations: EquilibriumEquations, priority: Mapping[str, float] = PRIORITY) -> None:
         # along what has no finite slope, as a root at zero or what is beyond all numbers, no step goes
         self.matrix = equations.finite_jacobian()
         self._scales = equations.scales
@@ -96,7 +96,7 @@ class Tangent:
         return np.asarray(self._right[self._rank :].T)
 
 
-def weights_of(equations: RestEquations, scaled: Floats, priority: Mapping[str, float]) -> Floats:
+def weights_of(equations: EquilibriumEquations, scaled: Floats, priority: Mapping[str, float]) -> Floats:
     """Return factors by which equations become the same size; rows that are round-off do not count."""
     weights = np.zeros(len(scaled))
     for kind in KINDS:
@@ -107,11 +107,11 @@ def weights_of(equations: RestEquations, scaled: Floats, priority: Mapping[str, 
 
 
 def newton(
-    equations: RestEquations,
+    equations: EquilibriumEquations,
     guess: Floats,
     steps: int = _MOST_STEPS,
     priority: Mapping[str, float] = PRIORITY,
-) -> Rest:
+) -> StaticEquilibrium:
     """Return where Newton's iteration ends; the functions are there.
 
     Parameters
@@ -144,7 +144,7 @@ def newton(
             break
     equations.load(unknowns)
     allowed = allowed_at(equations, unknowns, tangent.matrix)
-    return Rest(unknowns, residual, allowed, tangent.free, tangent.conflict(residual))
+    return StaticEquilibrium(unknowns, residual, allowed, tangent.free, tangent.conflict(residual))
 
 
 def _length(step: Floats) -> float:
@@ -153,12 +153,12 @@ def _length(step: Floats) -> float:
         return float(np.linalg.norm(step))
 
 
-def turn(equations: RestEquations, step: Floats) -> float:
+def turn(equations: EquilibriumEquations, step: Floats) -> float:
     """Return the largest change of a coordinate in a step of the unknowns, in rad or m."""
     return float(np.max(np.abs(step[equations.unknowns("coordinates")]), initial=0.0))
 
 
-def bend(equations: RestEquations, step: Floats) -> float:
+def bend(equations: EquilibriumEquations, step: Floats) -> float:
     """Return the same of the coordinates that derivatives change with."""
     moves = np.abs(step[equations.unknowns("coordinates")])
     for index in np.argsort(-moves):
@@ -167,7 +167,7 @@ def bend(equations: RestEquations, step: Floats) -> float:
     return 0.0
 
 
-def residual_at(equations: RestEquations, unknowns: Floats) -> Floats | None:
+def residual_at(equations: EquilibriumEquations, unknowns: Floats) -> Floats | None:
     """Return what the equations are off, or None where they are not defined."""
     try:
         equations.load(unknowns)
@@ -178,7 +178,7 @@ def residual_at(equations: RestEquations, unknowns: Floats) -> Floats | None:
     return residual if np.isfinite(residual).all() else None
 
 
-def allowed_at(equations: RestEquations, unknowns: Floats, matrix: Floats) -> Floats:
+def allowed_at(equations: EquilibriumEquations, unknowns: Floats, matrix: Floats) -> Floats:
     """Return by how much the equations may be off: a share of what is usual, and what round-off makes of them."""
     system = equations.functions.system
     load = equations.largest_load()

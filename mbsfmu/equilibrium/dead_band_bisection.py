@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
-from mbsfmu.equilibrium.damped_newton import Rest, allowed_at, newton
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, allowed_at, newton
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.infeasible_point import carrying
 from mbsfmu.equilibrium.initial_guess import posed
 from mbsfmu.equilibrium.overdamped_motion import motion_to_its_end
@@ -19,7 +19,7 @@ _RANK = 1e-6
 """Share of the largest effect of a command up to which others have none."""
 
 
-def opened(equations: RestEquations, guess: Floats) -> Rest | None:
+def bisect_dead_bands(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
     """Return rest where commands open by just what makes up for leakage, whatever the guess of them is.
 
     Where loads balance, states carry them. With the machine clamped there, what is asked for is put to the ends of its
@@ -60,7 +60,7 @@ def _with(values: Floats, index: int, value: float) -> Floats:
     return changed
 
 
-def _range(equations: RestEquations) -> tuple[Floats, Floats]:
+def _range(equations: EquilibriumEquations) -> tuple[Floats, Floats]:
     """Return the least and the greatest of what is asked for: its limits, or its magnitude either way of zero."""
     asked = [each for part in ("inputs", "parameters") for each in equations.sought if each.part == part]
     scales = equations.scales[equations.unknowns("inputs").start :]
@@ -79,7 +79,7 @@ class _Clamped:
         The equations, and where it is clamped.
     """
 
-    def __init__(self, equations: RestEquations, at: Floats) -> None:
+    def __init__(self, equations: EquilibriumEquations, at: Floats) -> None:
         self._equations, self._at = equations, at
         equations.load(at)
         self._free = null_space(equations.functions.closure()[1], RANK_TOLERANCE)

@@ -12,7 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.equilibrium.small_motions import GROWING
 from mbsfmu.equilibrium.undetermined_volumes import told_above
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 Model = TypeVar("Model", bound=ModelData)
 
@@ -102,7 +102,7 @@ class Equilibrium(Generic[Model]):
         """
         if name not in self._known:
             raise InputError(
-                f"there is no '{name}' at the equilibrium of {self.model.name}; {meant(name, self._known)}"
+                f"there is no '{name}' at the equilibrium of {self.model.name}; {closest_match(name, self._known)}"
             )
         return self._known[name]
 

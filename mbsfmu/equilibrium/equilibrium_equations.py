@@ -71,7 +71,7 @@ class Sought:
     index: int
 
 
-class RestEquations:
+class EquilibriumEquations:
     """A system at rest, ż = z̈ = 0, with what is held and what is asked for.
 
     −Q + Φ_zᵀ λ = 0,  Φ = 0,  ẋ = 0,  d₊ − d = 0,  y = held, for z, λ, x, d and what is asked for. States that nothing
@@ -130,13 +130,13 @@ class RestEquations:
 
     # -- others of the kind ---------------------------------------------------------------------------------
 
-    def at_values(self, values: Floats) -> RestEquations:
+    def at_values(self, values: Floats) -> EquilibriumEquations:
         """Return the same with other values of what is held, in their units."""
         other = copy(self)
         other.held = tuple(replace(each, value=float(value)) for each, value in zip(self.held, values, strict=True))
         return other
 
-    def standing_still(self) -> RestEquations:
+    def standing_still(self) -> EquilibriumEquations:
         """Return the same with all coordinates held where the functions have them."""
         here = zip(self.functions.system.coordinates, self.functions.coordinates.tolist(), strict=True)
         held = ca.vertcat(self._rows["held"], self.functions.symbol("coordinates"))
@@ -144,18 +144,18 @@ class RestEquations:
         other.held = (*self.held, *(Held(variable, index, value) for index, (variable, value) in enumerate(here)))
         return other
 
-    def without_rates(self) -> RestEquations:
+    def without_rates(self) -> EquilibriumEquations:
         """Return the same for loads, loops and what is held alone: states are free to carry the loads."""
         other = self._with_rows({**self._rows, "updates": ca.SX.zeros(0)})
         other.rates = np.zeros((0, self.rates.shape[1]))
         return other
 
-    def leaky(self) -> tuple[RestEquations, Floats] | None:
+    def leaky(self) -> tuple[EquilibriumEquations, Floats] | None:
         """Return the same whose saturations leak by a share, and the array that holds it; None where there are none."""
         return self._leaky
 
     @cached_property
-    def _leaky(self) -> tuple[RestEquations, Floats] | None:
+    def _leaky(self) -> tuple[EquilibriumEquations, Floats] | None:
         sizes = [row.numel() for row in self._rows.values()]
         share, array = self.functions.add_part("leaking_share", 1)
         if (whole := leaking(ca.vertcat(*self._rows.values()), share)) is None:
@@ -163,7 +163,7 @@ class RestEquations:
         rows = ca.vertsplit(whole, np.cumsum([0, *sizes]).tolist())
         return self._with_rows(dict(zip(self._rows, rows, strict=True))), array
 
-    def _with_rows(self, rows: dict[str, ca.SX]) -> RestEquations:
+    def _with_rows(self, rows: dict[str, ca.SX]) -> EquilibriumEquations:
         other = copy(self)
         for name in ("_residual", "_jacobian", "_leaky"):
             other.__dict__.pop(name, None)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space, pivot_columns
-from mbsfmu.equilibrium.damped_newton import Rest
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import beyond_limits, within_reach
 from mbsfmu.modelling.variables import with_unit
 from mbsfmu.tracing.workspace import Floats
@@ -21,8 +21,8 @@ _NO_EFFECT = 1e-9
 
 
 def unbalanced(
-    equations: RestEquations,
-    rest: Rest,
+    equations: EquilibriumEquations,
+    rest: StaticEquilibrium,
     references: Mapping[str, str],
     fall: Mapping[str, tuple[float, str]],
 ) -> str:
@@ -66,7 +66,7 @@ def _other_guesses(names: Sequence[str]) -> str:
     return f". This does not show that there is none, nor that what is missing there is the cause: {by}"
 
 
-def _follows(equations: RestEquations, rest: Rest) -> bool:
+def _follows(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
     """Tell whether what cannot stand still follows from loads, loops and what is held alone, so that no guess helps.
 
     It does where loads balance and nothing that these leave free has an effect on it, as of an integral part that is
@@ -87,7 +87,7 @@ def _follows(equations: RestEquations, rest: Rest) -> bool:
     return bool(np.max(np.abs(matrix[np.concatenate(wrong)] @ free), initial=0.0) < _NO_EFFECT)
 
 
-def _loads_follow(equations: RestEquations, rest: Rest) -> bool:
+def _loads_follow(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
     """Tell whether nothing that loops and what is held leave free changes loads that do not balance."""
     balance, coordinates = equations.rows("balance"), equations.unknowns("coordinates")
     scaled = equations.finite_jacobian() * equations.scales
@@ -100,7 +100,10 @@ def _loads_follow(equations: RestEquations, rest: Rest) -> bool:
 
 
 def _too_weak(
-    equations: RestEquations, rest: Rest, references: Mapping[str, str], fall: Mapping[str, tuple[float, str]]
+    equations: EquilibriumEquations,
+    rest: StaticEquilibrium,
+    references: Mapping[str, str],
+    fall: Mapping[str, tuple[float, str]],
 ) -> list[str]:
     """Say which pressures, of those that would fall, loads determine, and why they cannot be as high."""
     if not fall or not _balanced(equations, rest):
@@ -117,12 +120,12 @@ def _too_weak(
     return sentences
 
 
-def _balanced(equations: RestEquations, rest: Rest) -> bool:
+def _balanced(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
     balance = equations.rows("balance")
     return bool(np.all(np.abs(rest.residual[balance]) <= rest.allowed[balance]))
 
 
-def _left_free(equations: RestEquations) -> tuple[Floats, Floats]:
+def _left_free(equations: EquilibriumEquations) -> tuple[Floats, Floats]:
     """Return the derivative with rows of size one, and the directions that loads, loops and what is held leave free."""
     matrix = _of_size_one(equations.finite_jacobian() * equations.scales)
     given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
@@ -134,7 +137,7 @@ def _of_size_one(matrix: Floats) -> Floats:
     return matrix / np.where(sizes > 0.0, sizes, 1.0)[:, None]
 
 
-def _lengths(equations: RestEquations, references: Mapping[str, str]) -> list[str]:
+def _lengths(equations: EquilibriumEquations, references: Mapping[str, str]) -> list[str]:
     """Say which length, as that of a cylinder, is beyond its limits where something is held."""
     return [
         f"{references.get(variable.name, variable.name)} is {value:.6g} m, which must be between {low:g} and {high:g} m"
@@ -142,7 +145,7 @@ def _lengths(equations: RestEquations, references: Mapping[str, str]) -> list[st
     ]
 
 
-def _loads(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
+def _loads(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
     """Say which coordinates would be moved, and what loads at as many as can move would balance it."""
     rows = equations.rows("balance")
     off, allowed = rest.residual[rows], rest.allowed[rows]
@@ -170,7 +173,7 @@ def _loads(equations: RestEquations, rest: Rest, references: Mapping[str, str]) 
     return sentences
 
 
-def _rates(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
+def _rates(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
     """Say which states would change, and which discrete ones with each update: those that nothing can hold, if any."""
     off = _at_fault(equations, rest, "rates")
     states, scales = equations.functions.system.states, equations.scales
@@ -186,7 +189,7 @@ def _rates(equations: RestEquations, rest: Rest, references: Mapping[str, str]) 
     return told
 
 
-def _at_fault(equations: RestEquations, rest: Rest, kind: str) -> Floats:
+def _at_fault(equations: EquilibriumEquations, rest: StaticEquilibrium, kind: str) -> Floats:
     """Return by how much equations of a kind are off for good; or, where that is nothing, as they are."""
     rows = equations.rows(kind)
     for off in (rest.conflict[rows], rest.residual[rows]):
@@ -196,7 +199,7 @@ def _at_fault(equations: RestEquations, rest: Rest, kind: str) -> Floats:
     return np.zeros(rows.stop - rows.start)
 
 
-def _without_followers(equations: RestEquations, rates: Floats) -> Floats:
+def _without_followers(equations: EquilibriumEquations, rates: Floats) -> Floats:
     """Return rates without those of states that nothing else depends on there, for such follow whatever the rest does.
 
     As they are where all are of this kind.
@@ -226,7 +229,7 @@ def _largest(changes: Floats, scales: Floats) -> list[int]:
     return [index for index in np.argsort(-shares, kind="stable")[:_MOST].tolist() if shares[index] > least]
 
 
-def _gaps(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -> list[str]:
+def _gaps(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
     """Say which loops are open, and what is not where it is held."""
     sentences = []
     rows = equations.rows("closure")
@@ -245,7 +248,7 @@ def _gaps(equations: RestEquations, rest: Rest, references: Mapping[str, str]) -
     return sentences
 
 
-def _idle(equations: RestEquations) -> list[str]:
+def _idle(equations: EquilibriumEquations) -> list[str]:
     """Return what was asked for and has no effect."""
     matrix = equations.jacobian()
     return [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.equilibrium.damped_newton import PRIORITY, Rest, newton
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import PRIORITY, StaticEquilibrium, newton
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import cannot_be_held, posed
 from mbsfmu.tracing.workspace import Floats
 
@@ -14,7 +14,7 @@ _BALANCED = {**PRIORITY, "balance": 1e3}
 _LEAKS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 
 
-def contradiction(equations: RestEquations, guess: Floats) -> Rest:
+def contradiction(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
     """Return the point at which to say what contradicts rest; the functions are there.
 
     What is held has to be where loops let it be. Then loads come first: if no states carry them, what is missing at the
@@ -39,14 +39,14 @@ def contradiction(equations: RestEquations, guess: Floats) -> Rest:
     return newton(equations, near.unknowns, 0, _BALANCED)
 
 
-def _of_kind(equations: RestEquations, kind: str) -> NDArray[np.bool_]:
+def _of_kind(equations: EquilibriumEquations, kind: str) -> NDArray[np.bool_]:
     """Return which equations are of a kind."""
     chosen = np.zeros(equations.rows("held").stop, dtype=bool)
     chosen[equations.rows(kind)] = True
     return chosen
 
 
-def carrying(loads: RestEquations, guess: Floats) -> Rest:
+def carrying(loads: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
     """Return where loads balance as well as they can, also where saturations hide how."""
     loads.load(guess)
     straight = newton(loads, guess)
@@ -66,5 +66,5 @@ def carrying(loads: RestEquations, guess: Floats) -> Rest:
     return around
 
 
-def _missing(loads: RestEquations, rest: Rest) -> Floats:
+def _missing(loads: EquilibriumEquations, rest: StaticEquilibrium) -> Floats:
     return rest.residual[loads.rows("balance")]

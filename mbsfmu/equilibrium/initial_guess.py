@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equilibrium.damped_newton import LARGEST_TURN, SETTLED, allowed_at, bend, residual_at, weights_of
-from mbsfmu.equilibrium.equilibrium_equations import PARTS, RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import PARTS, EquilibriumEquations
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 
@@ -18,7 +18,7 @@ _LINEAR = 1e-6
 """Share of the squares that is left after a step where equations are as good as linear."""
 
 
-def posed(equations: RestEquations, guess: Floats) -> Floats:
+def posed(equations: EquilibriumEquations, guess: Floats) -> Floats:
     """Return the guess with its coordinates where loops are closed and what is held of them is so, as far as can be.
 
     Parameters
@@ -30,7 +30,7 @@ def posed(equations: RestEquations, guess: Floats) -> Floats:
     return least_squares(equations, guess, rows, np.r_[equations.unknowns("coordinates")])
 
 
-def within_reach(equations: RestEquations, unknowns: Floats) -> bool:
+def within_reach(equations: EquilibriumEquations, unknowns: Floats) -> bool:
     """Tell whether loops close, and what is held of coordinates is so, next to unknowns; the functions are there then.
 
     Parameters
@@ -45,7 +45,7 @@ def within_reach(equations: RestEquations, unknowns: Floats) -> bool:
     return bool(np.all(np.abs(residual) <= allowed, where=counts))
 
 
-def beyond_limits(equations: RestEquations) -> list[tuple[Variable, float, float, float]]:
+def beyond_limits(equations: EquilibriumEquations) -> list[tuple[Variable, float, float, float]]:
     """Return which lengths, as of cylinders, are beyond their limits where the functions are: what, its value, limits.
 
     Parameters
@@ -61,7 +61,7 @@ def beyond_limits(equations: RestEquations) -> list[tuple[Variable, float, float
     ]
 
 
-def cannot_be_held(equations: RestEquations, at: Floats) -> bool:
+def cannot_be_held(equations: EquilibriumEquations, at: Floats) -> bool:
     """Tell whether what is held is where loops do not let it be, or where all of them together put a length too far.
 
     Parameters
@@ -76,7 +76,7 @@ def cannot_be_held(equations: RestEquations, at: Floats) -> bool:
     return bool(fixed and beyond_limits(equations))
 
 
-def geometric(equations: RestEquations, guess: Floats) -> NDArray[np.bool_]:
+def geometric(equations: EquilibriumEquations, guess: Floats) -> NDArray[np.bool_]:
     """Return which equations are of coordinates alone: those of loops, and of what is held those that are.
 
     Parameters
@@ -93,7 +93,7 @@ def geometric(equations: RestEquations, guess: Floats) -> NDArray[np.bool_]:
     return counts
 
 
-def fitted(equations: RestEquations, guess: Floats) -> Floats:
+def fitted(equations: EquilibriumEquations, guess: Floats) -> Floats:
     """Return the guess with what is asked for, and what loops carry, as it leaves least out of balance.
 
     A set point of a controller that integrates is where the machine is then, a force what the loads need, a pressure of
@@ -110,7 +110,9 @@ def fitted(equations: RestEquations, guess: Floats) -> Floats:
     return least_squares(equations, guess, rows.astype(np.intp), columns.astype(np.intp))
 
 
-def least_squares(equations: RestEquations, begin: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+def least_squares(
+    equations: EquilibriumEquations, begin: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> Floats:
     """Return where some of the unknowns leave least of some of the equations, by damped Gauss-Newton steps.
 
     Parameters

@@ -12,17 +12,17 @@ import numpy as np
 from hydraulics import Circuit
 from hydraulics.circuit import Balanced
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.equilibrium.damped_newton import Rest, residual_at
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, residual_at
 from mbsfmu.equilibrium.equilibrium import Equilibrium, Model
-from mbsfmu.equilibrium.equilibrium_equations import Held, RestEquations, Sought, reading_variables, readings
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations, Held, Sought, reading_variables, readings
 from mbsfmu.equilibrium.free_start_values import start_values
 from mbsfmu.equilibrium.infeasibility_report import unbalanced
 from mbsfmu.equilibrium.search import search
-from mbsfmu.equilibrium.small_motions import motion_about_rest
+from mbsfmu.equilibrium.small_motions import motion_about_equilibrium
 from mbsfmu.equilibrium.undetermined_volumes import above_sources, open_reliefs, relief_of, told_above
 from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -82,7 +82,7 @@ class _Search(Generic[Model]):
                 (inputs if each.part == "inputs" else parameters)[each.index] = find[reference]
         self.functions = _started(system, parameters, inputs)
         held = self._held(hold)
-        self.equations = RestEquations(self.functions, held, sought)
+        self.equations = EquilibriumEquations(self.functions, held, sought)
         if residual_at(self.equations, self.equations.present()) is None:
             raise InputError(f"{model.name}: loads or rates are beyond all numbers where the search begins")
         self._guess = self._present()
@@ -93,7 +93,9 @@ class _Search(Generic[Model]):
         if reference in self.model.signals:
             raise InputError(f"'{reference}' follows a signal; take it out of the signals to have it found")
         if reference not in settable:
-            raise InputError(f"there is no '{reference}' to be found that nothing drives; {meant(reference, settable)}")
+            raise InputError(
+                f"there is no '{reference}' to be found that nothing drives; {closest_match(reference, settable)}"
+            )
         variable = settable[reference]
         for part in ("inputs", "parameters"):
             names = [each.name for each in getattr(self.system, part)]
@@ -114,7 +116,7 @@ class _Search(Generic[Model]):
         for pattern, value in wanted.items():
             found = [index for index, name in enumerate(references) if name == pattern or fnmatchcase(name, pattern)]
             if not found:
-                raise InputError(f"there is no '{pattern}' to be held; {meant(pattern, references)}")
+                raise InputError(f"there is no '{pattern}' to be held; {closest_match(pattern, references)}")
             for index in found:
                 if value is not None and index < len(coordinates) and abs(value) > _FURTHEST:
                     where = with_unit(value, variables[index])
@@ -125,7 +127,7 @@ class _Search(Generic[Model]):
 
     # -- the result -----------------------------------------------------------------------------------------
 
-    def result(self, rest: Rest, horizon: float | None) -> Equilibrium[Model]:
+    def result(self, rest: StaticEquilibrium, horizon: float | None) -> Equilibrium[Model]:
         """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
@@ -140,7 +142,7 @@ class _Search(Generic[Model]):
         values = {name: value for name, value in present.items() if name not in found}
         rates = functions.state_rates()[0].tolist()
         states = list(zip((self._references[each.name] for each in functions.system.states), rates, strict=True))
-        still, about = equations.standing(), motion_about_rest(equations)
+        still, about = equations.standing(), motion_about_equilibrium(equations)
         moving = {state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands}
         horizon = horizon if moving else None
         above = above_sources(self.model.systems, self._numbers(), values)
@@ -215,7 +217,7 @@ class _Search(Generic[Model]):
                     f"{with_unit(value, each.variable)} to be at rest, which must be {allowed}"
                 )
 
-    def _kept(self, rest: Rest) -> tuple[str, ...]:
+    def _kept(self, rest: StaticEquilibrium) -> tuple[str, ...]:
         """Return what can move without leaving rest."""
         equations, system = self.equations, self.functions.system
         open_ones: list[str] = []

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.equilibrium.damped_newton import SETTLED, Rest, newton, turn
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import SETTLED, StaticEquilibrium, newton, turn
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import fitted, posed
 from mbsfmu.equilibrium.overdamped_motion import motion_to_its_end
-from mbsfmu.equilibrium.small_motions import GROWING, rates_about_rest
+from mbsfmu.equilibrium.small_motions import GROWING, rates_about_equilibrium
 from mbsfmu.tracing.workspace import Floats
 
 _FAR = 0.3
 """In rad or m: rest that is further from the guess may have been reached past another."""
 
 
-def nearest(equations: RestEquations, guess: Floats) -> Rest:
+def nearest(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
     """Return a position of rest near a guess, or else where the search comes closest to one; the functions are there.
 
     Where Newton's iteration fails, the overdamped motion of the system is followed to its end, with what moves clamped
@@ -35,29 +35,29 @@ def nearest(equations: RestEquations, guess: Floats) -> Rest:
     return chosen
 
 
-def _is_left_to_motion(equations: RestEquations, direct: Rest, guess: Floats) -> bool:
+def _is_left_to_motion(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Floats) -> bool:
     """Tell whether motion is to decide where a rest that has been found lies."""
     far = turn(equations, direct.unknowns - guess) > _FAR
     moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
     counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
-    growing, slowest = rates_about_rest(equations)
+    growing, slowest = rates_about_equilibrium(equations)
     # At the edge of a valve that shuts, a tangent may be that of the side where it is open by next to nothing.
     is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED) or slowest <= GROWING
     return (far or is_open) and (far if growing > GROWING else is_open)
 
 
-def _ended(equations: RestEquations, direct: Rest, guess: Floats) -> Rest:
+def _ended(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Floats) -> StaticEquilibrium:
     """Return where motion from a guess ends, with what is asked for as it has been found, if it has."""
     if not direct.found or not equations.sought:
         return _settled(equations, guess, clamped=False)
     asked = equations.unknowns("inputs").start
-    given = RestEquations(equations.functions, (), ())
+    given = EquilibriumEquations(equations.functions, (), ())
     given.load(guess[:asked])
     end = motion_to_its_end(given, guess[:asked], clamped=False)
     return newton(equations, np.concatenate([end, direct.unknowns[asked:]]))
 
 
-def _held_from(equations: RestEquations, guess: Floats) -> Rest:
+def _held_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
     """Return rest from where what is held is so, and what is asked for fits, or else from where states settle there.
 
     Where none of this is rest, states settle at the guess as it is.
@@ -69,7 +69,7 @@ def _held_from(equations: RestEquations, guess: Floats) -> Rest:
     return rest if rest.found else _settled(equations, guess, clamped=True)
 
 
-def _settled(equations: RestEquations, guess: Floats, *, clamped: bool) -> Rest:
+def _settled(equations: EquilibriumEquations, guess: Floats, *, clamped: bool) -> StaticEquilibrium:
     """Return where the overdamped motion ends, or else where Newton's iteration goes from there."""
     end = motion_to_its_end(equations, guess, clamped=clamped)
     rest = newton(equations, end, steps=0)

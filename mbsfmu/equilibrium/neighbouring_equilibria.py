@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import null_space
 from mbsfmu.equilibrium.damped_newton import RANK, SETTLED, allowed_at, residual_at, weights_of
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import least_squares
 from mbsfmu.tracing.workspace import Floats
 
@@ -17,7 +17,7 @@ _BENT = 0.1
 """Share of this up to which a line of positions of rest is bent on the way."""
 
 
-def leads_to_rest(equations: RestEquations) -> bool:
+def leads_to_equilibrium(equations: EquilibriumEquations) -> bool:
     """Tell whether directions that change no equation lead to other positions of rest; the functions are at one.
 
     Along a line or a plane of such positions a motion neither grows nor fades. Where there is none, as where a spring
@@ -43,7 +43,7 @@ def leads_to_rest(equations: RestEquations) -> bool:
 
 
 def _is_beside(
-    equations: RestEquations, here: Floats, move: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
+    equations: EquilibriumEquations, here: Floats, move: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> bool:
     """Tell whether there is rest where a direction leads, but for what the line of such positions is bent by."""
     counts = np.ones(len(here), dtype=bool)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
 from mbsfmu.equilibrium.damped_newton import LARGEST_TURN, allowed_at, bend, residual_at, turn
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.initialization.closing_loops import close_loops
 from mbsfmu.tracing.workspace import Floats
 
@@ -22,7 +22,9 @@ _SINGULAR, _CONDITION = 1e-14, 1e12
 """Share of the largest singular value up to which others are zero, and up to which condition there are none."""
 
 
-def motion_to_its_end(equations: RestEquations, guess: Floats, longest: float = _LONGEST, *, clamped: bool) -> Floats:
+def motion_to_its_end(
+    equations: EquilibriumEquations, guess: Floats, longest: float = _LONGEST, *, clamped: bool
+) -> Floats:
     """Return where M ż/τ = Q − Φ_zᵀ λ, Φ = 0, ẋ = f come to rest, or near it.
 
     Damping counts, and what moving walls displace, so that trapped oil stays the same. Implicit Euler steps of the
@@ -52,7 +54,7 @@ def motion_to_its_end(equations: RestEquations, guess: Floats, longest: float = 
     return _onto_loops(equations, unknowns) if clamped else unknowns
 
 
-def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: bool) -> Floats | None:
+def _moved(equations: EquilibriumEquations, begin: Floats, time: float, *, clamped: bool) -> Floats | None:
     """Return the end of a step of the overdamped motion, or None where it is too long."""
     unknowns = begin
     residual = residual_at(equations, unknowns)
@@ -80,14 +82,14 @@ def _moved(equations: RestEquations, begin: Floats, time: float, *, clamped: boo
     return None
 
 
-def _rests(equations: RestEquations, unknowns: Floats) -> bool:
+def _rests(equations: EquilibriumEquations, unknowns: Floats) -> bool:
     """Tell whether unknowns are at rest: what steps do from there is round-off."""
     residual = residual_at(equations, unknowns)
     allowed = allowed_at(equations, unknowns, equations.finite_jacobian())
     return residual is not None and bool(np.all(np.abs(residual) <= allowed))
 
 
-def _inertia(equations: RestEquations) -> Floats:
+def _inertia(equations: EquilibriumEquations) -> Floats:
     """Return M, in which no coordinate of a joint has less inertia than the others of its vector.
 
     Slender bars have next to none about their axes, and what joints leave free there moves at once. Away from rest the
@@ -103,7 +105,7 @@ def _inertia(equations: RestEquations) -> Floats:
     return mass
 
 
-def _onto_loops(equations: RestEquations, unknowns: Floats) -> Floats:
+def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
     """Return unknowns with the loops closed, and multipliers that balance loads as well as they can."""
     functions = equations.functions
     closed, moving = unknowns.copy(), equations.unknowns("coordinates")
@@ -118,7 +120,7 @@ def _onto_loops(equations: RestEquations, unknowns: Floats) -> Floats:
 class _Move:
     """A step of the overdamped motion from where the functions are, in directions that the loops leave free."""
 
-    def __init__(self, equations: RestEquations, mass: Floats, time: float, *, clamped: bool) -> None:
+    def __init__(self, equations: EquilibriumEquations, mass: Floats, time: float, *, clamped: bool) -> None:
         scales = equations.scales
         matrix, (damping, driven) = equations.finite_jacobian(), equations.by_velocities()
         balance, closure = equations.rows("balance"), equations.rows("closure")

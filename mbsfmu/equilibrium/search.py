@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import copy
 
 from mbsfmu.equilibrium.continuation_strategies import other_ways
-from mbsfmu.equilibrium.damped_newton import Rest, newton
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, newton
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.infeasible_point import contradiction
 from mbsfmu.equilibrium.initial_guess import cannot_be_held, posed
 from mbsfmu.equilibrium.nearest_equilibrium import nearest
@@ -14,7 +14,7 @@ from mbsfmu.equilibrium.overdamped_motion import motion_to_its_end
 from mbsfmu.tracing.workspace import Floats
 
 
-def search(equations: RestEquations, horizon: float | None = None) -> Rest:
+def search(equations: EquilibriumEquations, horizon: float | None = None) -> StaticEquilibrium:
     """Return a position of rest, or else the point that shows what contradicts it; the functions are there.
 
     Newton's iteration is damped by its natural monotonicity, which no choice of units decides [Deuflhard2011, ch. 3];
@@ -44,7 +44,7 @@ def search(equations: RestEquations, horizon: float | None = None) -> Rest:
     return rest
 
 
-def _within(equations: RestEquations, guess: Floats, horizon: float) -> Rest:
+def _within(equations: EquilibriumEquations, guess: Floats, horizon: float) -> StaticEquilibrium:
     """Return a position where all that changes within a time in s is at rest.
 
     By its eigenvalue, an integral part changes as slowly as a leak, but it may stand still where a leak does not: so it
@@ -56,7 +56,7 @@ def _within(equations: RestEquations, guess: Floats, horizon: float) -> Rest:
         equations.rates = whole.rates
         equations.load(begin)
         equations.let_slow_ones_stand(horizon, told=told)
-        rest: Rest | None = newton(equations, begin)
+        rest: StaticEquilibrium | None = newton(equations, begin)
         if not rest.found:
             equations.load(begin)
             rest = newton(equations, newton(equations.standing_still(), begin).unknowns)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
-from mbsfmu.equilibrium.neighbouring_equilibria import leads_to_rest
-from mbsfmu.systems.capabilities import CanonicalMomenta, capable
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
+from mbsfmu.equilibrium.neighbouring_equilibria import leads_to_equilibrium
+from mbsfmu.systems.capabilities import CanonicalMomenta, require_capability
 from mbsfmu.tracing.workspace import Floats
 
 GROWING = 1e-6
@@ -30,7 +30,7 @@ _PARALLEL = 1e-6
 
 
 @dataclass(frozen=True)
-class MotionAboutRest:
+class MotionAboutEquilibrium:
     """How small motions about rest go on, as far as the linear part tells.
 
     Attributes
@@ -55,7 +55,7 @@ class MotionAboutRest:
         return bool(np.min(np.abs(self.eigenvalues), initial=np.inf) <= GROWING)
 
 
-def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
+def motion_about_equilibrium(equations: EquilibriumEquations) -> MotionAboutEquilibrium:
     """Return how small motions about rest go on.
 
     With directions N that the loops leave free (Φ_z N = 0), z = z₀ + N q: NᵀMN q̈ + NᵀDN q̇ + NᵀKN q + NᵀB x = 0 and
@@ -78,11 +78,11 @@ def motion_about_rest(equations: RestEquations) -> MotionAboutRest:
     # What round-off leaves would be balanced against the ones of the velocities, and either be as good as zero then.
     cleared = matrix_of(np.where(np.abs(stiffness) <= off, 0.0, stiffness), _DIGITS * np.finfo(float).eps)
     drifts = zeros > 1 and _is_defective(cleared)
-    undecided = zeros > 0 and not leads_to_rest(equations)
-    return MotionAboutRest(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
+    undecided = zeros > 0 and not leads_to_equilibrium(equations)
+    return MotionAboutEquilibrium(found[np.lexsort((found.imag, -found.real))], bool(drifts), bool(undecided))
 
 
-def _linear_motion(equations: RestEquations) -> tuple[Callable[..., Floats], Floats]:
+def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Floats], Floats]:
     """Return the matrix of the motion in (q, q̇, x) as a function of K, by all coordinates, and K itself.
 
     The function also takes up to which share of the largest of accelerations by coordinates others are zero.
@@ -115,7 +115,7 @@ def _linear_motion(equations: RestEquations) -> tuple[Callable[..., Floats], Flo
     return with_stiffness, balance[:, :n]
 
 
-def _round_off(equations: RestEquations, stiffness: Floats) -> Floats:
+def _round_off(equations: EquilibriumEquations, stiffness: Floats) -> Floats:
     """Return by how much elements of K may be off, shape (n, n).
 
     Of sums of loads that cancel the largest in its row and column tells how large they are. Loads that the search has
@@ -157,19 +157,21 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
     return bool(np.min(np.linalg.svd(left.T @ right, compute_uv=False)) < _PARALLEL)
 
 
-def rates_about_rest(equations: RestEquations) -> tuple[float, float]:
+def rates_about_equilibrium(equations: EquilibriumEquations) -> tuple[float, float]:
     """Return the rate in 1/s of the motion about rest that grows fastest, and that of the slowest, however it goes.
 
     Both are infinite where coordinates are singular, the second where nothing moves.
     """
     try:
-        found = motion_about_rest(equations).eigenvalues
+        found = motion_about_equilibrium(equations).eigenvalues
     except SimulationError:
         return np.inf, np.inf
     return float(np.max(found.real, initial=-np.inf)), float(np.min(np.abs(found), initial=np.inf))
 
 
-def _inverse(equations: RestEquations, free: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(
+    equations: EquilibriumEquations, free: NDArray[np.float64], mass: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the inverse of the mass matrix in free directions, or say what has none there.
 
     Beside what bodies by themselves weigh against their coordinates the mass matrix of a chain is as far from singular
@@ -180,7 +182,7 @@ def _inverse(equations: RestEquations, free: NDArray[np.float64], mass: NDArray[
     from scipy.linalg import eigh  # noqa: PLC0415 - as there
 
     functions = equations.functions
-    own = capable(functions.system, CanonicalMomenta).own_inertias(functions.numeric_instant())
+    own = require_capability(functions.system, CanonicalMomenta).own_inertias(functions.numeric_instant())
     sizes, turned = eigh(mass, free.T @ (own[:, None] * free))
     if sizes[0] > RANK_TOLERANCE:
         return np.asarray(np.linalg.inv(mass), dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.tracing.workspace import Floats
 
 POSITIONS = 1e3
@@ -37,7 +37,7 @@ class OpenDirections:
         By which equations are multiplied; 0 of those that have no slope.
     """
 
-    def __init__(self, equations: RestEquations, free: Floats, left: Floats, weights: Floats) -> None:
+    def __init__(self, equations: EquilibriumEquations, free: Floats, left: Floats, weights: Floats) -> None:
         self._free, self._lengths = free, np.ones(len(free))
         self._lengths[equations.unknowns("coordinates")] = POSITIONS
         self._shortest = -np.linalg.pinv(self._lengths[:, None] * free) * self._lengths
@@ -56,7 +56,7 @@ class OpenDirections:
         return step - self._turned @ (self._answer @ (self._conserving @ step))
 
 
-def _conserving(equations: RestEquations, left: Floats, weights: Floats) -> Floats | None:
+def _conserving(equations: EquilibriumEquations, left: Floats, weights: Floats) -> Floats | None:
     """Return the rows wᵀE by unknowns in magnitudes, shape (r, number of unknowns); None where there are none."""
     inertia = slow_motion(equations) * equations.scales
     sizes = np.max(np.abs(inertia), axis=1, initial=0.0)
@@ -67,7 +67,7 @@ def _conserving(equations: RestEquations, left: Floats, weights: Floats) -> Floa
     return rows[counts] / lengths[counts, None] if counts.any() else None
 
 
-def slow_motion(equations: RestEquations) -> Floats:
+def slow_motion(equations: EquilibriumEquations) -> Floats:
     """Return E, shape (number of equations, number of unknowns).
 
     Parameters

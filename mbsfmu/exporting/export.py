@@ -22,7 +22,7 @@ from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.carried import Carried
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variable_names import NAMINGS, Naming
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.package import export_native
@@ -234,7 +234,7 @@ def _check_words(layout: str, backend: str, shown: str, naming: str, fmi: int) -
     words_of |= {"naming": (naming, NAMINGS)}
     for what, (word, words) in words_of.items():
         if word not in words:
-            raise InputError(f"there is no {what} '{word}'; {meant(word, words)}")
+            raise InputError(f"there is no {what} '{word}'; {closest_match(word, words)}")
     if fmi not in VERSIONS:
         raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
 
@@ -257,7 +257,7 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
         raise InputError(f"units are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
     for each in kind:
         if each not in INTERFACES:
-            raise InputError(f"there is no kind '{each}' of units; {meant(each, INTERFACES)}")
+            raise InputError(f"there is no kind '{each}' of units; {closest_match(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("units of 'python' are for co-simulation; those of 'native' can be for model exchange")
 

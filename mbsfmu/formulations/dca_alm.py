@@ -31,7 +31,7 @@ from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFF
 from mbsfmu.formulations.penalty_factors import PENALTY as STEP_PENALTY
 from mbsfmu.formulations.projection import Projection
 from mbsfmu.formulations.recorded_augmented import RecordedAugmented
-from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangents
+from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
 from mbsfmu.formulations.recorded_stages import RecordedStages
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.rules.rule import Rule
@@ -349,13 +349,13 @@ class DcaAlm(Formulation):
         return RecordedAugmented(self.functions, self.rule)
 
     @cached_property
-    def tangents(self) -> RecordedTangents | None:
+    def tangents(self) -> RecordedIterationMatrices | None:
         """Makes tangents where code is in loops."""
         if not self.functions.in_loops:
             return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
         given = "integrals", "inputs", "parameters", "references", "discrete", *(["active"] if self._chooses else [])
-        return RecordedTangents(self.functions, lambda: self.recorded, (*moving, *given))
+        return RecordedIterationMatrices(self.functions, lambda: self.recorded, (*moving, *given))
 
     @cached_property
     def stages(self) -> RecordedStages:
@@ -401,7 +401,7 @@ class DcaAlm(Formulation):
     @property
     def step_equations(self) -> ConstrainedEquations | RecordedAugmented:
         """The equations of implicit steps."""
-        return self.equations if self.has_dense_tangents else self.recorded
+        return self.equations if self.has_dense_jacobian else self.recorded
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
@@ -420,7 +420,7 @@ class DcaAlm(Formulation):
         if kind is StepKind.IMPLICIT:
             equations = self.step_equations
             steps = equations.residual, equations.landing
-            dense = self.has_dense_tangents
+            dense = self.has_dense_jacobian
             steps += (self.equations.tangent, self.step_penalty) if dense else self.recorded.implicit
         elif kind is StepKind.LINEARLY_IMPLICIT:
             if self.tangents is None:

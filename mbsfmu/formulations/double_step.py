@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import LuFactors
-from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reduced_equations import ReducedEquations
@@ -194,7 +194,7 @@ class DoubleStep(Formulation):
         return DoubleStepForm(self, state)
 
 
-class DoubleStepForm(TangentForm):
+class DoubleStepForm(IterationMatrixForm):
     """The reduced equations with y = (z^i, ż^i, x, integrals).
 
     Parameters

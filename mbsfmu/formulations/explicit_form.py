@@ -92,7 +92,7 @@ class DifferentiableForm(ExplicitForm):
         """Return ∂f/∂t where the rates were last evaluated: their change with inputs that have these rates."""
 
 
-class TangentForm(DifferentiableForm):
+class IterationMatrixForm(DifferentiableForm):
     """Equations whose derivatives are a matrix."""
 
     @property

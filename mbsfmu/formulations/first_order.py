@@ -19,10 +19,10 @@ import numpy as np
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
-from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
-from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedTangents
+from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
 from mbsfmu.modelling.fields import Array
 from mbsfmu.rules.rule import Rule
@@ -74,7 +74,7 @@ class FirstOrderProblem(StepProblem):
     def residual(self, unknowns: Floats) -> Floats:
         """Return ẏ by the rule − f(y); sets z, w and x."""
         self._formulation.end.unknowns[:] = unknowns
-        if self._formulation.has_dense_tangents:
+        if self._formulation.has_dense_jacobian:
             return self._formulation.residual()[0]
         self.land(unknowns)
         return self._formulation.recorded.residual()[0]
@@ -98,7 +98,7 @@ class FirstOrderProblem(StepProblem):
         return replace(end, integrals=integrals, history=history)
 
 
-class FirstOrderForm(CoordinateForm, TangentForm):
+class FirstOrderForm(CoordinateForm, IterationMatrixForm):
     """The equations for explicit and linearly implicit solvers.
 
     Parameters
@@ -136,7 +136,7 @@ class FirstOrderForm(CoordinateForm, TangentForm):
         """Return the change of ẏ with inputs that have these rates."""
         formulation = self._formulation
         formulation.functions.write("input_rates", slopes)
-        drift = formulation.drift if formulation.has_dense_tangents else formulation.recorded.drift
+        drift = formulation.drift if formulation.has_dense_jacobian else formulation.recorded.drift
         return drift()[0].copy()
 
     def moved(self, integrals: Floats) -> State:
@@ -193,11 +193,11 @@ class FirstOrderFormulation(Formulation):
         steps: tuple[AnyFunction, ...] = (self.explicit,)
         names, pattern = {}, None
         if kind is StepKind.IMPLICIT:
-            dense = self.has_dense_tangents
+            dense = self.has_dense_jacobian
             steps = (self.residual, self.tangent) if dense else (self.recorded.residual, *self.recorded.implicit)
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
-            dense, recorded = self.has_dense_tangents, self.recorded
+            dense, recorded = self.has_dense_jacobian, self.recorded
             own = (self.slope, self.drift) if dense else (*recorded.stages, recorded.left, recorded.drift)
             steps = self.explicit, *own
             pattern = nonzero(self.slope.sparsities[0]) if dense else None
@@ -380,12 +380,12 @@ class FirstOrderFormulation(Formulation):
         return RecordedSteps(self.functions, self.rule, self.moving, self._moved, self.stabilisation)
 
     @cached_property
-    def tangents(self) -> RecordedTangents | None:
+    def tangents(self) -> RecordedIterationMatrices | None:
         """Makes tangents where code is in loops."""
         if not self.functions.in_loops:
             return None
         parts = "coordinates", self.moving, "states", "inputs", "parameters", "references", "discrete", "active"
-        return RecordedTangents(self.functions, lambda: self.recorded, parts)
+        return RecordedIterationMatrices(self.functions, lambda: self.recorded, parts)
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments; `unknowns` is their number."""

@@ -20,11 +20,11 @@ from mbsfmu.formulations.consistent_states import FittingStates
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.reactions import least_reactions
-from mbsfmu.formulations.recorded_jacobian import RecordedTangents
+from mbsfmu.formulations.recorded_jacobian import RecordedIterationMatrices
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.rules.rule import Rule
 from mbsfmu.stepping.iteration import IterationCount, Limits, NewtonTolerances
-from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, KeptTangent
+from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
 from mbsfmu.stepping.rule_checks import check_rule
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_history import StepHistory
@@ -103,7 +103,7 @@ class StepProblem(ABC):
         """Return what solves with the derivative; None where that is singular."""
         return self._tangents.made() if self._tangents else DenseInverse.of(self.jacobian())
 
-    def kept(self, tangent: KeptTangent) -> Inverse:
+    def kept(self, tangent: ReusedJacobian) -> Inverse:
         """Return what solves with the derivative of an earlier step."""
         return self._tangents.kept(tangent) if self._tangents else DenseInverse.kept(tangent.numbers)
 
@@ -364,12 +364,12 @@ class Formulation(FittingStates, ABC):
         return 0
 
     @property
-    def has_dense_tangents(self) -> bool:
+    def has_dense_jacobian(self) -> bool:
         """Whether tangents of implicit steps are matrices; else they are solved with alone."""
         return self.tangents is None
 
     @cached_property
-    def tangents(self) -> RecordedTangents | None:
+    def tangents(self) -> RecordedIterationMatrices | None:
         """Makes tangents of implicit steps that are programs; None where they are matrices."""
         return None
 
@@ -386,13 +386,13 @@ class Formulation(FittingStates, ABC):
         """The tangent of an implicit step, and what an evaluation of its residual calls."""
 
     @cached_property
-    def renewal_cost(self) -> float:
+    def refresh_cost(self) -> float:
         """What a tangent and its inverse cost, in evaluations of the residual with the product that follows.
 
         Counted in operations of straight code; those in loops take about twice the time.
         """
         if self.tangents is not None:
-            return self.tangents.renewal_cost
+            return self.tangents.refresh_cost
         tangent, evaluation = self.step_functions
         unknowns = self.step_coordinates + len(self.functions.states) + self.step_multipliers
         once = sum(each.operations for each in evaluation) + 2.0 * unknowns**2

@@ -22,7 +22,7 @@ from mbsfmu.formulations.penalty_factors import (
     ROUND_OFF,
     WEAK,
     WEAK_IN_STEPS,
-    firming,
+    raised_penalty_factor,
     suitable_penalty,
 )
 from mbsfmu.initialization.accelerations import UNDETERMINED, shortest
@@ -199,7 +199,9 @@ class AugmentedProblem(StepProblem):
             return made
         equations = self._equations
         assert isinstance(equations, AugmentedEquations)
-        factor = firming(self._left_of_weakest(made.matrix, 1.0 / float(equations.penalty[0])), WEAK_IN_STEPS)
+        factor = raised_penalty_factor(
+            self._left_of_weakest(made.matrix, 1.0 / float(equations.penalty[0])), WEAK_IN_STEPS
+        )
         if factor == 1.0:
             return made
         before = equations.penalty[0]
@@ -275,7 +277,7 @@ class PenaltyProblem(AugmentedProblem):
         moved = np.linalg.norm(solution[:count] - given, axis=0)
         sizes = np.maximum(1.0, np.max(np.abs(given), axis=0))
         factor = max(
-            firming(float(left / all_), WEAK) if left > ROUND_OFF * size else 1.0
+            raised_penalty_factor(float(left / all_), WEAK) if left > ROUND_OFF * size else 1.0
             for left, all_, size in zip(missing, np.maximum(moved, missing), sizes, strict=True)
         )
         if factor > 1.0:

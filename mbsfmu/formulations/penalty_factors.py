@@ -28,7 +28,7 @@ ROUND_OFF = 1e-12
 """The same of what a projection moves, as a share of velocities or accelerations that exceed one."""
 
 
-def firming(left: float, most: float) -> float:
+def raised_penalty_factor(left: float, most: float) -> float:
     """Return how many times the penalty factor is too small where this share of a violation is left, of `most`."""
     if left <= most:
         return 1.0

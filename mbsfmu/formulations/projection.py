@@ -99,7 +99,7 @@ class Projection:
     def in_steps(self) -> tuple[AnyFunction, ...]:
         """All that it calls."""
         own = self.calls.factorize, self.calls.correction, self.calls.free_motion, *self.calls.violations.values()
-        return (*own, self.felt_values) if self._functions.system.felt else own
+        return (*own, self.feed_through_values) if self._functions.system.felt else own
 
     def factorize(self) -> None:
         """Set the matrices at the positions."""
@@ -153,7 +153,7 @@ class Projection:
         for index, felt in enumerate(np.concatenate([np.zeros((1, count)), np.eye(count)])):
             functions.write("felt", felt)
             self._accelerate(inside=True)
-            answers[index] = self.felt_values()[0]
+            answers[index] = self.feed_through_values()[0]
         matrix = np.eye(count) - (answers[1:] - answers[0]).T
         factors = LuFactors(matrix)
         if factors.singular:
@@ -161,9 +161,9 @@ class Projection:
         functions.write("felt", factors.solve(answers[0]))
 
     @cached_property
-    def felt_values(self) -> TracedFunction:
+    def feed_through_values(self) -> TracedFunction:
         """What connections carry that depends on accelerations, shape (number of them,)."""
-        return self._functions.traced("felt_values", [self._functions.expressions.felt_values])
+        return self._functions.traced("felt_values", [self._functions.expressions.feed_through_values])
 
     def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> int:
         """Iterate at a level until increments are negligible; return how often.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mbsfmu.formulations.recorded_steps import RecordedSteps
-from mbsfmu.stepping.reused_jacobian import Inverse, KeptTangent
+from mbsfmu.stepping.reused_jacobian import Inverse, ReusedJacobian
 from mbsfmu.stepping.stages import Stages
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mbsfmu.formulations.recorded_augmented import RecordedAugmented
 
 
-class RecordedTangents:
+class RecordedIterationMatrices:
     """Makes tangents and solves with them; the factors of one at a time are there.
 
     They take a memory that grows as the mechanism does, many times that of the point they follow from, and are found
@@ -43,7 +43,7 @@ class RecordedTangents:
         self._functions = functions
         self._steps = steps
         self._parts = parts
-        self._factored: PointTangent | None = None
+        self._factored: PointJacobian | None = None
 
     @property
     def numbers(self) -> int:
@@ -51,22 +51,22 @@ class RecordedTangents:
         return sum(self._functions.values(part).size for part in self._parts)
 
     @property
-    def renewal_cost(self) -> float:
+    def refresh_cost(self) -> float:
         """What a tangent costs, in evaluations of the residual with the solution that follows."""
         steps = self._steps()
-        return steps.implicit.renewal_cost(steps.residual)
+        return steps.implicit.refresh_cost(steps.residual)
 
-    def made(self) -> PointTangent | None:
+    def made(self) -> PointJacobian | None:
         """Return the tangent where the functions are; None where a pivot vanishes."""
         self._factored = self.here()
         (pivots,) = self._steps().implicit.factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
-    def kept(self, tangent: KeptTangent) -> PointTangent:
+    def kept(self, tangent: ReusedJacobian) -> PointJacobian:
         """Return one that a state has kept."""
-        return PointTangent(self, tangent.numbers, tangent.step, tangent.before)
+        return PointJacobian(self, tangent.numbers, tangent.step, tangent.before)
 
-    def solved(self, tangent: PointTangent, right: Floats) -> Floats:
+    def solved(self, tangent: PointJacobian, right: Floats) -> Floats:
         """Return the solution for a right side."""
         if self._factored is None or not self._factored.is_same_as(tangent):
             here = self.here()
@@ -76,15 +76,15 @@ class RecordedTangents:
         self._functions.write("right", right)
         return self._steps().implicit.changes()[0].copy()
 
-    def here(self) -> PointTangent:
+    def here(self) -> PointJacobian:
         """Return the tangent where the functions are; its factors are found when they are needed."""
         functions = self._functions
         history = functions.values("begin_history")
         point = np.concatenate([functions.values(part) for part in self._parts])
         before = float(history[0]) if history.size else 0.0
-        return PointTangent(self, point, float(functions.values("step")[0]), before)
+        return PointJacobian(self, point, float(functions.values("step")[0]), before)
 
-    def load(self, tangent: PointTangent) -> None:
+    def load(self, tangent: PointJacobian) -> None:
         """Bring the functions to where a tangent was made."""
         functions, first = self._functions, 0
         for part in self._parts:
@@ -96,7 +96,7 @@ class RecordedTangents:
 
 
 @dataclass(frozen=True)
-class PointTangent(Inverse):
+class PointJacobian(Inverse):
     """A tangent by the point that it was made at.
 
     Attributes
@@ -109,7 +109,7 @@ class PointTangent(Inverse):
         The step in s that it was made for, and the one before, 0 where nothing was remembered.
     """
 
-    tangents: RecordedTangents
+    tangents: RecordedIterationMatrices
     point: Floats
     step: float
     before: float
@@ -119,7 +119,7 @@ class PointTangent(Inverse):
         """The point."""
         return self.point
 
-    def is_same_as(self, other: PointTangent) -> bool:
+    def is_same_as(self, other: PointJacobian) -> bool:
         """Tell whether it is the tangent at the same point."""
         return (self.step, self.before) == (other.step, other.before) and np.array_equal(self.point, other.point)
 
@@ -141,7 +141,7 @@ class FactoredStages(Stages):
         Tells where they are.
     """
 
-    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, tangents: RecordedTangents) -> None:
+    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, tangents: RecordedIterationMatrices) -> None:
         self.controlled = 2 * len(functions.coordinates) + len(functions.states)
         self._functions, self._steps, self._tangents = functions, steps, tangents
         self._begin = tangents.here()

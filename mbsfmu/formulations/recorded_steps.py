@@ -63,7 +63,7 @@ class LinearSolution(NamedTuple):
     factors: RecordedFunction
     changes: RecordedFunction
 
-    def renewal_cost(self, residual: RecordedFunction) -> float:
+    def refresh_cost(self, residual: RecordedFunction) -> float:
         """Return what factors cost, in evaluations of a residual with the solution that follows."""
         return self.factors.operations / max(residual.operations + self.changes.operations, 1)
 

@@ -26,7 +26,7 @@ def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
     return np.array([MOVED * arm if each.unit == "m" else MOVED for each in coordinates])
 
 
-def tell_changed_start(functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float) -> None:
+def warn_of_changed_start(functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float) -> None:
     """Say in the log where a start differs from what was given; what was given as zero counts as not given.
 
     Parameters

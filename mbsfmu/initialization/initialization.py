@@ -11,10 +11,10 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.initialization.accelerations import Unheld, balance
-from mbsfmu.initialization.changed_start import tell_changed_start
+from mbsfmu.initialization.changed_start import warn_of_changed_start
 from mbsfmu.initialization.closing_loops import close_loops, find_loop_equations, onto_velocity_constraints
 from mbsfmu.initialization.locked_loops import refuse_locked_motion
-from mbsfmu.systems.capabilities import StartLimits, capable
+from mbsfmu.systems.capabilities import StartLimits, require_capability
 from mbsfmu.systems.checks.parameter_checks import check_parameters
 from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -22,7 +22,7 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.loop_equations import LoopEquations
 from mbsfmu.systems.mechanism.massless import refuse_massless_motion
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import Instant, System, starts
+from mbsfmu.systems.system import System, SystemContext, starts
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.workspace import Floats
 
@@ -193,7 +193,7 @@ class Initialization:
         """What masses further out weigh against the coordinates at the model's start, in kg m² or kg, shape (n,)."""
         return self.system.carried_inertias(self._model_start())
 
-    def _model_start(self) -> Instant:
+    def _model_start(self) -> SystemContext:
         start = self._start
         references = self.system.start_references(start.coordinates)
         return replace(
@@ -204,7 +204,7 @@ class Initialization:
     def tell_changes(self, start: Start) -> None:
         """Say in the log where a start differs from what its parameters say."""
         self.functions.parameters[:] = start.parameters
-        tell_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
+        warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
 
     def tell_unheld(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
         """Say in the log which parts do not stay at rest at a start that has been made consistent."""
@@ -286,7 +286,7 @@ def check_limits(functions: SystemFunctions) -> None:
         return
     index, value, allowed = beyond
     variable = functions.system.limited[index]
-    advice = capable(functions.system, StartLimits).start_advice(index, functions.parameters)
+    advice = require_capability(functions.system, StartLimits).start_advice(index, functions.parameters)
     told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
     raise InputError(told + (f": {advice}" if advice else ""))
 

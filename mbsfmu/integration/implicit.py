@@ -18,7 +18,7 @@ from mbsfmu.integration.error_transport import ErrorTransport, Loss
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
-from mbsfmu.stepping.reused_jacobian import USE, KeptTangent
+from mbsfmu.stepping.reused_jacobian import USE, ReusedJacobian
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -66,7 +66,7 @@ class ImplicitSolver(Solver):
         InputError
             When differences are to take the place of derivatives where tangents are no matrices.
         """
-        if not formulation.has_dense_tangents and options["jacobian"] is not Jacobian.EXACT:
+        if not formulation.has_dense_jacobian and options["jacobian"] is not Jacobian.EXACT:
             name = formulation.functions.system.name
             raise InputError(f"jacobian = {options['jacobian']} is for straight code; {name} has code in loops")
         return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
@@ -119,7 +119,7 @@ class ImplicitSolver(Solver):
         formulation = self.formulation
         functions = formulation.functions
         moves = len(functions.coordinates) + len(functions.states) > 0
-        able = formulation.transports_error and formulation.has_dense_tangents
+        able = formulation.transports_error and formulation.has_dense_jacobian
         return able and moves and isinstance(formulation.rule, Trapezoidal) and not self.iterations
 
     @property
@@ -151,12 +151,12 @@ class ImplicitSolver(Solver):
         """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
         formulation = self.formulation
         exact = self.jacobian is Jacobian.EXACT
-        renewal = formulation.renewal_cost if exact else float(self._unknowns)
+        renewal = formulation.refresh_cost if exact else float(self._unknowns)
         return solve(
             lambda: formulation.problem(state, step),
             formulation.limits(self._unknowns),
             Method(self.jacobian, self.most_iterations, renewal, formulation.remaining, self.iterations),
-            KeptTangent.of(state.tangent, state.tangent_use),
+            ReusedJacobian.of(state.tangent, state.tangent_use),
             state.history[0] if len(state.history) else 0.0,
         )
 

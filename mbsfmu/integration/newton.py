@@ -17,7 +17,7 @@ import numpy as np
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.stepping.iteration import Limits
-from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, KeptTangent
+from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -114,13 +114,13 @@ class NewtonSolution:
     iterations: int
     tangents: int
     evaluated: bool
-    kept: KeptTangent | None
+    kept: ReusedJacobian | None
     unconverged: float
     inverse: Inverse
 
 
 def solve(
-    begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: KeptTangent | None, before: float
+    begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: ReusedJacobian | None, before: float
 ) -> NewtonSolution:
     """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
 
@@ -161,7 +161,7 @@ def solve(
     if method.most_increments:
         kept = None
     elif kept is None or iteration.tangents:
-        kept = KeptTangent(iteration.inverse.numbers, problem.step, before, 1, spent, iteration.rate)
+        kept = ReusedJacobian(iteration.inverse.numbers, problem.step, before, 1, spent, iteration.rate)
     else:
         kept = kept.used(spent, iteration.rate)
     counts = iteration.count, iteration.tangents
@@ -188,7 +188,7 @@ class _Iteration:
 
     inverse: Inverse
 
-    def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: KeptTangent | None) -> None:
+    def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: ReusedJacobian | None) -> None:
         self.problem, self._limits, self._method = problem, limits, method
         self.unknowns = problem.guess.copy()
         self._judged = slice(len(limits.shares))  # multipliers follow the others
@@ -218,7 +218,7 @@ class _Iteration:
             chord = not self._own and before < np.inf and not ends
             if chord:
                 self.rate = max(rate, FADING * self.rate)
-                if self._method.most_increments or self._is_dear(rate, size, counted):
+                if self._method.most_increments or self._needs_refresh(rate, size, counted):
                     self._refuse(increment, rate)
                     self._renew()
                     continue
@@ -262,7 +262,7 @@ class _Iteration:
         """Return how far the solution is still off behind an increment, by the tolerances."""
         return self.rate / (1.0 - self.rate) * counted if self.rate < 1.0 else np.inf
 
-    def _is_dear(self, rate: float, size: float, counted: float) -> bool:
+    def _needs_refresh(self, rate: float, size: float, counted: float) -> bool:
         """Tell whether to go on with the present tangent takes longer than with a new one.
 
         The first ratio says little where increments are small: multipliers come to what they are between the two.

@@ -85,12 +85,12 @@ class Rosenbrock(AdaptiveSolver):
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
         """Make the solver of a method's name; states have room for a step that goes past."""
-        method = METHODS[cls.meant(name)]
+        method = METHODS[cls.closest_match(name)]
         formulation.functions.ahead = np.zeros(room(len(formulation.explicit_scale), method.stages))
         return cls(formulation, step, method=method, **options)
 
     @classmethod
-    def meant(cls, name: str) -> str:
+    def closest_match(cls, name: str) -> str:
         """Return the name of the method that a name means."""
         return RODAS5P.name if name == CHOSEN else name
 

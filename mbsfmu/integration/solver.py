@@ -130,7 +130,7 @@ class Solver(ABC):
         return cls(formulation, step, **options)
 
     @classmethod
-    def meant(cls, name: str) -> str:
+    def closest_match(cls, name: str) -> str:
         """Return what a name means where it has several names."""
         return name
 

@@ -9,7 +9,7 @@ from mbsfmu.integration.explicit import ExplicitSolver
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import SOLVERS, AdaptiveSolver, Solver
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.rules import Rule, find_rule, rule_names, rule_texts
 from mbsfmu.rules.trapezoidal import Trapezoidal
 
@@ -41,7 +41,7 @@ def find_solver(name: str) -> tuple[type[Solver], Rule]:
         return kind, Trapezoidal()
     rule = find_rule(name)
     if rule is None:
-        raise InputError(f"there is no solver '{name}'; {meant(name, solver_names())}")
+        raise InputError(f"there is no solver '{name}'; {closest_match(name, solver_names())}")
     return ImplicitSolver, rule
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.formats import Table, write_table
 from mbsfmu.io.tables import make_table, optional
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variable_names import endings, flat_name
 
 if TYPE_CHECKING:
@@ -131,4 +131,4 @@ def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> 
         return found[0]
     if found:
         raise UnknownNameError(f"{kind} '{name}' is ambiguous: it may be {' or '.join(found)}")
-    raise UnknownNameError(f"there is no {kind} '{name}'{where}; {meant(name, names)}")
+    raise UnknownNameError(f"there is no {kind} '{name}'{where}; {closest_match(name, names)}")

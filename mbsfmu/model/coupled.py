@@ -16,7 +16,7 @@ from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.names import Name
 from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, system_kind
-from mbsfmu.modelling import Data, DataError, FrozenMap, meant, word
+from mbsfmu.modelling import Data, DataError, FrozenMap, closest_match, word
 
 
 def _kind(data: Any) -> str | None:
@@ -123,10 +123,10 @@ class ModelData(Data):
             raise ValueError("a model needs at least one system")
         for reference in self.signals:
             if (name := reference.partition(".")[0]) not in self.systems:
-                raise DataError(f"signal '{reference}' drives no system '{name}'; {meant(name, self.systems)}")
+                raise DataError(f"signal '{reference}' drives no system '{name}'; {closest_match(name, self.systems)}")
         for reference in self.start:
             if (name := reference.partition(".")[0]) not in self.systems:
-                raise DataError(f"start: '{reference}' is of no system '{name}'; {meant(name, self.systems)}")
+                raise DataError(f"start: '{reference}' is of no system '{name}'; {closest_match(name, self.systems)}")
             if reference in self.signals:
                 raise DataError(f"start: '{reference}' follows a signal, which says where it starts")
         for pattern in self.outputs:

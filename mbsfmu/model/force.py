@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import ReferenceKind, Vector
-from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, meant, parameter_fields
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, closest_match, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
 """All kinds of forces by their types."""
@@ -58,8 +58,8 @@ class Force(DynamicPart, abstract=True):
 
     A class that derives from it is data, with fields that say what they are: a `PointReference`, a `JointReference`,
     or a number of the equations, as `Annotated[Positive, Parameter("N/m", "stiffness")]`; a field of three numbers is
-    a vector of the equations. Its equations are pure NumPy functions of the `Present`, with no branch on a value and
-    nothing written in place.
+    a vector of the equations. Its equations are pure NumPy functions of the `ForceContext`, with no branch on a value
+    and nothing written in place.
 
     Units, names and descriptions may say what those of a joint are, by the field that names it: `{joint.load}` is
     N.m or N, `{joint.effort}` torque or force, `{joint.coordinate}` rad or m, `{joint.position}` angle or displacement,
@@ -102,36 +102,36 @@ class Force(DynamicPart, abstract=True):
         names = [each.name for each in self.inputs()]
         for name in self.balancing:
             if name not in names:
-                raise ValueError(f"it balances by '{name}', which is no input; {meant(name, names)}")
+                raise ValueError(f"it balances by '{name}', which is no input; {closest_match(name, names)}")
         return self
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def loads(self, now: Present) -> Iterable[PointLoad | JointLoad]:  # noqa: ARG002
+    def loads(self, now: ForceContext) -> Iterable[PointLoad | JointLoad]:  # noqa: ARG002
         """Return what acts on bodies and joints."""
         return ()
 
-    def work_rate(self, now: Present) -> Array | float:  # noqa: ARG002
+    def work_rate(self, now: ForceContext) -> Array | float:  # noqa: ARG002
         """Return the power that it brings in from outside in W, the power of its inputs."""
         return 0.0
 
-    def dissipation(self, now: Present) -> Array | float:  # noqa: ARG002
+    def dissipation(self, now: ForceContext) -> Array | float:  # noqa: ARG002
         """Return the power lost in W."""
         return 0.0
 
-    def energy(self, now: Present) -> Array | float:  # noqa: ARG002
+    def energy(self, now: ForceContext) -> Array | float:  # noqa: ARG002
         """Return the stored energy in J."""
         return 0.0
 
-    def rates(self, now: Present) -> Mapping[str, Array]:  # noqa: ARG002
+    def rates(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return the rates of its states."""
         return {}
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:  # noqa: ARG002
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return its outputs."""
         return {}
 
-    def initial_states(self, now: Present) -> Mapping[str, Array | float]:  # noqa: ARG002
+    def initial_states(self, now: ForceContext) -> Mapping[str, Array | float]:  # noqa: ARG002
         """Return its states at the start, from its parameters; nothing has a place yet."""
         return {state.name: state.start or 0.0 for state in self.states()}
 

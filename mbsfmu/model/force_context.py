@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from mbsfmu.model.numbers import Numbers
-from mbsfmu.modelling import Array, DataError, meant
+from mbsfmu.modelling import Array, DataError, closest_match
 
 
 class BodyPoint(NamedTuple):
@@ -58,7 +58,7 @@ class JointMotion(NamedTuple):
     rate: Array
 
 
-class Present(Numbers):
+class ForceContext(Numbers):
     """A force's own numbers by their short names, and its points and joints by the names of the fields.
 
     `now["stiffness"]` is a parameter, a state or an input of the force, `now.point("start")` where the point is that
@@ -89,17 +89,17 @@ class Present(Numbers):
     def point(self, field: str) -> BodyPoint:
         """Return where the point is that a field names, and how it moves."""
         if field not in self._points:
-            raise DataError(f"{self._owner} has no point '{field}' here; {meant(field, self._points)}")
+            raise DataError(f"{self._owner} has no point '{field}' here; {closest_match(field, self._points)}")
         return self._points[field]()
 
     def joint(self, field: str) -> JointMotion:
         """Return the coordinate of the joint that a field names, and its rate."""
         if field not in self._joints:
-            raise DataError(f"{self._owner} has no joint '{field}' here; {meant(field, self._joints)}")
+            raise DataError(f"{self._owner} has no joint '{field}' here; {closest_match(field, self._joints)}")
         return self._joints[field]()
 
 
-class Observed(Present):
+class SensorContext(ForceContext):
     """What a sensor sees: a present with accelerations.
 
     Parameters
@@ -124,5 +124,5 @@ class Observed(Present):
     def acceleration(self, field: str) -> PointAcceleration:
         """Return the accelerations of the point that a field names, and of its body."""
         if field not in self._accelerations:
-            raise DataError(f"{self._owner} has no point '{field}' here; {meant(field, self._accelerations)}")
+            raise DataError(f"{self._owner} has no point '{field}' here; {closest_match(field, self._accelerations)}")
         return self._accelerations[field]()

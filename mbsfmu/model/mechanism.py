@@ -21,7 +21,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, meant
+from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names that the mechanism's own variables have."""
@@ -127,7 +127,9 @@ class Mechanism(Data):
         names = joint.coordinate_names
         if coordinate:
             if coordinate not in names:
-                raise DataError(f"{user}: joint '{name}' has no coordinate '{coordinate}'; {meant(coordinate, names)}")
+                raise DataError(
+                    f"{user}: joint '{name}' has no coordinate '{coordinate}'; {closest_match(coordinate, names)}"
+                )
             return joint, names.index(coordinate)
         if len(names) != 1:
             told = f"has the coordinates {', '.join(names)}; say which, as '{name}.{names[0]}'" if names else "has none"
@@ -137,7 +139,7 @@ class Mechanism(Data):
     def _joint(self, user: str, name: str) -> AnyJoint:
         joints = {joint.name: joint for joint in self.joints}
         if name not in joints:
-            raise DataError(f"{user}: there is no joint '{name}'; {meant(name, joints)}")
+            raise DataError(f"{user}: there is no joint '{name}'; {closest_match(name, joints)}")
         return joints[name]
 
     def _check_joint(self, thing: str, name: str) -> None:
@@ -166,9 +168,9 @@ class Mechanism(Data):
         elif owner in bodies:
             points = bodies[owner].all_points
         else:
-            raise DataError(f"{user}: there is no body '{owner}'; {meant(owner, [GROUND, *bodies])}")
+            raise DataError(f"{user}: there is no body '{owner}'; {closest_match(owner, [GROUND, *bodies])}")
         if name not in points:
-            raise DataError(f"{user}: '{owner}' has no point '{name}'; {meant(name, points)}")
+            raise DataError(f"{user}: '{owner}' has no point '{name}'; {closest_match(name, points)}")
         return points[name]
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mbsfmu.modelling import Array, DataError, meant
+from mbsfmu.modelling import Array, DataError, closest_match
 
 
 class Numbers:
@@ -28,5 +28,5 @@ class Numbers:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._numbers:
-            raise DataError(f"{self._owner} has no number '{name}' here; {meant(name, self._numbers)}")
+            raise DataError(f"{self._owner} has no number '{name}' here; {closest_match(name, self._numbers)}")
         return self._numbers[name]()

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, SerializeAsAny
 
 from mbsfmu.model.force import check_parameters, names_place
-from mbsfmu.model.force_context import Observed
+from mbsfmu.model.force_context import SensorContext
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 SENSORS: Kinds[Sensor] = Kinds("sensor", "mbsfmu.parts")
@@ -19,7 +19,7 @@ class Sensor(DynamicPart, abstract=True):
     """Something that tells of a mechanism and does not act on it.
 
     A class that derives from it is data, as a `Force` is: fields that name points and joints, and parameters. Its
-    outputs are pure NumPy functions of what is `Observed`: beside what forces see, accelerations.
+    outputs are pure NumPy functions of what is `SensorContext`: beside what forces see, accelerations.
 
     What depends on accelerations may act on the mechanism in turn, by way of another system: at the same instant where
     forces are linear in it, else by way of a state or of a sampled block.
@@ -52,7 +52,7 @@ class Sensor(DynamicPart, abstract=True):
         """Return functions that a class has together: what there is, and what gives its values."""
         return (("outputs", "evaluate_outputs"),)
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:  # noqa: ARG002
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return its outputs."""
         return {}
 

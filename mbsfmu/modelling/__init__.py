@@ -1,7 +1,7 @@
 """What a part, a parameter, a quantity and a document are: one implementation for mechanisms and hydraulics."""
 
 from mbsfmu.modelling.answers import in_order
-from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, meant, word
+from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
 from mbsfmu.modelling.html import table as html_table
@@ -33,10 +33,10 @@ __all__ = [
     "Quantity",
     "belonging_to",
     "check_numbers",
+    "closest_match",
     "html_table",
     "in_order",
     "interpolated",
-    "meant",
     "parameter_fields",
     "parameters_of",
     "word",

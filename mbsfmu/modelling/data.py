@@ -184,7 +184,7 @@ Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digit
 """A name: letters, digits and underscores, not beginning with a digit."""
 
 
-def meant(word: str, words: Iterable[str]) -> str:
+def closest_match(word: str, words: Iterable[str]) -> str:
     """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them.
 
     Names with dots are compared part by part from the end: `boom.mas` is near `mechanism.boom.mass`.
@@ -243,7 +243,7 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     if kind == "missing":
         return f"{thing}: {where} is missing"
     if kind == "extra_forbidden":
-        return f"{thing}: there is no field {where}; {meant(where, owner.model_fields)}"
+        return f"{thing}: there is no field {where}; {closest_match(where, owner.model_fields)}"
     if kind == "value_error":
         message = message.removeprefix("Value error, ")
         return f"{thing}: {message}"

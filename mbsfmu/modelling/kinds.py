@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic_core import PydanticCustomError
 
-from mbsfmu.modelling.data import Data, DataError, meant
+from mbsfmu.modelling.data import Data, DataError, closest_match
 
 BUILT_IN = ("hydraulics", "mbsfmu")
 """The packages whose parts are everywhere."""
@@ -232,6 +232,6 @@ class Kinds(Generic[Part]):
             raise PydanticCustomError("kind_missing", "the type is missing")
         kind = self.find(data["type"])
         if kind is None:
-            told = f"{meant(str(data['type']), sorted(self.words()))} ({_OWN})"
+            told = f"{closest_match(str(data['type']), sorted(self.words()))} ({_OWN})"
             raise PydanticCustomError("kind_unknown", "{told}", {"told": told})
         return kind.from_dict(data)

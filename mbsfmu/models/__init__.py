@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, ladder, loop_4, loop_8, pendulum
 from mbsfmu.models.spatial import bennett, slewing_four_bar
@@ -41,7 +41,7 @@ def built_in(name: str) -> CoupledModel:
         mechanism = four_bar if match[1] == "four-bar" else quick_return
         return mechanism(match[2])
     if name not in BUILT_IN:
-        told = meant(name, [*BUILT_IN, "pendulum-N", "ladder-N"])
+        told = closest_match(name, [*BUILT_IN, "pendulum-N", "ladder-N"])
         hint = "" if told.startswith("did you mean") else "; a model of your own is file.py:factory or model.json"
         raise InputError(f"there is no model '{name}'; {told}{hint}")
     return BUILT_IN[name]()

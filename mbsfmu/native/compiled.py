@@ -19,7 +19,7 @@ from mbsfmu.compiling.compiler import (
     is_level_given,
     kept_library,
 )
-from mbsfmu.compiling.kept import tell_once
+from mbsfmu.compiling.kept import warn_once
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.integration.solver import Solver
@@ -60,7 +60,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     try:
         runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
     except (CompilerError, OSError) as error:
-        tell_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
+        warn_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
     if runner is not None:
         simulation.runner = runner
@@ -71,7 +71,7 @@ def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Ru
     quick = content_key(name, sorted(QUICK.items()))
     if not has_compiler():
         if (runner := _kept(simulation, quick, name)) is None:
-            tell_once(
+            warn_once(
                 "there is no C compiler: CasADi's interpreter makes the steps of runs in process, a hundred times as "
                 "slowly; install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'"
             )
@@ -119,7 +119,7 @@ def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | N
     try:
         return CompiledRunner(library, simulation, identity)
     except MisfitError as error:
-        tell_once(f"{error}; it is made anew")
+        warn_once(f"{error}; it is made anew")
         library.unlink(missing_ok=True)
         return None
 

@@ -211,7 +211,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "REMAINING": number(formulation.remaining),
         "MOST_INCREMENTS": (solver.iterations or 0) if isinstance(solver, ImplicitSolver) else 0,
         "UNRESOLVED": number(solver.unresolved if isinstance(solver, ImplicitSolver) else 0.0),
-        "RENEWAL_COST": number(formulation.renewal_cost if isinstance(solver, ImplicitSolver) else 0.0),
+        "RENEWAL_COST": number(formulation.refresh_cost if isinstance(solver, ImplicitSolver) else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
         "PENALTY": number(needs.penalty),
         "SHORTEST_SAMPLE_TIME": number(min((each.sample_time for each in samplings), default=float_info.max)),

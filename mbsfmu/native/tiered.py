@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.kept import tell_once
+from mbsfmu.compiling.kept import warn_once
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording, Runner
@@ -105,7 +105,7 @@ class TieredRunner(Runner):
         try:
             self._runner = self._made.result()
         except (CompilerError, OSError) as error:
-            tell_once(f"{error}; code of runs in process stays as it is, not optimized")
+            warn_once(f"{error}; code of runs in process stays as it is, not optimized")
             return False
         return True
 

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import model_validator
 
 from mbsfmu.model.force import Force, PointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import GROUND, PointReference, split_reference
 from mbsfmu.modelling import Array, Quantity
 
@@ -29,7 +29,7 @@ class _Applied(Force, abstract=True):
             raise ValueError(f"it acts on '{self.point}', which does not move; it must be a point of a body")
         return self
 
-    def _inertial(self, now: Present, name: str) -> Array:
+    def _inertial(self, now: ForceContext, name: str) -> Array:
         """Return the vector of the inputs in the inertial frame, shape (3,)."""
         given = np.stack([now[f"{name}.{axis}"] for axis in "xyz"])
         return now.point("point").rotation @ given if self.frame == "body" else given
@@ -62,11 +62,11 @@ class AppliedForce(_Applied):
         """Return the components of the force."""
         return self._vector("force", "N")
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Push the point."""
         return (PointLoad("point", force=self._inertial(now, "force")),)
 
-    def work_rate(self, now: Present) -> Array:
+    def work_rate(self, now: ForceContext) -> Array:
         """Return force times velocity of the point in W."""
         return self._inertial(now, "force") @ now.point("point").velocity
 
@@ -90,10 +90,10 @@ class AppliedMoment(_Applied):
         """Return the components of the moment."""
         return self._vector("moment", "N.m")
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Turn the body."""
         return (PointLoad("point", moment=self._inertial(now, "moment")),)
 
-    def work_rate(self, now: Present) -> Array:
+    def work_rate(self, now: ForceContext) -> Array:
         """Return moment times angular velocity in W."""
         return self._inertial(now, "moment") @ now.point("point").angular_velocity

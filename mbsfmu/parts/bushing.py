@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import cross, rotation_from_vector, vector_from_rotation
 from mbsfmu.model.force import Force, PointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import NonNegative, PointReference, Vector
 from mbsfmu.modelling import Array, Parameter, Quantity
 
@@ -68,7 +68,7 @@ class Bushing(Force):
             for axis in "xyz"
         )
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Push and turn both bodies back."""
         strain = self._strain(now)
         force = strain.axes @ (-now["stiffness"] * strain.shift - now["damping"] * strain.shift_rate)
@@ -77,23 +77,23 @@ class Bushing(Force):
         gap = now.point("child").position - now.point("parent").position
         return (PointLoad("child", force, moment), PointLoad("parent", -force, -moment - cross(gap, force)))
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the dampers' loss in W."""
         strain = self._strain(now)
         return now["damping"] @ strain.shift_rate**2 + now["turning_damping"] @ strain.turn_rate**2
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         """Return the springs' energy in J."""
         strain = self._strain(now)
         return 0.5 * (now["stiffness"] @ strain.shift**2 + now["turning_stiffness"] @ strain.turn**2)
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return deflection and turn."""
         strain = self._strain(now)
         told = (("deflection", strain.shift), ("turn", strain.turn))
         return {f"{what}.{axis}": vector[index] for what, vector in told for index, axis in enumerate("xyz")}
 
-    def _strain(self, now: Present) -> _Strain:
+    def _strain(self, now: ForceContext) -> _Strain:
         parent, child = now.point("parent"), now.point("child")
         own = rotation_from_vector(self.axes)
         axes = parent.rotation @ own

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mbsfmu.equations.rotation import cross, unit
 from mbsfmu.model.force import Force, PointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import Direction, NonNegative, PointReference, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 
@@ -76,34 +76,34 @@ class PlaneContact(Force):
             Quantity("penetration", "m", minimum=0.0, description="how far the sphere is in the plane", shared=True),
         )
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Push and rub both at the place of the contact."""
         touch = self._touch(now)
         force = touch.normal * touch.force + self._rubbing(now, touch)
         sphere, plane = (touch.place - now.point(each).position for each in ("sphere", "plane"))
         return (PointLoad("sphere", force, cross(sphere, force)), PointLoad("plane", -force, -cross(plane, force)))
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         """Return the elastic energy in J."""
         touch = self._touch(now)
         return touch.elastic * touch.depth / (self.exponent + 1.0)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the loss by damping and friction in W."""
         touch = self._touch(now)
         return (touch.force - touch.elastic) * touch.rate - self._rubbing(now, touch) @ touch.slip
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return normal force and penetration."""
         touch = self._touch(now)
         return {"normal_force": touch.force, "penetration": touch.depth}
 
-    def _rubbing(self, now: Present, touch: _Touch) -> Array:
+    def _rubbing(self, now: ForceContext, touch: _Touch) -> Array:
         """Return the friction on the sphere in N."""
         speed = np.sqrt(touch.slip @ touch.slip + now["creep_speed"] ** 2)
         return -now["friction"] * touch.force / speed * touch.slip
 
-    def _touch(self, now: Present) -> _Touch:
+    def _touch(self, now: ForceContext) -> _Touch:
         sphere, plane = now.point("sphere"), now.point("plane")
         normal = plane.rotation @ unit(self.normal)
         height = normal @ (sphere.position - plane.position)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import JointReference, NonNegative
 from mbsfmu.modelling import Array, Parameter, Quantity
 
@@ -35,21 +35,21 @@ class JointSpringDamper(Force):
     free_coordinate: Annotated[float, Parameter("{joint.coordinate}", "coordinate without force")] = 0.0
     preload: Annotated[float, Parameter("{joint.load}", "load at the free coordinate")] = 0.0
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         """Load the joint with the spring's and the damper's effort."""
         spring = now["preload"] - now["stiffness"] * self._stretch(now)
         return (JointLoad("joint", spring - now["damping"] * now.joint("joint").rate),)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the damper's loss in W."""
         return now["damping"] * now.joint("joint").rate ** 2
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         """Return the spring's energy in J."""
         stretch = self._stretch(now)
         return 0.5 * now["stiffness"] * stretch**2 - now["preload"] * stretch
 
-    def _stretch(self, now: Present) -> Array:
+    def _stretch(self, now: ForceContext) -> Array:
         return now.joint("joint").coordinate - now["free_coordinate"]
 
 
@@ -69,11 +69,11 @@ class _JointEffort(Force, abstract=True):
         described = "{joint.effort} in the joint, on the outer body"
         return (Quantity("{joint.effort}", "{joint.load}", 0.0, description=described),)
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         """Load the joint with what is given."""
         return (JointLoad("joint", now["{joint.effort}"]),)
 
-    def work_rate(self, now: Present) -> Array:
+    def work_rate(self, now: ForceContext) -> Array:
         """Return load times rate in W."""
         return now["{joint.effort}"] * now.joint("joint").rate
 
@@ -104,7 +104,7 @@ class JointActuator(_JointEffort):
             Quantity("{joint.rate}", "{joint.coordinate}/s", description="rate of the coordinate", shared=True),
         )
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return the coordinate and its rate."""
         motion = now.joint("joint")
         return {"{joint.position}": motion.coordinate, "{joint.rate}": motion.rate}

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from hydraulics.piston import friction
 from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import JointReference, NonNegative, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 
@@ -31,7 +31,7 @@ class JointFriction(Force):
         S in N m or N, what it takes to start from rest; C by default.
     stribeck_rate
         v_S in rad/s or m/s, at which S has come down to C + 0.37 (S − C).
-    creep_rate
+    smoothing_velocity
         v_0 in rad/s or m/s, at which 76 % of the load are there.
     damping
         d in N m s/rad or N s/m.
@@ -44,7 +44,7 @@ class JointFriction(Force):
     stribeck_rate: Annotated[
         Positive, Parameter("{joint.coordinate}/s", "rate that ends static friction", tunable=True)
     ] = 0.01
-    creep_rate: Annotated[
+    smoothing_velocity: Annotated[
         Positive, Parameter("{joint.coordinate}/s", "rate that friction needs to build up", tunable=True)
     ] = 0.001
     damping: Annotated[
@@ -64,26 +64,26 @@ class JointFriction(Force):
         """Return its load."""
         return (Quantity("load", "{joint.load}", description="friction on the outer body"),)
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         """Brake the joint."""
         return (JointLoad("joint", self._load(now)),)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return what it takes in W."""
         return -self._load(now) * now.joint("joint").rate
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return its load."""
         return {"load": self._load(now)}
 
-    def _load(self, now: Present) -> Array:
+    def _load(self, now: ForceContext) -> Array:
         return -friction(
             now.joint("joint").rate,
             viscous=now["damping"],
             coulomb=now["coulomb_load"],
             static=now["static_load"] if "static_load" in now else now["coulomb_load"],
             stribeck_velocity=now["stribeck_rate"],
-            smoothing_velocity=now["creep_rate"],
+            smoothing_velocity=now["smoothing_velocity"],
         )
 
 
@@ -124,31 +124,31 @@ class JointStop(Force):
         """Return its load."""
         return (Quantity("load", "{joint.load}", description="load of the stops on the outer body"),)
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         """Push the joint back."""
         return (JointLoad("joint", self._load(now)),)
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         """Return the energy of the stops in J."""
         return sum((0.5 * now["stiffness"] * depth**2 for _, depth in self._depths(now)), start=np.asarray(0.0))
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the power lost in W."""
         rate = now.joint("joint").rate
         elastic = sum((-way * now["stiffness"] * depth for way, depth in self._depths(now)), start=np.asarray(0.0))
         return (elastic - self._load(now)) * rate
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return its load."""
         return {"load": self._load(now)}
 
-    def _depths(self, now: Present) -> list[tuple[float, Array]]:
+    def _depths(self, now: ForceContext) -> list[tuple[float, Array]]:
         """Return for each stop which way the coordinate goes into it, and how far it is in."""
         coordinate = now.joint("joint").coordinate
         limits = [(way, now[name]) for name, way in (("lower", -1.0), ("upper", 1.0)) if name in now]
         return [(way, np.maximum(way * (coordinate - limit), 0.0)) for way, limit in limits]
 
-    def _load(self, now: Present) -> Array:
+    def _load(self, now: ForceContext) -> Array:
         rate = now.joint("joint").rate
         pushes = (
             -way * now["stiffness"] * depth * np.maximum(1.0 + now["damping"] * way * rate, 0.0)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from mbsfmu.model.force import Force, PointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import NonNegative, PointReference
 from mbsfmu.modelling import Array, Parameter, Quantity
 
@@ -25,7 +25,7 @@ class LineOfAction:
         Names of the fields that name the points.
     """
 
-    def __init__(self, now: Present, start: str = "start", end: str = "end") -> None:
+    def __init__(self, now: ForceContext, start: str = "start", end: str = "end") -> None:
         self._start, self._end = start, end
         self._ends = now.point(start), now.point(end)
 
@@ -80,15 +80,15 @@ class Actuator(Force):
             Quantity("velocity", "m/s", description="rate of its length", shared=True),
         )
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Push the points apart."""
         return LineOfAction(now).push(now["force"])
 
-    def work_rate(self, now: Present) -> Array:
+    def work_rate(self, now: ForceContext) -> Array:
         """Return force times velocity in W."""
         return now["force"] * LineOfAction(now).velocity
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return length and velocity."""
         line = LineOfAction(now)
         return {"length": line.length, "velocity": line.velocity}
@@ -117,15 +117,15 @@ class SpringDamper(Force):
     damping: Annotated[NonNegative, Parameter("N.s/m", "damping", tunable=True)] = 0.0
     free_length: Annotated[NonNegative, Parameter("m", "length without force")] = 0.0
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         """Push with the spring's and the damper's force."""
         line = LineOfAction(now)
         return line.push(-now["stiffness"] * (line.length - now["free_length"]) - now["damping"] * line.velocity)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the damper's loss in W."""
         return now["damping"] * LineOfAction(now).velocity ** 2
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         """Return the spring's energy in J."""
         return 0.5 * now["stiffness"] * (LineOfAction(now).length - now["free_length"]) ** 2

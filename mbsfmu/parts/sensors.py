@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from mbsfmu.equations.charts import cardan_angles
 from mbsfmu.equations.rotation import cross, quaternion_from_rotation
-from mbsfmu.model.force_context import BodyPoint, Observed, PointAcceleration
+from mbsfmu.model.force_context import BodyPoint, PointAcceleration, SensorContext
 from mbsfmu.model.names import JointReference, PointOrNone, PointReference
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Array, Quantity
@@ -38,11 +38,11 @@ class _Relative(Sensor, abstract=True):
         """Whose axes components are along, in words."""
         return "of the inertial frame" if self.relative_to is None else f"as seen from {self.relative_to}"
 
-    def _origin(self, now: Observed) -> BodyPoint:
+    def _origin(self, now: SensorContext) -> BodyPoint:
         """Return where it looks from."""
         return _AT_REST if self.relative_to is None else now.point("relative_to")
 
-    def _origin_changing(self, now: Observed) -> PointAcceleration:
+    def _origin_changing(self, now: SensorContext) -> PointAcceleration:
         """Return how the motion of that changes."""
         return _STAYING if self.relative_to is None else now.acceleration("relative_to")
 
@@ -81,7 +81,7 @@ class PointSensor(_Relative):
             each for what in self.tells for each in self._components(what, units[what], f"{what} of {self.point}")
         )
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         """Return what it tells: in a turning frame less what the frame's motion alone makes of it."""
         place, origin = now.point("point"), self._origin(now)
         turning = origin.angular_velocity
@@ -152,7 +152,7 @@ class OrientationSensor(_Relative):
         }
         return tuple(each for what in self.tells for each in every[what])
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         """Return what it tells."""
         place, origin = now.point("point"), self._origin(now)
         turned = origin.rotation.T @ place.rotation
@@ -199,7 +199,7 @@ class DistanceSensor(Sensor):
             Quantity("rate", "m/s", description=f"rate of the {between}", shared=True),
         )
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         """Return distance and rate."""
         line = LineOfAction(now)
         return {"distance": line.length, "rate": np.where(line.length > 0.0, line.velocity, 0.0)}
@@ -228,7 +228,7 @@ class JointSensor(Sensor):
             ),
         )
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         """Return coordinate and rate."""
         motion = now.joint("joint")
         return {"coordinate": motion.coordinate, "rate": motion.rate}

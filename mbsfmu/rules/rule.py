@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.registry import Registry
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 Array = NDArray[Any]
 
@@ -158,7 +158,7 @@ def find_rule(text: str) -> Rule | None:
     for option in options:
         field, _, number = option.partition("=")
         if field not in allowed:
-            raise InputError(f"the solver '{name}' has no option '{field}'; {meant(field, allowed)}")
+            raise InputError(f"the solver '{name}' has no option '{field}'; {closest_match(field, allowed)}")
         try:
             values[field] = float(number)
         except ValueError:

@@ -11,7 +11,7 @@ from mbsfmu.base.patterns import means, nearest
 
 
 @dataclass(frozen=True)
-class Shown:
+class ExposedVariables:
     """A choice of outputs; without one, outputs are those that a system takes for such.
 
     Attributes

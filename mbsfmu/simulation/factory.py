@@ -17,7 +17,7 @@ from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Solver
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
-from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -48,7 +48,7 @@ def make_simulation(
     content: object = None,
     origin: Origin = Origin(),  # noqa: B008 - it is frozen
     traces: Traces | None = None,
-    shown: Shown = Shown(),  # noqa: B008 - it is frozen
+    shown: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
     machine: Machine | None = None,
     start: Collection[str] = (),
     **given: Unpack[RunKeywords],

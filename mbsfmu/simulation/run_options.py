@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 from pydantic import ConfigDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Switch, Word
+from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Switch, WordOption
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
@@ -81,7 +81,7 @@ class RunOptions(Options):
     ] = None
     solver: Annotated[
         str | None,
-        Word(
+        WordOption(
             f"Solver; rules of integration with their options as name:option=value. By default {RODAS5P.name} chooses "
             f"steps; where a step is named and no tolerance, or an option of Newton's iteration, {Trapezoidal.name} "
             "makes equal ones, as it does with penalty and dca-alm, and in units whose inputs are set at "
@@ -257,7 +257,7 @@ class RunOptions(Options):
         The tolerances say all that others do of when an iteration has converged, and of how far loops may open.
         """
         solver, rule = self.method
-        changes: dict[str, Any] = {"solver": solver.meant(self.chosen_solver), **dict(self._completed_own())}
+        changes: dict[str, Any] = {"solver": solver.closest_match(self.chosen_solver), **dict(self._completed_own())}
         limits = self.tolerances or NewtonTolerances()
         if self.newton_tolerance is not None:
             limits = replace(limits, coordinates=10.0 * self.newton_tolerance, states=self.newton_tolerance)

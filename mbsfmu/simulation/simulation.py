@@ -25,7 +25,7 @@ from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
-from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.inputs import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
@@ -103,7 +103,7 @@ class Simulation:
         stop_time: float = 10.0,
         identity: str = "",
         origin: Origin = Origin(),  # noqa: B008 - it is frozen
-        shown: Shown = Shown(),  # noqa: B008 - it is frozen
+        shown: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
         machine: Machine | None = None,
         check_error: bool = False,
     ) -> None:

@@ -16,7 +16,7 @@ from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.modelling import LARGEST, DataError
 from mbsfmu.modelling.variables import Causality, Variability, Variable, with_unit
-from mbsfmu.simulation.exposed_variables import Shown
+from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
@@ -181,7 +181,7 @@ class VariableTable:
         """Those that are shown, in the same order."""
         return tuple(variable for variable in self.ordered if variable.name not in self.hidden)
 
-    def showing(self, shown: Shown) -> Self:
+    def showing(self, shown: ExposedVariables) -> Self:
         """Return the same variables with outputs that were chosen.
 
         What tells the next event is shown in any case: masters step by it.

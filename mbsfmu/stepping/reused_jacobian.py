@@ -68,7 +68,7 @@ class DenseInverse(Inverse):
 
 
 @dataclass(frozen=True)
-class KeptTangent:
+class ReusedJacobian:
     """A tangent with its age.
 
     Attributes
@@ -93,7 +93,7 @@ class KeptTangent:
     rate: float = 0.0
 
     @classmethod
-    def of(cls, numbers: Floats, use: Floats) -> KeptTangent | None:
+    def of(cls, numbers: Floats, use: Floats) -> ReusedJacobian | None:
         """Return the tangent that a state keeps; None where it keeps none."""
         if not use.size or use[0] == 0.0:
             return None
@@ -108,7 +108,7 @@ class KeptTangent:
         """Tell whether it is of a step like one in s that follows another one: the rule's coefficients are the same."""
         return abs(step - self.step) <= SAME_STEP * self.step and abs(before - self.before) <= SAME_STEP * self.before
 
-    def used(self, spent: float, rate: float) -> KeptTangent | None:
+    def used(self, spent: float, rate: float) -> ReusedJacobian | None:
         """Return it after one more step that it has served, with a ratio; None where a new one is due.
 
         It is due where this step has cost more than the steps have on average: from then on the average would rise.

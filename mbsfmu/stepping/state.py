@@ -41,7 +41,7 @@ class State:
         What a solver with step control tries next in s, shape (1,); zero where it does not know.
     tangent, tangent_use
         What is kept of the tangent that the next implicit step begins with, and what it has been used for; zeros where
-        none is. See `KeptTangent`.
+        none is. See `ReusedJacobian`.
     unconverged
         Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
         where it converged, and the largest until now, shape (2,). Empty elsewhere.

@@ -13,7 +13,7 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.exporting.export import BACKENDS, Backend
 from mbsfmu.integration.solvers import find_solver
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.simulation.run_options import RunOptions
 
 _NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
@@ -95,7 +95,7 @@ class StudyOptions(Options):
         known = every - _NO_SETTINGS
         for name in settings:
             if name not in known:
-                raise InputError(f"there is no setting '{name}'; {meant(name, sorted(known))}")
+                raise InputError(f"there is no setting '{name}'; {closest_match(name, sorted(known))}")
         for algorithm in settings.get("algorithm", ()):
             parted(str(algorithm))
         for word in settings.get("formulation", ()):

@@ -19,7 +19,7 @@ from mbsfmu.exporting.export import BACKENDS, export
 from mbsfmu.io.formats import format_of
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.point_run import Study
@@ -241,7 +241,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
             [given] if given in settable else of_systems or [name for name in settable if name.endswith("." + given)]
         )
         if not found:
-            raise InputError(f"{model.name} has no parameter '{given}'; {meant(given, sorted(settable))}")
+            raise InputError(f"{model.name} has no parameter '{given}'; {closest_match(given, sorted(settable))}")
         if len(found) > 1:
             raise InputError(f"the parameter '{given}' is ambiguous: it may be {' or '.join(found)}")
         if found[0] in result.values():

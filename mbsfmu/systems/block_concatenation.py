@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.system import Instant, System
+from mbsfmu.systems.system import System, SystemContext
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def two_of_nothing(*_: object) -> tuple[Array, Array]:
     return np.zeros(0), np.zeros(0)
 
 
-def as_given(coordinates: Array, velocities: Array, _: Instant) -> tuple[Array, Array]:
+def as_given(coordinates: Array, velocities: Array, _: SystemContext) -> tuple[Array, Array]:
     """Return z and ż as they are given."""
     return coordinates, velocities
 

@@ -22,7 +22,7 @@ from mbsfmu.systems.checks.traced_parts import check_part
 from mbsfmu.systems.making import make_system
 from mbsfmu.systems.motionless_system import MotionlessSystem
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import Instant, Sampling, System, started, starting, starts
+from mbsfmu.systems.system import Sampling, System, SystemContext, started, starting, starts
 
 
 class BlockSystem(MotionlessSystem, SampledUpdates):
@@ -72,15 +72,15 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
 
     # -- functions ------------------------------------------------------------------------------------------
 
-    def rates(self, instant: Instant) -> Array:
+    def rates(self, instant: SystemContext) -> Array:
         """Return the rates of the states; nothing where these are discrete."""
         return np.zeros(0) if self._sampled else self._next(instant.states, instant.inputs, instant.parameters)
 
-    def updates(self, instant: Instant) -> Array:
+    def updates(self, instant: SystemContext) -> Array:
         """Return the discrete states after an update."""
         return self._next(instant.discrete, instant.inputs, instant.parameters) if self._sampled else np.zeros(0)
 
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return the outputs, in the order of `outputs`."""
         return self._told(instant.discrete if self._sampled else instant.states, instant.inputs, instant.parameters)
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.system import Instant, LoopsInUse, System
+from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 
 Capable = TypeVar("Capable", bound=System)
 
@@ -17,7 +17,7 @@ class SampledUpdates(System):
     """Has discrete states, which stay as they are between the instants of `samplings`."""
 
     @abstractmethod
-    def updates(self, instant: Instant) -> Array:
+    def updates(self, instant: SystemContext) -> Array:
         """Return what all discrete states would be after an update, shape (d,)."""
 
     @abstractmethod
@@ -37,7 +37,7 @@ class StartLimits(System):
     """Has quantities that must lie between limits where it starts."""
 
     @abstractmethod
-    def start_limits(self, instant: Instant) -> Array:
+    def start_limits(self, instant: SystemContext) -> Array:
         """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
 
     @abstractmethod
@@ -57,7 +57,7 @@ class JointReactions(System):
     """Has joints that transmit forces and moments."""
 
     @abstractmethod
-    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
 
 
@@ -65,7 +65,7 @@ class StartPlacement(System):
     """Has a start system with other coordinates than its own."""
 
     @abstractmethod
-    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+    def place(self, coordinates: Array, velocities: Array, instant: SystemContext) -> tuple[Array, Array]:
         """Return z and ż from coordinates and velocities of the start system.
 
         Parameters
@@ -85,7 +85,7 @@ class MovingReferences(System):
         """Return the references that suit coordinates of the start system, shape (4 r,)."""
 
     @abstractmethod
-    def recentred(self, instant: Instant) -> Instant:
+    def recentred(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with all references moved to where it is now."""
 
 
@@ -98,7 +98,7 @@ class ArticulatedDynamics(System):
         """By coordinate how many joints there are from the ground to its own."""
 
     @abstractmethod
-    def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+    def forward_dynamics(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ of the loop equations in use, shapes (n,) and (rows,).
 
         Parameters
@@ -112,7 +112,7 @@ class ArticulatedDynamics(System):
         """
 
     @abstractmethod
-    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+    def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
         """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
 
         Parameters
@@ -126,11 +126,11 @@ class ArticulatedDynamics(System):
         """
 
     @abstractmethod
-    def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def balance(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
 
     @abstractmethod
-    def loop_accelerations(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_accelerations(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,); arguments as for `forward_dynamics`."""
 
 
@@ -138,7 +138,7 @@ class ConstraintMotion(System):
     """Knows how its constraints follow from how its bodies move."""
 
     @abstractmethod
-    def closure_jacobian(self, instant: Instant) -> Array:
+    def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_z where Φ = 0, shape (number of constraints, n).
 
         Elsewhere it lacks what turning a loop as a whole changes of its violation: elements are zero for coordinates
@@ -146,7 +146,7 @@ class ConstraintMotion(System):
         """
 
     @abstractmethod
-    def closure_rate(self, instant: Instant) -> Array:
+    def closure_rate(self, instant: SystemContext) -> Array:
         """Return dΦ/dt = Φ_z ż + Φ_t, shape (number of constraints,)."""
 
 
@@ -154,11 +154,13 @@ class CanonicalMomenta(System):
     """Describes motion by canonical momenta too."""
 
     @abstractmethod
-    def initial_momenta(self, instant: Instant) -> Array:
+    def initial_momenta(self, instant: SystemContext) -> Array:
         """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
 
     @abstractmethod
-    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+    def impulsive_velocities(
+        self, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
         """Return ż and the impulses σ of the loop equations in use from the momenta, shapes (n,) and (rows,).
 
         Parameters
@@ -172,27 +174,27 @@ class CanonicalMomenta(System):
         """
 
     @abstractmethod
-    def canonical_momenta(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def canonical_momenta(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return the momenta p = M ż − Φ_zᵀ σ with impulses σ, shape (n,)."""
 
     @abstractmethod
-    def loop_rates(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_rates(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,); arguments as for `impulsive_velocities`."""
 
     @abstractmethod
-    def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def momentum_rates(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return ṗ at velocities and impulses that fit the momenta, shape (n,)."""
 
     @abstractmethod
-    def apparent_inertias(self, instant: Instant) -> Array:
+    def apparent_inertias(self, instant: SystemContext) -> Array:
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates in kg m² and kg, shape (n,); from numbers, and never traced."""
 
     @abstractmethod
-    def own_inertias(self, instant: Instant) -> Array:
+    def own_inertias(self, instant: SystemContext) -> Array:
         """Return what each coordinate's body alone weighs against it, shape (n,); as `apparent_inertias`."""
 
     @abstractmethod
-    def carried_inertias(self, instant: Instant) -> Array:
+    def carried_inertias(self, instant: SystemContext) -> Array:
         """Return Σ m s² of masses m that hang on joints moved by a coordinate, by s of it; as `apparent_inertias`."""
 
 
@@ -200,15 +202,15 @@ class ConstraintCorrections(System):
     """Finds the mass-orthogonal motion that takes a violation of its constraints away."""
 
     @abstractmethod
-    def free_accelerations(self, instant: Instant) -> Array:
+    def free_accelerations(self, instant: SystemContext) -> Array:
         """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
 
     @abstractmethod
-    def unheld(self, instant: Instant, forces: Array) -> Array:
+    def unheld(self, instant: SystemContext, forces: Array) -> Array:
         """Return M⁻¹ f of generalized forces, shape (n,)."""
 
     @abstractmethod
-    def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
+    def constrained_residual(self, instant: SystemContext, multipliers: Array) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
 
     @property
@@ -217,7 +219,7 @@ class ConstraintCorrections(System):
         """By constraint the coordinates of the bodies that it acts on."""
 
     @abstractmethod
-    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
+    def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> Corrections:
         """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of those in use.
 
         Parameters
@@ -259,7 +261,7 @@ class AlgebraicLoops(System):
     """
 
     @abstractmethod
-    def solved_loops(self, instant: Instant) -> list[LoopSolution]:
+    def solved_loops(self, instant: SystemContext) -> list[LoopSolution]:
         """Return all of them, solved from the guesses of an instant that is symbols."""
 
 
@@ -267,11 +269,11 @@ class AccelerationFeedback(System):
     """Has connections that carry what depends on accelerations, `felt`, to inputs that count at once."""
 
     @abstractmethod
-    def felt_values(self, instant: Instant) -> Array:
+    def feed_through_values(self, instant: SystemContext) -> Array:
         """Return what these connections carry at the accelerations of the instant, shape (number of them,)."""
 
 
-def capable(system: System, capability: type[Capable]) -> Capable:
+def require_capability(system: System, capability: type[Capable]) -> Capable:
     """Return a system as one that has a capability.
 
     Raises

@@ -19,7 +19,7 @@ from mbsfmu.systems.checks.traced_parts import check_part
 from mbsfmu.systems.making import make_system
 from mbsfmu.systems.motionless_system import MotionlessSystem
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import Instant, System, started, starting, starts
+from mbsfmu.systems.system import System, SystemContext, started, starting, starts
 
 _MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
@@ -70,25 +70,25 @@ class CircuitSystem(MotionlessSystem, StartLimits):
         states = (self._equations.initial_states(parameters), self.states)
         return trial_points(parameters, states, (starts(self.inputs), self.inputs))
 
-    def rates(self, instant: Instant) -> Array:
+    def rates(self, instant: SystemContext) -> Array:
         """Return the rates of pressures in Pa/s and of spools in V/s."""
         return self._equations.rates(instant.states, instant.inputs, instant.parameters)
 
-    def integral_rates(self, instant: Instant) -> Array:
+    def integral_rates(self, instant: SystemContext) -> Array:
         """Return the powers in W that change the circuit's energies, shape (4,)."""
         return self._energies.powers(instant.states, instant.inputs, instant.parameters)
 
-    def initial_integrals(self, instant: Instant) -> Array:
+    def initial_integrals(self, instant: SystemContext) -> Array:
         """Return nothing supplied, delivered and lost, and the energy stored at the start, in J; shape (4,)."""
         return self._energies.initial_integrals(instant.states, instant.inputs, instant.parameters)
 
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return forces, pressures, flows and energies, in the order of `outputs`."""
         given = instant.states, instant.inputs, instant.parameters
         energies = self._energies.evaluate_outputs(instant.integrals, *given)
         return np.concatenate([self._equations.evaluate_outputs(*given), energies])
 
-    def start_limits(self, instant: Instant) -> Array:
+    def start_limits(self, instant: SystemContext) -> Array:
         """Return pressures and lengths of cylinders at the start, with their limits."""
         return self._equations.start_limits(instant.inputs, instant.parameters)
 

@@ -25,7 +25,7 @@ from mbsfmu.systems.capabilities import (
     SampledUpdates,
     StartLimits,
     StartPlacement,
-    capable,
+    require_capability,
 )
 from mbsfmu.systems.loop_equations import LoopEquations
 from mbsfmu.systems.system import MOTION, SIZES, LoopsInUse, System
@@ -40,7 +40,7 @@ def _vector(capability: type[System], function: Callable[..., Array], part: str 
 
     def traced(self: SystemExpressions) -> ca.SX:
         given = getattr(self._instant, part) if part else self._instant
-        return expression(getattr(capable(self.system, capability), function.__name__)(given))
+        return expression(getattr(require_capability(self.system, capability), function.__name__)(given))
 
     return cached_property(traced)
 
@@ -114,7 +114,7 @@ class SystemExpressions:
     @cached_property
     def _loops_from_guesses(self) -> list[LoopSolution]:
         guesses = symbolic_array(self.symbol_by_part["guesses"])
-        return capable(self.system, AlgebraicLoops).solved_loops(replace(self._instant, guesses=guesses))
+        return require_capability(self.system, AlgebraicLoops).solved_loops(replace(self._instant, guesses=guesses))
 
     @property
     def loop_solutions(self) -> tuple[ca.SX, ca.SX]:
@@ -242,12 +242,12 @@ class SystemExpressions:
         They are linear in what connections carry of z̈: w = A w + b, solved as (I − A) w = b. The determinant of I − A
         has to stay positive, as it is without feedback: where it vanishes z̈ has no bounds.
         """
-        dynamics = capable(self.system, ArticulatedDynamics)
+        dynamics = require_capability(self.system, ArticulatedDynamics)
         found = dynamics.forward_dynamics(self._felt_instant, self._loops, stabilisation)
         accelerations, multipliers = expression(found[0]), expression(found[1])
         if not self.system.felt or not ca.depends_on(accelerations, felt := self.symbol_by_part["felt"]):
             return accelerations, multipliers
-        (carried,) = self.at([self.felt_values], {"accelerations": accelerations})
+        (carried,) = self.at([self.feed_through_values], {"accelerations": accelerations})
         without = ca.substitute(carried, felt, ca.SX.zeros(felt.numel()))
         matrix = ca.SX.eye(felt.numel()) - ca.jacobian(carried, felt)
         solved = ca.if_else(ca.det(matrix) > 0.0, ca.solve(ca.densify(matrix), without), ca.DM.nan(felt.numel()))
@@ -261,25 +261,25 @@ class SystemExpressions:
         return self.derivative(residual, "accelerations")
 
     @cached_property
-    def felt_values(self) -> ca.SX:
+    def feed_through_values(self) -> ca.SX:
         """What connections carry that depends on accelerations."""
-        return expression(capable(self.system, AccelerationFeedback).felt_values(self._instant))
+        return expression(require_capability(self.system, AccelerationFeedback).feed_through_values(self._instant))
 
     @cached_property
     def free_accelerations(self) -> ca.SX:
         """z̈ without constraint forces, with what connections carry of accelerations as the part `felt`."""
-        return expression(capable(self.system, ConstraintCorrections).free_accelerations(self._felt_instant))
+        return expression(require_capability(self.system, ConstraintCorrections).free_accelerations(self._felt_instant))
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return ż and the impulses σ of the constraints in use from the momenta."""
-        system = capable(self.system, CanonicalMomenta)
+        system = require_capability(self.system, CanonicalMomenta)
         velocities, impulses = system.impulsive_velocities(self._instant, self._loops, stabilisation)
         return expression(velocities), expression(impulses)
 
     @cached_property
     def open_velocities(self) -> ca.SX:
         """ż of the open tree from the momenta, M⁻¹ p."""
-        system = capable(self.system, CanonicalMomenta)
+        system = require_capability(self.system, CanonicalMomenta)
         return expression(system.impulsive_velocities(self._instant, LoopsInUse(()), 0.0)[0])
 
     @cached_property
@@ -291,18 +291,20 @@ class SystemExpressions:
     @cached_property
     def momentum_rates(self) -> ca.SX:
         """ṗ, with the multipliers in the place of the impulses σ."""
-        return expression(capable(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
+        return expression(require_capability(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
 
     @cached_property
     def recentred(self) -> dict[str, ca.SX]:
         """Parts of the instant with all references moved to where the motion is now."""
-        moved = capable(self.system, MovingReferences).recentred(self._instant)
+        moved = require_capability(self.system, MovingReferences).recentred(self._instant)
         return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
 
     @cached_property
     def reactions(self) -> ca.SX:
         """Forces and moments in the joints, from z̈ and λ."""
-        return expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, self._loops))
+        return expression(
+            require_capability(self.system, JointReactions).evaluate_reactions(self._instant, self._loops)
+        )
 
     @cached_property
     def _reaction_shares(self) -> ca.SX:
@@ -310,7 +312,7 @@ class SystemExpressions:
         every = range(len(self.system.constraints))
         symbol, multipliers = symbols("all_multipliers", len(every))
         loops = LoopsInUse(every, multipliers=multipliers)
-        reactions = expression(capable(self.system, JointReactions).evaluate_reactions(self._instant, loops))
+        reactions = expression(require_capability(self.system, JointReactions).evaluate_reactions(self._instant, loops))
         return ca.jacobian(reactions, symbol)
 
     def shared_reactions(self, multipliers: ca.SX) -> ca.SX:
@@ -351,24 +353,24 @@ class SystemExpressions:
 
     def start_references(self, coordinates: ca.SX) -> ca.SX:
         """Return the references that suit coordinates of the start system."""
-        system = capable(self.system, MovingReferences)
+        system = require_capability(self.system, MovingReferences)
         return expression(system.start_references(symbolic_array(coordinates)))
 
     def placed(self, coordinates: ca.SX, velocities: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return z and ż from coordinates and velocities of the start system."""
-        system = capable(self.system, StartPlacement)
+        system = require_capability(self.system, StartPlacement)
         placed = system.place(symbolic_array(coordinates), symbolic_array(velocities), self._instant)
         return expression(placed[0]), expression(placed[1])
 
     @cached_property
     def constrained_residual(self) -> ca.SX:
         """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
-        system = capable(self.system, ConstraintCorrections)
+        system = require_capability(self.system, ConstraintCorrections)
         return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers)))
 
     def corrections(self, penalty: float) -> Corrections:
         """Return what finds Δz and Δλ that take a violation away, arrays of symbols all."""
-        return capable(self.system, ConstraintCorrections).corrections(self._instant, self._loops, penalty)
+        return require_capability(self.system, ConstraintCorrections).corrections(self._instant, self._loops, penalty)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
         """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""

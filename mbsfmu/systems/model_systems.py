@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.modelling import DataError, meant
+from mbsfmu.modelling import DataError, closest_match
 from mbsfmu.modelling.variables import with_unit
 from mbsfmu.systems import block_system, circuit_system  # noqa: F401 - they register how their systems are made
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -52,7 +52,9 @@ def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) 
     part, value = parts[name], model.start[reference]
     known = {each.name: each for each in (*part.parameters, *part.inputs, *part.states)}
     if variable not in known:
-        raise DataError(f"start: there is no '{variable}' in '{name}' that starts anywhere; {meant(variable, known)}")
+        raise DataError(
+            f"start: there is no '{variable}' in '{name}' that starts anywhere; {closest_match(variable, known)}"
+        )
     if any(target == reference for _, target in model.connections):
         raise DataError(f"start: '{reference}' is driven by a connection")
     low, high = known[variable].minimum, known[variable].maximum

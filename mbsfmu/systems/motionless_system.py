@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.system import Instant, System
+from mbsfmu.systems.system import System, SystemContext
 
 
 class MotionlessSystem(System):
     """A system of first-order equations alone: nothing in it moves by equations of motion."""
 
-    def residual(self, instant: Instant) -> Array:  # noqa: ARG002
+    def residual(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return nothing: there are no coordinates."""
         return np.zeros(0)
 
-    def closure(self, instant: Instant) -> Array:  # noqa: ARG002
+    def closure(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return nothing: there are no loops to close."""
         return np.zeros(0)
 
-    def integral_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+    def integral_rates(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return nothing."""
         return np.zeros(0)
 
@@ -27,6 +27,6 @@ class MotionlessSystem(System):
         """Return nothing: there are no coordinates."""
         return np.zeros(0), np.zeros(0)
 
-    def initial_integrals(self, instant: Instant) -> Array:  # noqa: ARG002
+    def initial_integrals(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return nothing."""
         return np.zeros(0)

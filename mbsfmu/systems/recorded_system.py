@@ -26,9 +26,9 @@ from mbsfmu.systems.capabilities import (
     SampledUpdates,
     StartLimits,
     StartPlacement,
-    capable,
+    require_capability,
 )
-from mbsfmu.systems.system import MOTION, Instant, LoopsInUse, System
+from mbsfmu.systems.system import MOTION, LoopsInUse, System, SystemContext
 from mbsfmu.tracing.tape.recording import ZERO, RecordedArray, Recorder
 
 CORRECTIONS = 4
@@ -50,7 +50,7 @@ class RecordedSystem:
     """
 
     system: System
-    instant: Instant
+    instant: SystemContext
     loops: LoopsInUse
     _dynamics: dict[float, tuple[Array, Array]] = field(default_factory=dict, init=False)
 
@@ -76,7 +76,7 @@ class RecordedSystem:
 
     def _forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
         if self.system.start_system is self.system:
-            system = capable(self.system, ArticulatedDynamics)
+            system = require_capability(self.system, ArticulatedDynamics)
             accelerations, multipliers = system.forward_dynamics(self.instant, self.loops, stabilisation)
             moved = self.at(accelerations=accelerations, multipliers=multipliers)
             loops = moved.loop_accelerations
@@ -94,7 +94,7 @@ class RecordedSystem:
         opening
             By how much Φ̈ changes at the same z̈, shape (rows,).
         """
-        return self._held(capable(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
+        return self._held(require_capability(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
 
     def _held(self, accelerations: Array, turning: Array) -> tuple[Array, Array]:
         """Return accelerations under constraints, Φ̈ + turning = 0, from those without, and the multipliers."""
@@ -119,7 +119,7 @@ class RecordedSystem:
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[Array, Array]:
         """Return ż and σ from the momenta."""
-        system, given = capable(self.system, CanonicalMomenta), self.instant.momenta
+        system, given = require_capability(self.system, CanonicalMomenta), self.instant.momenta
         velocities, impulses = system.impulsive_velocities(self.instant, self.loops, stabilisation)
         moved = self.at(velocities=velocities, multipliers=impulses)
         loops = moved.loop_rates
@@ -130,7 +130,7 @@ class RecordedSystem:
         self, motion: Array, multipliers: Array, equations: Callable[[], tuple[Array, Array]], sign: float
     ) -> None:
         """Say that equations of motion and of loops define a motion and multipliers, which these have with a sign."""
-        n, system = len(motion), capable(self.system, ArticulatedDynamics)
+        n, system = len(motion), require_capability(self.system, ArticulatedDynamics)
 
         def solved(change: Any) -> Any:
             opening = replace(self.loops, multipliers=change[n:])
@@ -154,12 +154,12 @@ class RecordedSystem:
     @property
     def momentum_rates(self) -> Array:
         """Rates of the momenta, with the multipliers in the place of the impulses."""
-        return capable(self.system, CanonicalMomenta).momentum_rates(self.instant, self.loops)
+        return require_capability(self.system, CanonicalMomenta).momentum_rates(self.instant, self.loops)
 
     @property
     def initial_momenta(self) -> Array:
         """Return p = M ż."""
-        return capable(self.system, CanonicalMomenta).initial_momenta(self.instant)
+        return require_capability(self.system, CanonicalMomenta).initial_momenta(self.instant)
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[Any, Any]]) -> list[Any]:
         """Return how values change along directions of parts, each given with its change."""
@@ -174,19 +174,19 @@ class RecordedSystem:
     @property
     def free_accelerations(self) -> Array:
         """z̈ without constraint forces."""
-        return capable(self.system, ConstraintCorrections).free_accelerations(self.instant)
+        return require_capability(self.system, ConstraintCorrections).free_accelerations(self.instant)
 
     def corrections(self, penalty: float) -> Corrections:
         """Return what finds Δz and Δλ that take a violation away."""
-        return capable(self.system, ConstraintCorrections).corrections(self.instant, self.loops, penalty)
+        return require_capability(self.system, ConstraintCorrections).corrections(self.instant, self.loops, penalty)
 
     def start_references(self, coordinates: Array) -> Array:
         """Return the references that suit coordinates of the start system."""
-        return capable(self.system, MovingReferences).start_references(coordinates)
+        return require_capability(self.system, MovingReferences).start_references(coordinates)
 
     def placed(self, coordinates: Array, velocities: Array) -> tuple[Array, Array]:
         """Return z and ż from coordinates and velocities of the start system."""
-        return capable(self.system, StartPlacement).place(coordinates, velocities, self.instant)
+        return require_capability(self.system, StartPlacement).place(coordinates, velocities, self.instant)
 
     @property
     def residual(self) -> Array:
@@ -208,35 +208,39 @@ class RecordedSystem:
     @property
     def constrained_residual(self) -> Array:
         """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
-        return capable(self.system, ConstraintCorrections).constrained_residual(self.instant, self.loops.multipliers)
+        return require_capability(self.system, ConstraintCorrections).constrained_residual(
+            self.instant, self.loops.multipliers
+        )
 
     @property
     def moved_by_constraints(self) -> list[list[int]]:
         """By constraint the coordinates of the bodies that it acts on."""
-        return capable(self.system, ConstraintCorrections).moved_by_constraints
+        return require_capability(self.system, ConstraintCorrections).moved_by_constraints
 
     @property
     def balance(self) -> Array:
         """M z̈ − Q + Φ_zᵀ λ."""
-        return capable(self.system, ArticulatedDynamics).balance(self.instant, self.loops)
+        return require_capability(self.system, ArticulatedDynamics).balance(self.instant, self.loops)
 
     @property
     def depths(self) -> list[int]:
         """By coordinate how many joints there are from the ground to its own."""
-        return capable(self.system, ArticulatedDynamics).depths
+        return require_capability(self.system, ArticulatedDynamics).depths
 
     def loop_accelerations(self, stabilisation: float) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the constraints in use."""
-        return capable(self.system, ArticulatedDynamics).loop_accelerations(self.instant, self.loops, stabilisation)
+        return require_capability(self.system, ArticulatedDynamics).loop_accelerations(
+            self.instant, self.loops, stabilisation
+        )
 
     @property
     def canonical_momenta(self) -> Array:
         """P = M ż − Φ_zᵀ σ, with the multipliers in the place of the impulses."""
-        return capable(self.system, CanonicalMomenta).canonical_momenta(self.instant, self.loops)
+        return require_capability(self.system, CanonicalMomenta).canonical_momenta(self.instant, self.loops)
 
     def loop_rates(self, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the constraints in use."""
-        return capable(self.system, CanonicalMomenta).loop_rates(self.instant, self.loops, stabilisation)
+        return require_capability(self.system, CanonicalMomenta).loop_rates(self.instant, self.loops, stabilisation)
 
     @property
     def acted_on(self) -> list[list[int]]:
@@ -319,12 +323,12 @@ class RecordedSystem:
 
     @property
     def _constrained(self) -> ConstraintMotion:
-        return capable(self.system, ConstraintMotion)
+        return require_capability(self.system, ConstraintMotion)
 
     @cached_property
     def reactions(self) -> Array:
         """Forces and moments in the joints."""
-        return capable(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
+        return require_capability(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
 
     def shared_reactions(self, multipliers: Array) -> Array:
         """Return what multipliers of all constraints add to the reactions, in which they are linear."""
@@ -339,7 +343,7 @@ class RecordedSystem:
     @property
     def recentred(self) -> dict[str, Array]:
         """Parts of the instant with all references moved to where the motion is now."""
-        moved = capable(self.system, MovingReferences).recentred(self.instant)
+        moved = require_capability(self.system, MovingReferences).recentred(self.instant)
         return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
     @cached_property
@@ -350,22 +354,22 @@ class RecordedSystem:
     @property
     def initial_discrete(self) -> Array:
         """The discrete states before their first update."""
-        return capable(self.system, SampledUpdates).initial_discrete(self.instant.parameters)
+        return require_capability(self.system, SampledUpdates).initial_discrete(self.instant.parameters)
 
     @property
     def updates(self) -> Array:
         """The discrete states after an update of all of them."""
-        return capable(self.system, SampledUpdates).updates(self.instant)
+        return require_capability(self.system, SampledUpdates).updates(self.instant)
 
     @property
     def inertia_tensors(self) -> Array:
         """Inertia tensors that must be such as bodies have."""
-        return capable(self.system, InertiaTensors).inertia_tensors(self.instant.parameters)
+        return require_capability(self.system, InertiaTensors).inertia_tensors(self.instant.parameters)
 
     @property
     def start_limits(self) -> Array:
         """What is limited where the system starts."""
-        return capable(self.system, StartLimits).start_limits(self.instant)
+        return require_capability(self.system, StartLimits).start_limits(self.instant)
 
     @property
     def start(self) -> dict[str, Array]:

@@ -16,7 +16,7 @@ from mbsfmu.modelling.variables import Variable
 
 
 @dataclass(frozen=True)
-class Instant:
+class SystemContext:
     """All that the equations of a system may depend on, in SI units.
 
     Attributes
@@ -69,7 +69,7 @@ SIZES = {
     "discrete": "discrete",
     "guesses": "guesses",
 }
-"""The parts of an `Instant` in their order, each with what of a system it has one number for."""
+"""The parts of an `SystemContext` in their order, each with what of a system it has one number for."""
 MOTION = tuple(SIZES)[:3]
 
 
@@ -207,23 +207,23 @@ class System(ABC):
     steep: tuple[int, ...] = ()
 
     @abstractmethod
-    def residual(self, instant: Instant) -> Array:
+    def residual(self, instant: SystemContext) -> Array:
         """Return M z̈ − Q in N m and N, shape (n,)."""
 
     @abstractmethod
-    def closure(self, instant: Instant) -> Array:
+    def closure(self, instant: SystemContext) -> Array:
         """Return Φ in m and rad, shape (number of constraints,)."""
 
     @abstractmethod
-    def rates(self, instant: Instant) -> Array:
+    def rates(self, instant: SystemContext) -> Array:
         """Return ẋ, shape (k,)."""
 
     @abstractmethod
-    def integral_rates(self, instant: Instant) -> Array:
+    def integral_rates(self, instant: SystemContext) -> Array:
         """Return the rates of the integrals, shape (i,)."""
 
     @abstractmethod
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return y, shape (number of outputs,)."""
 
     @abstractmethod
@@ -235,18 +235,18 @@ class System(ABC):
         """Return x at the start, shape (k,)."""
 
     @abstractmethod
-    def initial_integrals(self, instant: Instant) -> Array:
+    def initial_integrals(self, instant: SystemContext) -> Array:
         """Return the integrals at the start, shape (i,)."""
 
-    def constraint_drifts(self, instant: Instant) -> Array:  # noqa: ARG002
+    def constraint_drifts(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return Φ_t, shape (number of constraints,), which depends neither on positions nor on velocities."""
         return np.zeros(len(self.constraints))
 
-    def constraint_drift_rates(self, instant: Instant) -> Array:  # noqa: ARG002
+    def constraint_drift_rates(self, instant: SystemContext) -> Array:  # noqa: ARG002
         """Return Φ_tt, of which the same holds."""
         return np.zeros(len(self.constraints))
 
-    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:  # noqa: ARG002
+    def driving_powers(self, instant: SystemContext, loops: LoopsInUse) -> Array:  # noqa: ARG002
         """Return what constraints that move add to the rates of the integrals, λᵀ Φ_t to work, shape (i,)."""
         return np.zeros(len(self.integrals))
 
@@ -260,9 +260,9 @@ class System(ABC):
         counted = getattr(self, kind)
         return 4 * self.references if kind == "references" else counted if isinstance(counted, int) else len(counted)
 
-    def instant(self, vector: Callable[[str, int], Array]) -> Instant:
+    def instant(self, vector: Callable[[str, int], Array]) -> SystemContext:
         """Make an instant whose parts `vector(name, size)` gives."""
-        return Instant(**{part: vector(part, self.size(kind)) for part, kind in SIZES.items()})
+        return SystemContext(**{part: vector(part, self.size(kind)) for part, kind in SIZES.items()})
 
 
 def starts(variables: Sequence[Variable]) -> Array:

@@ -14,7 +14,7 @@ from mbsfmu.systems.code_form import Code, is_in_loops
 from mbsfmu.systems.expressions import PARTS, SystemExpressions
 from mbsfmu.systems.loop_equations import NEAR, LoopEquations
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.systems.system import Instant, LoopsInUse, System, starts
+from mbsfmu.systems.system import LoopsInUse, System, SystemContext, starts
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.tape.recorded_program import program_of, programs_in_turn
 from mbsfmu.tracing.tape.recording import RecordedArray, Recorder
@@ -55,7 +55,7 @@ class SystemWorkspace(Workspace):
         Indices of the loop equations in use, how many of them are independent, what their violations are large by, and
         by which share the last of them stands out least where no change point is near.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
-        The parts of an `Instant`; references are no rotation at first.
+        The parts of an `SystemContext`; references are no rotation at first.
     guesses
         Those of algebraic loops in the instant, at first their start values.
     multipliers
@@ -245,11 +245,11 @@ class SystemWorkspace(Workspace):
         multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
         chosen = self.redundant or self.staged is not None
         loops = LoopsInUse(self.rows, active if chosen else None, multipliers, self._sequential)
-        return RecordedSystem(self.system, Instant(**parts), loops)
+        return RecordedSystem(self.system, SystemContext(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
         return super()._function(name, self.expressions.closed(results), merged=merged)
 
-    def numeric_instant(self) -> Instant:
+    def numeric_instant(self) -> SystemContext:
         """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
-        return Instant(*(self._memory[part].copy() for part in PARTS))
+        return SystemContext(*(self._memory[part].copy() for part in PARTS))

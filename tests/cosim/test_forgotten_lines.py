@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.graph import Connection
-from mbsfmu.cosim.runs.notes import tell_crossed
+from mbsfmu.cosim.runs.notes import report_crossed
 from mbsfmu.modelling.variables import Variable
 
 LINES = [
@@ -72,8 +72,8 @@ def test_crossed_cylinders_are_warned_of(motion: dict[str, str], crossed: bool) 
     connections += [
         Connection(("machine", f"{mover}.velocity"), ("oil", f"{each}.velocity")) for each, mover in motion.items()
     ]
-    facts = Facts()
-    tell_crossed(facts, connections, instances)  # type: ignore[arg-type]
+    facts = RunStatistics()
+    report_crossed(facts, connections, instances)  # type: ignore[arg-type]
     assert bool(facts.notes) == crossed
     if crossed:
         assert facts.notes[-1] == (

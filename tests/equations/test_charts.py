@@ -13,14 +13,14 @@ from spatial import in_motion, random_tree
 from mbsfmu.equations.charts import Turning, angle_rates, orientation, recentred
 from mbsfmu.systems.expressions import PARTS
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.system import Instant, LoopsInUse
+from mbsfmu.systems.system import LoopsInUse, SystemContext
 from mbsfmu.tracing.workspace import Floats
 
 TURNING = [seed for seed in range(16) if random_tree(seed).topology.references]
 MOVED = ("coordinates", "velocities", "accelerations", "momenta", "references")
 
 
-def observer(functions: SystemFunctions) -> Callable[[Instant], list[Floats]]:
+def observer(functions: SystemFunctions) -> Callable[[SystemContext], list[Floats]]:
     """What does not depend on coordinates: all outputs, their rates and, of what velocities have no part in, ÿ.
 
     The rates are exact derivatives along the motion, so that nothing but the positions is taken from the equations.
@@ -36,7 +36,7 @@ def observer(functions: SystemFunctions) -> Callable[[Instant], list[Floats]]:
     second = ca.jtimes(speeds, z, velocities) + ca.jtimes(speeds, velocities, accelerations)
     observed = functions.traced("observed", [given.outputs, rate, second])
 
-    def observe(instant: Instant) -> list[Floats]:
+    def observe(instant: SystemContext) -> list[Floats]:
         for part in PARTS:
             getattr(functions, part)[:] = getattr(instant, part)
         return [value.copy() for value in observed()]

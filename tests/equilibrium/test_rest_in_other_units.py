@@ -36,7 +36,7 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.equilibrium import damped_newton, search
-from mbsfmu.equilibrium.equilibrium_equations import RestEquations
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.magnitudes_of_unknowns import magnitudes
 from mbsfmu.tracing.workspace import Floats
 
@@ -111,13 +111,13 @@ def press(unit: float, begin: float) -> CoupledModel:
 def test_press_in_any_unit_of_pressure(monkeypatch: pytest.MonkeyPatch) -> None:
     """What leaks makes both pressures the same: k (s − s₀) = p A_rod + m g, in as many steps."""
     steps: list[int] = []
-    load = RestEquations.load
+    load = EquilibriumEquations.load
 
-    def counted(equations: RestEquations, unknowns: Floats) -> None:
+    def counted(equations: EquilibriumEquations, unknowns: Floats) -> None:
         steps[-1] += 1
         load(equations, unknowns)
 
-    monkeypatch.setattr(RestEquations, "load", counted)
+    monkeypatch.setattr(EquilibriumEquations, "load", counted)
     for unit in (1.0, BAR, 1e6):
         steps.append(0)
         found = press(unit, 0.25).equilibrium()
@@ -200,7 +200,7 @@ def test_magnitudes_of_what_nothing_tells_of() -> None:
 def test_filter_without_effect_is_never_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where a search ends at its start, with the filter 50 rad/s off: İ = k_i r is what cannot stand still."""
 
-    def at_start(equations: RestEquations, guess: Floats) -> damped_newton.Rest:
+    def at_start(equations: EquilibriumEquations, guess: Floats) -> damped_newton.StaticEquilibrium:
         rest = damped_newton.newton(equations, guess, 0)
         return replace(rest, conflict=np.zeros_like(rest.conflict))
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from mbsfmu import Array, BodyPoint, Force, NonNegative, Parameter, PointLoad, PointReference, Present, Quantity
+from mbsfmu import Array, BodyPoint, Force, ForceContext, NonNegative, Parameter, PointLoad, PointReference, Quantity
 
 Three = tuple[NonNegative, NonNegative, NonNegative]
 
@@ -41,7 +41,7 @@ class Bushing(Force):
             for axis in "xyz"
         )
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         parent, child = self._ends(now)
         gap = child.position - parent.position
         shift, rate = self._shift(now)
@@ -50,27 +50,27 @@ class Bushing(Force):
         moment = parent.rotation @ (jacobian.T @ (-now["turning_stiffness"] * turn - now["turning_damping"] * turning))
         return (PointLoad("child", force, moment), PointLoad("parent", -force, -moment - np.cross(gap, force)))
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         return now["damping"] @ self._shift(now)[1] ** 2 + now["turning_damping"] @ self._turn(now)[1] ** 2
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         return 0.5 * (now["stiffness"] @ self._shift(now)[0] ** 2 + now["turning_stiffness"] @ self._turn(now)[0] ** 2)
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         shift, _ = self._shift(now)
         return {f"deflection.{axis}": shift[index] for index, axis in enumerate("xyz")}
 
-    def _ends(self, now: Present) -> tuple[BodyPoint, BodyPoint]:
+    def _ends(self, now: ForceContext) -> tuple[BodyPoint, BodyPoint]:
         return now.point("parent"), now.point("child")
 
-    def _shift(self, now: Present) -> tuple[Array, Array]:
+    def _shift(self, now: ForceContext) -> tuple[Array, Array]:
         """Return the deflection in the parent's frame in m, and its rate."""
         parent, child = self._ends(now)
         gap = child.position - parent.position
         rate = child.velocity - parent.velocity - np.cross(parent.angular_velocity, gap)
         return parent.rotation.T @ gap, parent.rotation.T @ rate
 
-    def _turn(self, now: Present) -> tuple[Array, Array, Array]:
+    def _turn(self, now: ForceContext) -> tuple[Array, Array, Array]:
         """Return the turn in the parent's frame in rad, its rate, and what makes this of the angular velocity."""
         parent, child = self._ends(now)
         turned = parent.rotation.T @ child.rotation

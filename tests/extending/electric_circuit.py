@@ -13,7 +13,7 @@ from mbsfmu.modelling import Array, Data, DataError, Name, Parameter, Positive, 
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.motionless_system import MotionlessSystem
 from mbsfmu.systems.part_variables import part_variable
-from mbsfmu.systems.system import Instant, started, starting
+from mbsfmu.systems.system import SystemContext, started, starting
 
 GROUND = "ground"
 
@@ -115,7 +115,7 @@ class ElectricSystem(MotionlessSystem):
     def initial_states(self, parameters: Array) -> Array:
         return started(np.zeros(len(self.states)), self.states, self._given)
 
-    def rates(self, instant: Instant) -> Array:
+    def rates(self, instant: SystemContext) -> Array:
         voltages, speeds = self._voltages(instant), instant.inputs[len(self._circuit.sources) :]
         rates = []
         for index, each in enumerate(self._circuit.windings):
@@ -127,7 +127,7 @@ class ElectricSystem(MotionlessSystem):
             rates.append(drop / self._number(instant, each, "inductance"))
         return np.stack(rates) if rates else np.zeros(0)
 
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         voltages, first = self._voltages(instant), len(self._circuit.inductors)
         outputs = [
             self._number(instant, each, "constant") * instant.states[first + index]
@@ -136,10 +136,10 @@ class ElectricSystem(MotionlessSystem):
         outputs += [voltages[node] for node in self._circuit.free]
         return np.stack(outputs) if outputs else np.zeros(0)
 
-    def _number(self, instant: Instant, part: Branch, field: str) -> Any:
+    def _number(self, instant: SystemContext, part: Branch, field: str) -> Any:
         return instant.parameters[self._place[f"{part.name}.{field}"]]
 
-    def _voltages(self, instant: Instant) -> dict[str, Any]:
+    def _voltages(self, instant: SystemContext) -> dict[str, Any]:
         """Return the voltage of each node in V: Σ currents = 0 at free nodes, by elimination."""
         circuit, free = self._circuit, self._circuit.free
         known: dict[str, Any] = {each.node: instant.inputs[k] for k, each in enumerate(circuit.sources)}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from mbsfmu import Array, Block, Numbers, Parameter, Present, Quantity
+from mbsfmu import Array, Block, ForceContext, Numbers, Parameter, Quantity
 from mbsfmu.parts import JointDrive
 
 GAIN, SLOPE, GIVEN = -3.0, 0.5, 2.0
@@ -72,7 +72,7 @@ class Motor(JointDrive):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("power", "W", shared=True),)
 
-    def evaluate_outputs(self, now: Present) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         return {"power": self.work_rate(now)}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from hydraulics import Array, Component, Flow, Moment, Parameter, Port, Positive, Quantity, orifice_flow
+from hydraulics import Array, Component, ComponentContext, Flow, Parameter, Port, Positive, Quantity, orifice_flow
 
 
 class PilotReliefValve(Component):
@@ -61,27 +61,27 @@ class PilotReliefValve(Component):
     def orderings(self) -> tuple[tuple[str, str], ...]:
         return (("cracking_pressure", "full_pressure"),)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         return (Flow(self._flow(now), "inlet", "outlet"),)
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"opening": (self._lift(now, now["pilot"]) - now["opening"]) / now["time_constant"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"flow": self._flow(now), "balance": self._lift(now, now["pilot"])}
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         return {"opening": self._lift(now, 0.0)}
 
-    def _flow(self, now: Moment) -> Array:
+    def _flow(self, now: ComponentContext) -> Array:
         lift = now["opening"]
         area = lift * (2.0 - lift)  # of a poppet: its edge widens first
         return orifice_flow(now["flow_coefficient"] * area, self._drop(now), now["laminar_pressure"])
 
-    def _lift(self, now: Moment, pilot: Array | float) -> Array:
+    def _lift(self, now: ComponentContext, pilot: Array | float) -> Array:
         """Return the lift at which the spring balances the pressure."""
         beyond = self._drop(now) - now["cracking_pressure"] - pilot
         return np.clip(beyond / (now["full_pressure"] - now["cracking_pressure"]), 0.0, 1.0)
 
-    def _drop(self, now: Moment) -> Array:
+    def _drop(self, now: ComponentContext) -> Array:
         return now.pressure("inlet") - now.pressure("outlet")

@@ -15,11 +15,11 @@ from hydraulics import (
     Circuit,
     CircuitEquations,
     Component,
+    ComponentContext,
     DataError,
     Flow,
     HeldPort,
     Hose,
-    Moment,
     NonNegative,
     Oil,
     OptionalPort,
@@ -57,14 +57,14 @@ class Leak(Component):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("flow", "m3/s", shared=True), Quantity("oil_density", "kg/m3"))
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         drop = now.pressure("inlet") - now.pressure("outlet")
         return (Flow(now["wear"] * now["conductance"] * drop, "inlet", "outlet"),)
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"wear": now["growth"] + now["shock"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         (flow,) = self.flows(now)
         return {"oil_density": now.oil.density, "flow": flow.flow}
 
@@ -164,7 +164,7 @@ def empty_volume() -> None:
         type: Literal["test-empty"] = "test-empty"
         node: HeldPort
 
-        def volumes(self, now: Moment) -> Iterable[Space]:
+        def volumes(self, now: ComponentContext) -> Iterable[Space]:
             return ()
 
 
@@ -264,7 +264,7 @@ def redefined(factor: float) -> type[Component]:
         inlet: Port
         outlet: Port
 
-        def flows(self, now: Moment) -> Iterable[Flow]:
+        def flows(self, now: ComponentContext) -> Iterable[Flow]:
             return (Flow(factor * orifice_flow(1e-8, now.pressure("inlet"), 2e5), "inlet", "outlet"),)
 
     return Again
@@ -309,16 +309,16 @@ class Piloted(Component):
     def states(self) -> tuple[Quantity, ...]:
         return () if self.lag is None else (Quantity("late", "Pa", description="pilot pressure, late"),)
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"late": (self._pilot(now) - now["late"]) / now["lag"]} if "lag" in now else {}
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         opening = now["conductance"] * (now["late"] if "lag" in now else self._pilot(now))
         for target in ("outlet", "drain"):
             if target in self.ports():
                 yield Flow(opening * (now.pressure("inlet") - now.pressure(target)), "inlet", target)
 
-    def _pilot(self, now: Moment) -> Array:
+    def _pilot(self, now: ComponentContext) -> Array:
         shield = now.pressure("shield") if "shield" in self.ports() else 0.0
         return now.pressure("pilot") - shield
 
@@ -365,7 +365,7 @@ class Gauge(Component):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("bar", "1", shared=True),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"bar": now.pressure("node") / 1e5}
 
 
@@ -406,14 +406,14 @@ class Answering(Component):
     def states(self) -> tuple[Quantity, ...]:
         return (Quantity("x", "m", 0.0, description="of no meaning"),)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         number = {"unknown number": "bore"}.get(self.case, "x")
         port = {"unknown port": "outlt"}.get(self.case, "outlet")
         if self.case == "inflow":
             return (Flow(now.inflow("inlet"), "inlet", "outlet"),)
         return (Flow(now[number], "inlet", port),)
 
-    def rates(self, now: Moment) -> Mapping[str, Any]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Any]:
         rates = {"missing rate": {}, "odd rate": {"x": now["x"], "y": 1.0}, "many": {"x": np.stack([now["x"]] * 2)}}
         return rates.get(self.case, {"x": now.pressure("inlt" if self.case == "unknown pressure" else "inlet")})
 
@@ -447,7 +447,7 @@ class Driven(Component):
     def inputs(self) -> tuple[Quantity, ...]:
         return (Quantity("pressure", "Pa", 1e6),)
 
-    def held_pressures(self, now: Moment) -> Mapping[str, Array]:
+    def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"node": now["pressure"]}
 
 
@@ -456,7 +456,7 @@ class Prepared(Leak):
 
     type: Literal["test-prepared"] = "test-prepared"
 
-    def initial_states(self, now: Moment) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
         return {"wear": now.pressure("inlet") / 1e6}
 
 

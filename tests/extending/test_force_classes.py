@@ -14,6 +14,7 @@ from mbsfmu import (
     CoupledModel,
     DataError,
     Force,
+    ForceContext,
     InputError,
     JointLoad,
     JointReference,
@@ -24,7 +25,6 @@ from mbsfmu import (
     PointLoad,
     PointReference,
     Positive,
-    Present,
     Prismatic,
     Quantity,
     Revolute,
@@ -48,22 +48,22 @@ class Maxwell(Force):
     def states(self) -> tuple[Quantity, ...]:
         return (Quantity("length", "m", nominal=0.1, description="length of the damper"),)
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         return LineOfAction(now).push(-self._tension(now))
 
-    def rates(self, now: Present) -> Mapping[str, Array]:
+    def rates(self, now: ForceContext) -> Mapping[str, Array]:
         return {"length": self._tension(now) / now["damping"]}
 
-    def initial_states(self, now: Present) -> Mapping[str, Array | float]:
+    def initial_states(self, now: ForceContext) -> Mapping[str, Array | float]:
         return {"length": now["initial_length"]}
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         return 0.5 * self._tension(now) ** 2 / now["stiffness"]
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         return self._tension(now) ** 2 / now["damping"]
 
-    def _tension(self, now: Present) -> Array:
+    def _tension(self, now: ForceContext) -> Array:
         return now["stiffness"] * (LineOfAction(now).length - now["length"])
 
 
@@ -80,17 +80,17 @@ class Gear(Force):
     def inputs(self) -> tuple[Quantity, ...]:
         return (Quantity("torque", "{driving.load}", 0.0, description="torque in the driving joint"),)
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         load = -now["stiffness"] * self._twist(now)
         return (JointLoad("driven", load), JointLoad("driving", now["torque"] - now["ratio"] * load))
 
-    def work_rate(self, now: Present) -> Array:
+    def work_rate(self, now: ForceContext) -> Array:
         return now["torque"] * now.joint("driving").rate
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         return 0.5 * now["stiffness"] * self._twist(now) ** 2
 
-    def _twist(self, now: Present) -> Array:
+    def _twist(self, now: ForceContext) -> Array:
         return now.joint("driven").coordinate - now["ratio"] * now.joint("driving").coordinate
 
 
@@ -191,7 +191,7 @@ class Wrong(Force):
     end: PointReference
     case: str
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         line = LineOfAction(now)
         if self.case == "branch" and line.length > 1.0:  # branches
             return line.push(np.asarray(5.0))
@@ -203,10 +203,10 @@ class Wrong(Force):
             return line.push(now["size"])
         return line.push(-100.0 * line.length - 5.0 * line.velocity)
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         return (100.0 if self.case == "energy" else 50.0) * LineOfAction(now).length ** 2
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         return (0.0 if self.case == "dissipation" else 5.0) * LineOfAction(now).velocity ** 2
 
 
@@ -243,7 +243,7 @@ def without_place() -> None:
     class Nowhere(Force):
         type: Literal["test-nowhere"] = "test-nowhere"
 
-        def loads(self, now: Present) -> Iterable[PointLoad]:
+        def loads(self, now: ForceContext) -> Iterable[PointLoad]:
             return ()
 
 
@@ -253,7 +253,7 @@ def with_a_word() -> None:
         point: PointReference
         word: Annotated[str, Parameter("m", "length")]
 
-        def loads(self, now: Present) -> Iterable[PointLoad]:
+        def loads(self, now: ForceContext) -> Iterable[PointLoad]:
             return ()
 
 
@@ -268,7 +268,7 @@ def states_without_rates() -> None:
         def states(self) -> tuple[Quantity, ...]:
             return (Quantity("x", "m"),)
 
-        def loads(self, now: Present) -> Iterable[PointLoad]:
+        def loads(self, now: ForceContext) -> Iterable[PointLoad]:
             return ()
 
 
@@ -320,20 +320,20 @@ class Tie(Force):
     end: PointReference
     stiffness: Annotated[Positive, Parameter("N/m", "stiffness")] = 1e4
 
-    def _stretch(self, now: Present) -> Array:
+    def _stretch(self, now: ForceContext) -> Array:
         return now.point("end").position - now.point("start").position
 
-    def _rate(self, now: Present) -> Array:
+    def _rate(self, now: ForceContext) -> Array:
         return now.point("end").velocity - now.point("start").velocity
 
-    def loads(self, now: Present) -> Iterable[PointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[PointLoad]:
         force = now["stiffness"] * (self._stretch(now) + 0.1 * self._rate(now))
         return PointLoad("start", force), PointLoad("end", -force)
 
-    def energy(self, now: Present) -> Array:
+    def energy(self, now: ForceContext) -> Array:
         return 0.5 * now["stiffness"] * self._stretch(now) @ self._stretch(now)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         return 0.1 * now["stiffness"] * self._rate(now) @ self._rate(now)
 
 

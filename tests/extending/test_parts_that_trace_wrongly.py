@@ -11,91 +11,91 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from hydraulics import Array, Circuit, Component, Flow, Hose, Moment, Oil, Port, Quantity, Tank
+from hydraulics import Array, Circuit, Component, ComponentContext, Flow, Hose, Oil, Port, Quantity, Tank
 from mbsfmu import CoupledModel, InputError
 
 _calls = count()
 
 
-def branch(now: Moment) -> Any:
+def branch(now: ComponentContext) -> Any:
     if now.pressure("inlet") > 1e6:  # branches
         return now["x"]
     return 0.0 * now["x"]
 
 
-def both(now: Moment) -> Any:
+def both(now: ComponentContext) -> Any:
     return now["x"] and now.pressure("inlet")  # branches
 
 
-def largest(now: Moment) -> Any:
+def largest(now: ComponentContext) -> Any:
     return max(now["x"], 0.5)  # branches
 
 
-def in_place(now: Moment) -> Any:
+def in_place(now: ComponentContext) -> Any:
     x = np.stack([now["x"], now["x"]])
     x[0] = 0.0  # writes in place
     return np.sum(x)
 
 
-def added(now: Moment) -> Any:
+def added(now: ComponentContext) -> Any:
     x = np.stack([now["x"], now["x"]])
     x += 1.0  # writes in place
     return np.sum(x)
 
 
-def filled(now: Moment) -> Any:
+def filled(now: ComponentContext) -> Any:
     x = np.zeros(2)
     x[0] = now["x"]  # makes a number
     return np.sum(x)
 
 
-def copied(now: Moment) -> Any:
+def copied(now: ComponentContext) -> Any:
     x = np.zeros(2)
     x[:] = np.stack([now["x"], now["x"]])  # makes a number
     return np.sum(x)
 
 
-def sine(now: Moment) -> Any:
+def sine(now: ComponentContext) -> Any:
     return np.asarray(math.sin(now["x"]))  # makes a number
 
 
-def number(now: Moment) -> Any:
+def number(now: ComponentContext) -> Any:
     return np.asarray(2.0 * float(now["x"]))  # makes a number
 
 
-def array(now: Moment) -> Any:
+def array(now: ComponentContext) -> Any:
     return np.sum(np.array([now["x"], 1.0], dtype=float))  # makes a number
 
 
-def table(now: Moment) -> Any:
+def table(now: ComponentContext) -> Any:
     return np.interp(now["x"], [0.0, 1.0], [0.0, 2.0])  # calls np.interp
 
 
-def floor(now: Moment) -> Any:
+def floor(now: ComponentContext) -> Any:
     return np.floor(now["x"])  # calls np.floor
 
 
-def misspelt(now: Moment) -> Any:
+def misspelt(now: ComponentContext) -> Any:
     return now["x"].squared  # raises AttributeError
 
 
-def divided(now: Moment) -> Any:
+def divided(now: ComponentContext) -> Any:
     return now["x"] * (1 / 0)  # raises ZeroDivisionError
 
 
 _CASES = (branch, both, largest, in_place, added, filled, copied, sine, number, array, table, floor, misspelt, divided)
-CASES: dict[str, Callable[[Moment], Any]] = {each.__name__: each for each in _CASES}
+CASES: dict[str, Callable[[ComponentContext], Any]] = {each.__name__: each for each in _CASES}
 
 
-def told_apart(now: Moment) -> Any:
+def told_apart(now: ComponentContext) -> Any:
     return now["x"] * (2.0 if type(now["x"]) is np.float64 else 3.0)
 
 
-def counting(now: Moment) -> Any:
+def counting(now: ComponentContext) -> Any:
     return now["x"] * float(next(_calls))
 
 
-def by_side(now: Moment) -> Any:
+def by_side(now: ComponentContext) -> Any:
     """Right at the start alone."""
     return now["x"] * (1.0 if not isinstance(now["x"], np.float64) or now["x"] < 1.0 else 2.0)
 
@@ -104,12 +104,14 @@ HALF = 0.5468755603901019
 """Where the tanh of NumPy and of a C library may differ in the last bit."""
 
 
-def next_to_nothing(now: Moment) -> Any:
+def next_to_nothing(now: ComponentContext) -> Any:
     """Nothing at the start, but for round-off."""
     return np.tanh(now["x"] - 0.7 + HALF) - np.tanh(HALF)
 
 
-DIFFERENT: dict[str, Callable[[Moment], Any]] = {each.__name__: each for each in (told_apart, counting, by_side)}
+DIFFERENT: dict[str, Callable[[ComponentContext], Any]] = {
+    each.__name__: each for each in (told_apart, counting, by_side)
+}
 
 
 class Wrong(Component):
@@ -127,17 +129,17 @@ class Wrong(Component):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("y", "1", description="of no meaning"),)
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         flow = 1e-9 * self._wrong(now) if self.where == "flows" else 1e-9 * now["x"]
         return (Flow(flow, "inlet", "outlet"),)
 
-    def rates(self, now: Moment) -> Mapping[str, Array]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"x": self._wrong(now) if self.where == "rates" else -now["x"]}
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"y": self._wrong(now) if self.where == "outputs" else now["x"]}
 
-    def _wrong(self, now: Moment) -> Any:
+    def _wrong(self, now: ComponentContext) -> Any:
         return {**CASES, **DIFFERENT, "next_to_nothing": next_to_nothing}[self.case](now)
 
 

@@ -12,9 +12,9 @@ from hydraulics import (
     Array,
     ChamberPort,
     Circuit,
+    ComponentContext,
     DataError,
     HydraulicActuator,
-    Moment,
     Oil,
     Parameter,
     Positive,
@@ -45,16 +45,16 @@ class Ram(HydraulicActuator):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("force", "N", shared=True),)
 
-    def displacements(self, now: Moment) -> Mapping[str, Array]:
+    def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"bore": -now["area"] * now["velocity"]}
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         return (Space("bore", now["area"] * np.maximum(now["length"] - now["retracted_length"], 0.0)),)
 
-    def evaluate_outputs(self, now: Moment) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         return {"force": now["area"] * (now.pressure("bore") - AIR)}
 
-    def balanced_pressure(self, port: str, now: Moment) -> Array:
+    def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
         return AIR + now["initial_load"] / now["area"]
 
 

@@ -15,13 +15,13 @@ from mbsfmu import (
     DataError,
     InputError,
     Mechanism,
-    Observed,
     Parameter,
     PointReference,
     Quantity,
     Revolute,
     RigidBody,
     Sensor,
+    SensorContext,
 )
 
 LENGTH, SPEED = 0.8, 3.0
@@ -37,7 +37,7 @@ class Accelerometer(Sensor):
     def outputs(self) -> tuple[Quantity, ...]:
         return tuple(Quantity(f"signal.{axis}", "V", shared=True) for axis in "xyz")
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         felt = now.acceleration("point").linear - np.array([0.0, -9.81, 0.0])
         signal = now["gain"] * now.point("point").rotation.T @ felt
         return {f"signal.{axis}": signal[index] for index, axis in enumerate("xyz")}
@@ -77,14 +77,14 @@ class Branching(Sensor):
     def outputs(self) -> tuple[Quantity, ...]:
         return (Quantity("high", "1"),)
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         return {"high": np.asarray(1.0 if now.point("point").position[1] > 0.0 else 0.0)}
 
 
 class Reading(Accelerometer):
     type: Literal["test-reading-sensor"] = "test-reading-sensor"
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         return {f"signal.{axis}": self.gain * now.point("point").position[0] for axis in "xyz"}
 
 
@@ -110,7 +110,7 @@ def test_classes_that_lack_something_are_refused() -> None:
             def outputs(self) -> tuple[Quantity, ...]:
                 return (Quantity("high", "1"),)
 
-            def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+            def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
                 return {"high": np.asarray(1.0)}
 
     with pytest.raises(DataError, match="class Slow: a sensor has no states; take a block"):
@@ -125,7 +125,7 @@ def test_classes_that_lack_something_are_refused() -> None:
 class Misspelt(Accelerometer):
     type: Literal["test-misspelt"] = "test-misspelt"
 
-    def evaluate_outputs(self, now: Observed) -> Mapping[str, Array]:
+    def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         return {f"signal.{axis}": now.acceleration("pint").linear[0] for axis in "xyz"}
 
 

@@ -14,10 +14,10 @@ import mbsfmu
 from hydraulics import (
     Circuit,
     Component,
+    ComponentContext,
     FilledPort,
     Flow,
     Hose,
-    Moment,
     NonNegative,
     Oil,
     Parameter,
@@ -118,7 +118,7 @@ class Leak(Component):
     outlet: Port
     conductance: Annotated[Positive, Parameter("m3/(s.Pa)", "flow by pressure")] = 1e-12
 
-    def flows(self, now: Moment) -> Iterable[Flow]:
+    def flows(self, now: ComponentContext) -> Iterable[Flow]:
         return (Flow(self.conductance * (now.pressure("inlet") - now.pressure("outlet")), "inlet", "outlet"),)
 
 
@@ -133,13 +133,13 @@ class Bag(Component):
     def states(self) -> tuple[Quantity, ...]:
         return (Quantity("ballast", "m3", nominal=1e-4),)
 
-    def rates(self, now: Moment) -> Mapping[str, Any]:
+    def rates(self, now: ComponentContext) -> Mapping[str, Any]:
         return {"ballast": now["speed"]}
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         return (Space("node", 1e-3 + now["ballast"]),)
 
-    def displacements(self, now: Moment) -> Mapping[str, Any]:
+    def displacements(self, now: ComponentContext) -> Mapping[str, Any]:
         return {"node": -self.displaced * now["speed"]} if self.displaced else {}
 
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from hydraulics import Circuit, Cylinder, DataError, Moment, Oil, Space, Throttle, Volume
+from hydraulics import Circuit, ComponentContext, Cylinder, DataError, Oil, Space, Throttle, Volume
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 
 ATMOSPHERE = 101325.0
@@ -220,7 +220,7 @@ class TwoChambers(Cylinder):
 
     type: Literal["test-two-chambers"] = "test-two-chambers"  # type: ignore[assignment]
 
-    def volumes(self, now: Moment) -> Iterable[Space]:
+    def volumes(self, now: ComponentContext) -> Iterable[Space]:
         return (*super().volumes(now), Space("piston", 1e-4 * now["stroke"], now["bulk_modulus"]))
 
 

@@ -10,7 +10,7 @@ from hydraulic_bench import AREA_2, AREA_3, paper_circuit
 
 import mbsfmu
 from hydraulics import Circuit, DataError, catalogue_coefficient
-from hydraulics.plausibility import doubts
+from hydraulics.plausibility import plausibility_warnings
 from mbsfmu import CoupledModel, StepSignal
 
 MEANT = "which is hardly meant; numbers are in SI units"
@@ -26,7 +26,7 @@ def changed(name: str, **fields: Any) -> Circuit:
 @pytest.mark.parametrize("circuit", mbsfmu.models.CIRCUITS)
 def test_built_in_models_are_plausible(circuit: str) -> None:
     systems = mbsfmu.models.four_bar(circuit).systems.values()
-    assert not [each for data in systems if isinstance(data, Circuit) for each in doubts(data)]
+    assert not [each for data in systems if isinstance(data, Circuit) for each in plausibility_warnings(data)]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,15 @@ def test_built_in_models_are_plausible(circuit: str) -> None:
     ],
 )
 def test_numbers_in_other_units_are_told(name: str, fields: dict[str, float], sentences: list[str]) -> None:
-    assert list(doubts(changed(name, **fields))) == sentences
+    assert list(plausibility_warnings(changed(name, **fields))) == sentences
 
 
 def test_starts_in_vacuum_are_told() -> None:
     data = paper_circuit().to_dict()
     circuit = Circuit.from_dict({**data, "initial_pressures": {**data["initial_pressures"], "V3": 35.0}})
-    assert list(doubts(circuit)) == [f"initial_pressures: that of node 'V3' is 35 Pa, less than 500 Pa, {MEANT}"]
+    assert list(plausibility_warnings(circuit)) == [
+        f"initial_pressures: that of node 'V3' is 35 Pa, less than 500 Pa, {MEANT}"
+    ]
 
 
 def test_a_simulation_says_so(caplog: pytest.LogCaptureFixture) -> None:

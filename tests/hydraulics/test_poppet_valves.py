@@ -31,7 +31,7 @@ from hydraulics import (
     Volume,
     two_way,
 )
-from hydraulics.plausibility import doubts
+from hydraulics.plausibility import plausibility_warnings
 from mbsfmu import CoupledModel, LinearSignal, SimulationError, StepSignal
 
 pressures = st.floats(0.0, 6e7) | st.floats(0.0, 5e5)
@@ -353,7 +353,7 @@ def test_other_units_are_doubted() -> None:
         AnnularGap(name="micron", inlet="A", outlet="T", diameter=80.0, length=0.04, viscosity=46.0, clearance=20.0),
         A=1e6,
     )
-    said = list(doubts(circuit))
+    said = list(plausibility_warnings(circuit))
     assert [each.split(" is ")[0] for each in said] == [
         *(f"relief-valve 'bar': {field}" for field in ("rated_flow", "setting", "override")),
         *(f"proportional-valve 'hertz': {field}" for field in ("rated_drop", "natural_frequency", "damping_ratio")),

@@ -13,7 +13,7 @@ from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.models import built_in, four_bar
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.iteration import Limits
-from mbsfmu.stepping.reused_jacobian import KeptTangent
+from mbsfmu.stepping.reused_jacobian import ReusedJacobian
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 REMAINING = 1e-3
@@ -21,7 +21,7 @@ LIMITS = Limits(np.array([1e-6]), np.ones(1))
 
 
 def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> NewtonSolution:
-    kept = None if inverse is None else KeptTangent(np.array([inverse]), step, 0.0, 1, 10.0)
+    kept = None if inverse is None else ReusedJacobian(np.array([inverse]), step, 0.0, 1, 10.0)
     method = Method(Jacobian.EXACT, 10, renewal, REMAINING)
     return solve(lambda: cast(StepProblem, problem), LIMITS, method, kept, 0.0)
 
@@ -64,7 +64,7 @@ def test_a_tangent_of_another_step_is_not_used() -> None:
 
 def test_one_is_due_where_steps_get_dearer_than_they_were() -> None:
     """The average over its steps, itself included, is least then."""
-    kept: KeptTangent | None = KeptTangent(np.ones(1), STEP, 0.0, 1, 20.0)
+    kept: ReusedJacobian | None = ReusedJacobian(np.ones(1), STEP, 0.0, 1, 20.0)
     for spent in (2.0, 3.0, 4.0):
         assert kept is not None
         kept = kept.used(spent, 0.1)

@@ -12,7 +12,7 @@ from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu import InputError, LinearSignal
-from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.linearization import Linearization
@@ -114,7 +114,7 @@ def test_methods_are_l_stable(method: RosenbrockMethod) -> None:
 # -- a step ------------------------------------------------------------------------------------------------------------
 
 
-class Fading(TangentForm):
+class Fading(IterationMatrixForm):
     """z̈ = 2 z²/u with the input u = 1 + t, so that z = 1/(1 + t); ∫ ż² dt = (1 − z³)/3 is an integral.
 
     Parameters
@@ -198,7 +198,7 @@ def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> 
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation, solver="rodas5p", compiled=False)
     simulation.run(1.3, output_step=1.3)
     form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
-    assert isinstance(form, TangentForm)
+    assert isinstance(form, IterationMatrixForm)
     values, slopes = form.start, np.ones(len(inputs))
     rates, tangent, drift = form.rates(values, inputs), form.tangent(), form.drift(slopes)
     chained, columns = form.chained, tangent.shape[1]
@@ -222,7 +222,7 @@ def test_tangent_of_the_loops_saves_an_iteration(name: str, monkeypatch: pytest.
     simulation = mbsfmu.models.built_in(name).simulation(solver="rodas5p", compiled=False)
     simulation.run(0.7, output_step=0.7)
     form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
-    assert isinstance(form, TangentForm)
+    assert isinstance(form, IterationMatrixForm)
     values, closure, calls = form.start + 1e-5, simulation.functions.closure, list[int]()
     monkeypatch.setattr(simulation.functions, "closure", lambda: (calls.append(1), closure())[1])
     without = form.rates(values, inputs)

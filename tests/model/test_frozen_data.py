@@ -16,7 +16,7 @@ from hydraulics import Circuit
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.model.body import Body
 from mbsfmu.modelling import DataError
-from mbsfmu.modelling.data import Data, meant
+from mbsfmu.modelling.data import Data, closest_match
 from mbsfmu.modelling.frozen import FrozenMapping
 from mbsfmu.parts import Revolute
 
@@ -157,7 +157,7 @@ def test_a_text_of_data_names_what_they_are_made_of() -> None:
     ],
 )
 def test_unknown_words_meet_the_nearest(word: str, words: list[str], sentence: str) -> None:
-    assert meant(word, words).endswith(sentence)
+    assert closest_match(word, words).endswith(sentence)
 
 
 def test_bodies_are_made_of_their_own_classes() -> None:

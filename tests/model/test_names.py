@@ -11,7 +11,7 @@ import pytest
 import mbsfmu
 from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
 from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.names import JointReference, PointReference
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal
@@ -110,7 +110,7 @@ class Rope(Force):
     last: PointReference
     brake: JointReference
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         return (JointLoad("brake", -now.joint("brake").rate),)
 
 

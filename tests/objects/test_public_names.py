@@ -81,7 +81,7 @@ def _signatures(thing: Any) -> Iterator[Any]:
 USED_INSIDE = {
     *("HtmlElement", "Machine", "ModelData", "ModelExchangeData", "NamedValues", "ReferenceRun"),
     *("RuleHistory", "RunLoop", "SignalStream", "VariableAccess"),
-    *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "Instant", "LinearMap"),
+    *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "SystemContext", "LinearMap"),
     *(
         "Instance",
         "JoinedCorrections",
@@ -92,7 +92,7 @@ USED_INSIDE = {
         "PartFile",
         "ReferenceKind",
         "Settings",
-        "Shown",
+        "ExposedVariables",
         "SignalTable",
         "Solver",
         "System",

@@ -16,7 +16,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.comparison import Comparison
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.io.trajectory import Trajectory
 
@@ -102,7 +102,7 @@ def _parquet(result: Trajectory) -> Any:
 
 def test_coupled_runs_tell_what_they_are() -> None:
     result = CosimulationResult(TIMES, TIMES, ["unit.x"], ["m"])
-    result.facts = Facts(algorithm="jacobi", step=0.25, notes=["a note"])
+    result.facts = RunStatistics(algorithm="jacobi", step=0.25, notes=["a note"])
     told = result.to_xarray().attrs
     assert (told["algorithm"], told["step"]) == ("jacobi", 0.25)
     assert "notes" not in told  # no attribute of a file can be a list of sentences

@@ -33,8 +33,10 @@ FORCES: tuple[Force, ...] = (
     SpringDamper(name="strut", start="ground.floor", end="ball.p", stiffness=20.0, damping=1.0, free_length=0.8),
     JointSpringDamper(name="brake", joint="pivot", stiffness=5.0, damping=0.5, free_coordinate=0.2, preload=0.7),
     JointSpringDamper(name="slider", joint="pin.displacement", stiffness=50.0, damping=1.0, preload=2.0),
-    JointFriction(name="rub", joint="pin.angle", coulomb_load=0.2, static_load=0.3, stribeck_rate=0.2, creep_rate=0.05),
-    JointFriction(name="drag", joint="rail", coulomb_load=0.5, creep_rate=0.05, damping=2.0),
+    JointFriction(
+        name="rub", joint="pin.angle", coulomb_load=0.2, static_load=0.3, stribeck_rate=0.2, smoothing_velocity=0.05
+    ),
+    JointFriction(name="drag", joint="rail", coulomb_load=0.5, smoothing_velocity=0.05, damping=2.0),
     JointStop(name="cone", joint="socket.cardan_angle.y", lower=-0.05, upper=0.12, stiffness=20.0, damping=0.5),
     JointStop(name="floor", joint="flight.displacement.y", upper=0.62, stiffness=200.0, damping=0.1),
     Bushing(

@@ -33,7 +33,7 @@ def sliding(*forces: Force, velocity: float = 0.0, place: float = 0.0, **fields:
 def test_friction_brings_a_mass_to_rest_as_in_closed_form(viscous: float) -> None:
     """m v̇ = −C − d v while it slides; then it stays where it is, and all it had is lost."""
     coulomb, start = 4.0, 1.5
-    rub = JointFriction(name="rub", joint="rail", coulomb_load=coulomb, damping=viscous, creep_rate=1e-4)
+    rub = JointFriction(name="rub", joint="rail", coulomb_load=coulomb, damping=viscous, smoothing_velocity=1e-4)
     result = sliding(rub, velocity=start).simulation(compiled=False, solver="rodas5p", relative_tolerance=1e-7).run(1.2)
     if viscous:
         time = MASS / viscous * np.log(1.0 + viscous * start / coulomb)
@@ -49,9 +49,9 @@ def test_friction_brings_a_mass_to_rest_as_in_closed_form(viscous: float) -> Non
     assert result["energy.dissipated"][-1] == pytest.approx(0.5 * MASS * start**2, rel=1e-4)
 
 
-def test_joint_that_sticks_creeps_at_a_share_of_the_creep_rate() -> None:
+def test_joint_that_sticks_creeps_at_a_share_of_the_smoothing_velocity() -> None:
     """F = C tanh(v/v_0); and beyond C it goes."""
-    rub = JointFriction(name="rub", joint="rail", coulomb_load=4.0, creep_rate=1e-3)
+    rub = JointFriction(name="rub", joint="rail", coulomb_load=4.0, smoothing_velocity=1e-3)
     simulation = sliding(rub, JointDrive(name="push", joint="rail")).simulation(compiled=False)
     simulation.set("push.force", 3.0)
     result = simulation.run(0.5)
@@ -66,7 +66,13 @@ def test_joint_that_sticks_creeps_at_a_share_of_the_creep_rate() -> None:
 def test_friction_falls_from_its_static_value(velocity: float) -> None:
     """C + (S − C) exp(−(v/v_S)²) + d v, far beyond the rate in which it builds up."""
     rub = JointFriction(
-        name="rub", joint="rail", coulomb_load=4.0, static_load=7.0, stribeck_rate=0.1, creep_rate=1e-3, damping=2.0
+        name="rub",
+        joint="rail",
+        coulomb_load=4.0,
+        static_load=7.0,
+        stribeck_rate=0.1,
+        smoothing_velocity=1e-3,
+        damping=2.0,
     )
     found = sliding(rub, velocity=velocity).simulation(compiled=False).get("rub.load")
     expected = 4.0 + 3.0 * np.exp(-((velocity / 0.1) ** 2)) + 2.0 * abs(velocity)

@@ -10,7 +10,7 @@ from driven_crank import START, driven_crank, in_closed_form
 from numpy.typing import NDArray
 
 from mbsfmu import Beam, CoupledModel, Mechanism, Result, Revolute, SineSignal
-from mbsfmu.formulations.explicit_form import TangentForm
+from mbsfmu.formulations.explicit_form import IterationMatrixForm
 
 Floats = NDArray[np.float64]
 FORMULATIONS = ("double-step", "dca", "hdca")
@@ -107,7 +107,7 @@ def test_drift_is_the_derivative_of_the_rates_by_time() -> None:
     simulation = crank_with_a_weight().simulation(formulation="double-step", solver="rodas5p", compiled=False)
     simulation.run(0.3, output_step=0.3)
     form = simulation.formulation.explicit_form(simulation._started())
-    assert isinstance(form, TangentForm)
+    assert isinstance(form, IterationMatrixForm)
     course, values, small = simulation.course.inputs.over(0.0), form.start, 1e-5
     form.rates(values, course(0.3))
     drift = form.drift(course.slopes(0.3))
@@ -122,7 +122,7 @@ def test_slopes_of_the_work_of_the_drive() -> None:
     simulation = crank_with_a_weight().simulation(formulation="double-step", solver="rodas5p", compiled=False)
     simulation.run(0.3, output_step=0.3)
     form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
-    assert isinstance(form, TangentForm)
+    assert isinstance(form, IterationMatrixForm)
     values = form.start
     form.rates(values, inputs)
     tangent = form.tangent()

@@ -11,7 +11,7 @@ import pytest
 
 from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Prismatic, RigidBody, SimulationError, Spherical
 from mbsfmu.model.force import Force, JointLoad
-from mbsfmu.model.force_context import Present
+from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.names import JointReference
 from mbsfmu.modelling import Array
@@ -25,11 +25,11 @@ class Brake(Force):
     type: Literal["brake-of-runs-that-end"] = "brake-of-runs-that-end"
     joint: JointReference
 
-    def loads(self, now: Present) -> Iterable[JointLoad]:
+    def loads(self, now: ForceContext) -> Iterable[JointLoad]:
         """Load the joint."""
         return (JointLoad("joint", -1e9 * np.sign(now.joint("joint").rate)),)
 
-    def dissipation(self, now: Present) -> Array:
+    def dissipation(self, now: ForceContext) -> Array:
         """Return the loss in W."""
         return 1e9 * np.abs(now.joint("joint").rate)
 

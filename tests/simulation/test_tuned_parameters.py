@@ -137,7 +137,7 @@ def test_what_stores_energy_stays_fixed() -> None:
     loaded = mechanism.model_copy(update={"forces": (*mechanism.forces, *more)})
     variables = CoupledModel(name="kinds", systems={"mechanism": loaded}).simulation(compiled=False).variables
     tunable = {each.name for each in variables if each.variability is Variability.TUNABLE}
-    friction = {"coulomb_load", "stribeck_rate", "creep_rate", "damping"}
+    friction = {"coulomb_load", "stribeck_rate", "smoothing_velocity", "damping"}
     assert tunable == {
         *("spring.damping", "line.damping", "floor.friction", "floor.creep_speed", "solver.step"),
         *(f"rub.{name}" for name in friction),

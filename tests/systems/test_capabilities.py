@@ -8,25 +8,25 @@ from spatial import random_tree
 from systems.test_coupled_connections import Slider
 
 import mbsfmu
-from mbsfmu.systems.capabilities import ConstraintCorrections, capable
+from mbsfmu.systems.capabilities import ConstraintCorrections, require_capability
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import SIZES, Instant, LoopsInUse, System, starts
+from mbsfmu.systems.system import SIZES, LoopsInUse, System, SystemContext, starts
 
 ROWS, SHARES = (0, 1, 6, 8, 9), ((0, 1), (1, 3, 4))
 """Some of the five equations of a five-bar's loop and the five of Bennett's linkage, of all and of each."""
 
 
-def moving(system: System, random: np.random.Generator) -> Instant:
+def moving(system: System, random: np.random.Generator) -> SystemContext:
     instant = system.instant(lambda _, size: random.normal(size=size))
     instant.parameters[:] = starts(system.parameters)
     instant.references[:] = np.tile([1.0, 0.0, 0.0, 0.0], system.references)
     return instant
 
 
-def joined(instants: list[Instant]) -> Instant:
-    return Instant(**{part: np.concatenate([getattr(each, part) for each in instants]) for part in SIZES})
+def joined(instants: list[SystemContext]) -> SystemContext:
+    return SystemContext(**{part: np.concatenate([getattr(each, part) for each in instants]) for part in SIZES})
 
 
 def same(whole: np.ndarray | tuple, parts: list) -> None:
@@ -91,7 +91,7 @@ def test_what_a_part_cannot_do_is_said_by_its_name() -> None:
     with pytest.raises(TypeError, match="'links' of 'whole' has coordinates, but no function 'free_accelerations'"):
         whole.free_accelerations(instant)
     with pytest.raises(TypeError, match=r"\(MechanismSystem\) is none of those with ConstraintCorrections"):
-        capable(mechanism, ConstraintCorrections)
+        require_capability(mechanism, ConstraintCorrections)
 
 
 def test_what_has_no_coordinates_needs_no_functions_of_motion() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 import mbsfmu
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.system import Instant, System, starts
+from mbsfmu.systems.system import System, SystemContext, starts
 
 
-def start(system: System) -> Instant:
+def start(system: System) -> SystemContext:
     """Return the instant at which a system starts, everything else zero."""
     instant = system.instant(lambda part, size: np.zeros(size))
     instant.parameters[:] = starts(system.parameters)
@@ -19,7 +19,7 @@ def start(system: System) -> Instant:
     return instant
 
 
-def output(system: System, instant: Instant, name: str) -> float:
+def output(system: System, instant: SystemContext, name: str) -> float:
     names = [variable.name for variable in system.outputs]
     return float(system.evaluate_outputs(instant)[names.index(name)])
 

@@ -12,7 +12,7 @@ import pytest
 from pages import report_of
 
 import mbsfmu
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.simulation.run_result import Result
@@ -91,7 +91,7 @@ def coupled(largest: float = 0.3) -> CosimulationResult:
     values = np.column_stack([time, np.cos(time), largest * time])
     names = ["left.position", "right.force", "energy_residual.spring"]
     result = CosimulationResult(time, values, names, ["m", "N", "J"])
-    result.facts = Facts(
+    result.facts = RunStatistics(
         "jacobi", "zero", "fixed", 0.1, 10, 0.1, 0.1, 10, unit_steps={"left": 10, "right": 20}, undriven=["left.gust"],
         notes=["right takes no derivatives"], wall_seconds=0.02, energy_residual={"spring": -largest},
         energy_residual_largest={"spring": largest}, energy_exchanged={"spring": 100.0},

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import SWITCH, NoCompilerError, compile_library
-from mbsfmu.compiling.kept import tell_once
+from mbsfmu.compiling.kept import warn_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 
 _MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h", "environment.h")
@@ -28,7 +28,7 @@ def exchange_function() -> Callable[..., int] | None:
     except NoCompilerError:
         return None
     except (CompilerError, OSError) as error:
-        tell_once(f"{error}; the master exchanges values in Python")
+        warn_once(f"{error}; the master exchanges values in Python")
         return None
 
 

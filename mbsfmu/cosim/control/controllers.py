@@ -6,7 +6,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.energy_control import EnergyControl
 from mbsfmu.cosim.control.prediction_control import PredictionControl
 from mbsfmu.cosim.control.richardson_control import RichardsonControl
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.control.step_control import Controller
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory
@@ -19,7 +19,7 @@ def make_controller(
     stepping: Stepping,
     tolerances: CouplingTolerances,
     history: OutputHistory,
-    facts: Facts,
+    facts: RunStatistics,
     start: float,
     stop: float,
 ) -> Controller | None:

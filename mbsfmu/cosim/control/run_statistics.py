@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Facts:
+class RunStatistics:
     """What a run was and cost.
 
     Attributes

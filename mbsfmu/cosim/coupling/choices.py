@@ -5,7 +5,7 @@ from __future__ import annotations
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.algorithms import ALGORITHMS
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 CHOICES = tuple(
     name if extrapolation is Extrapolation.ZERO else f"{name}-{extrapolation}"
@@ -26,7 +26,7 @@ def parted(choice: str) -> tuple[str, str]:
         When it is none of them.
     """
     if choice not in CHOICES:
-        raise InputError(f"there is no algorithm '{choice}'; {meant(choice, CHOICES)}")
+        raise InputError(f"there is no algorithm '{choice}'; {closest_match(choice, CHOICES)}")
     for extrapolation in Extrapolation:
         if choice.endswith(f"-{extrapolation}"):
             return choice.removesuffix(f"-{extrapolation}"), extrapolation

@@ -10,7 +10,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.units.instance import Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, conversion
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
 
 _CONVERTED_KINDS = {
@@ -175,9 +175,9 @@ def _followed_inside(carried: str | None, inputs: Collection[str]) -> set[str]:
 def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[str, Instance]) -> None:
     name, variable = end
     if name not in instances:
-        raise InputError(f"connection {connection}: there is no unit '{name}'; {meant(name, instances)}")
+        raise InputError(f"connection {connection}: there is no unit '{name}'; {closest_match(name, instances)}")
     if variable not in instances[name].variables:
-        near = meant(variable, instances[name].variables)
+        near = closest_match(variable, instances[name].variables)
         raise InputError(f"connection {connection}: {name} has no variable '{variable}'; {near}")
 
 

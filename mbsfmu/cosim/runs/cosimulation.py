@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.files import WriteError
 from mbsfmu.cosim.control.controllers import make_controller
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
 from mbsfmu.cosim.coupling.arrays import connect_elements
 from mbsfmu.cosim.coupling.bond_energy import find_bonds
@@ -37,7 +37,7 @@ from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, Cou
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.runs.fixed_steps import FixedCourse
 from mbsfmu.cosim.runs.load_units import by_instance, instantiate, load_graph
-from mbsfmu.cosim.runs.notes import tell_crossed, tell_notes, tell_undriven
+from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
 from mbsfmu.cosim.runs.saved import read_saved, write_saved
@@ -162,7 +162,9 @@ class Cosimulation:
             instances, graph.connections, values, driven, texts, rates, settings.extrapolation.rows, graph.start, stop,
             chosen.unit_tolerance,
         )  # fmt: skip
-        self.facts = Facts(chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes)
+        self.facts = RunStatistics(
+            chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes
+        )
         self._algorithm = make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
         self._tell({*values, *followed, *scenario.variables})
@@ -187,7 +189,7 @@ class Cosimulation:
     def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
         """Return what the run is made of, its record with it; times in s."""
         chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
-        tell_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
+        report_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
         columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
@@ -211,8 +213,8 @@ class Cosimulation:
         """Tell what may be wrong with the connections, where values are known of some variables."""
         graph, instances = self._graph, self._instances
         self.facts.undriven = undriven_inputs(graph, instances, known)
-        tell_undriven(self.facts, graph.connections, known)
-        tell_crossed(self.facts, graph.connections, instances)
+        report_undriven(self.facts, graph.connections, known)
+        report_crossed(self.facts, graph.connections, instances)
 
     # -- going on -------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -42,7 +42,7 @@ class CosimulationResult(Trajectory):
         What a picture is made from where the units say what they are; None where the run is not one of units.
     """
 
-    facts: Facts
+    facts: RunStatistics
     drawable: Drawable | None = None
 
     _file: SignalStream
@@ -61,12 +61,12 @@ class CosimulationResult(Trajectory):
             self.time = np.concatenate([read.time, self._waiting[0]])
             self.values_by_column = np.concatenate([read.values_by_column, self._waiting[1]])
             return known[name]
-        if name != "facts" and "facts" in known and name in Facts.__dataclass_fields__:
+        if name != "facts" and "facts" in known and name in RunStatistics.__dataclass_fields__:
             return getattr(self.facts, name)
         raise AttributeError(f"a result has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *Facts.__dataclass_fields__]
+        return [*super().__dir__(), *RunStatistics.__dataclass_fields__]
 
     def _facts(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self.facts).items() if isinstance(value, str | int | float)}

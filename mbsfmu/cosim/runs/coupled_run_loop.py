@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import resolution, tolerance
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
@@ -51,7 +51,7 @@ class RunSetup:
     stepping: Stepping
     history: OutputHistory
     record: Record
-    facts: Facts
+    facts: RunStatistics
     driven: DrivenInputs
     scenario: Scenario
     texts: Texts

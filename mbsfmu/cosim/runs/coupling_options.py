@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Several, Switch
+from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, ListOption, Number, Option, Options, Switch
 from mbsfmu.cosim.control.step_control import CONTROLS
 from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, algorithms_with
 from mbsfmu.cosim.coupling.choices import CHOICES, parted
@@ -39,7 +39,7 @@ class _Relaxation(Number):
         return super().taken(name, value)
 
 
-class _Units(Several):
+class _Units(ListOption):
     """Names of units, or the word for all."""
 
     def taken(self, name: str, value: Any) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ class CouplingOptions(Options):
     ] = None
     record: Annotated[
         tuple[str, ...] | None,
-        Several("What is recorded, by patterns: a.*,b.force; all by default", each=Option("", called="pattern")),
+        ListOption("What is recorded, by patterns: a.*,b.force; all by default", each=Option("", called="pattern")),
     ] = None
     record_every: Annotated[
         int, Number("Communication points to a recorded row; the last one is recorded too", bounds=_COUNT, whole=True)

@@ -19,7 +19,7 @@ from mbsfmu.cosim.units.exchanged import SOLVERS
 from mbsfmu.cosim.units.instance import Instance
 from mbsfmu.cosim.units.instantiation import make_instance
 from mbsfmu.cosim.units.isolation import IsolatedInstance, UnitProcess
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:
@@ -116,7 +116,7 @@ def instantiate(
     for names, what in ((isolated, "to be isolated"), (exchanged, "to be run by model exchange")):
         for name in names:
             if name not in (ALL, *graph.units):
-                raise InputError(f"there is no unit '{name}' {what}; {meant(name, (ALL, *graph.units))}")
+                raise InputError(f"there is no unit '{name}' {what}; {closest_match(name, (ALL, *graph.units))}")
     with ExitStack() as stack:
         archives: dict[tuple[Path, bool | None], Archive] = {}
         instances: dict[str, Instance] = {}
@@ -154,7 +154,7 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
     for reference, value in values.items():
         name, _, variable = reference.partition(".")
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' for '{reference}'; {meant(name, instances)}")
+            raise InputError(f"there is no unit '{name}' for '{reference}'; {closest_match(name, instances)}")
         variable = instances[name].known_name(variable)
         elements = instances[name].arrays.get(variable)
         if elements is not None:
@@ -162,6 +162,8 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
             result.update({(name, element): each for element, each in given.items()})
             continue
         if variable not in instances[name].variables:
-            raise InputError(f"{name} has no variable '{variable}'; {meant(variable, instances[name].variables)}")
+            raise InputError(
+                f"{name} has no variable '{variable}'; {closest_match(variable, instances[name].variables)}"
+            )
         result[name, variable] = value
     return result

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, ends
@@ -25,7 +25,9 @@ _APART = 0.5  # of the larger of what an input was given and what its source has
 _GROWING = ", and may grow where inputs are extrapolated"
 
 
-def tell_undriven(facts: Facts, connections: Sequence[Connection], given: Collection[tuple[str, str]]) -> None:
+def report_undriven(
+    facts: RunStatistics, connections: Sequence[Connection], given: Collection[tuple[str, str]]
+) -> None:
     """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake.
 
     Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
@@ -51,7 +53,7 @@ def tell_undriven(facts: Facts, connections: Sequence[Connection], given: Collec
         logger.info("nothing drives %s%s", names_of(usual), _UNDRIVEN)
 
 
-def tell_crossed(facts: Facts, connections: Sequence[Connection], instances: Mapping[str, Instance]) -> None:
+def report_crossed(facts: RunStatistics, connections: Sequence[Connection], instances: Mapping[str, Instance]) -> None:
     """Tell of components whose efforts and motions are connected crosswise, such as those of two cylinders.
 
     Component g pushes component t, but is moved by another one that is pushed by someone else. With units of a stranger
@@ -90,7 +92,7 @@ def _component(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def tell_notes(facts: Facts, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation) -> None:
+def report_notes(facts: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation) -> None:
     """Tell the user what units lack for the chosen algorithm."""
     if not iterates:
         for group in _loops(exchange):

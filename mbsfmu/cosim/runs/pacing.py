@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 
 
 class Pacer:
@@ -21,7 +21,7 @@ class Pacer:
         Where lateness goes.
     """
 
-    def __init__(self, pace: float, facts: Facts) -> None:
+    def __init__(self, pace: float, facts: RunStatistics) -> None:
         self._pace, self._facts = pace, facts
         self._origin: float | None = None
         facts.pace = pace

@@ -17,7 +17,7 @@ from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.runs.coupling_options import TOLERANCE, CouplingOptions
 from mbsfmu.cosim.units.instance import Instance
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
 
 _SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not given
@@ -56,7 +56,7 @@ def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Insta
     """
     for name, rate in (rates or {}).items():
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' with a rate; {meant(name, instances)}")
+            raise InputError(f"there is no unit '{name}' with a rate; {closest_match(name, instances)}")
         if rate < 1 or rate != int(rate):
             raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
     return {name: int(rate) for name, rate in (rates or {}).items()}

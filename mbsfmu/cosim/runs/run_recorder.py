@@ -13,7 +13,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import deferring_interruptions
 from mbsfmu.base.patterns import means, nearest
-from mbsfmu.cosim.control.run_statistics import Facts
+from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Exposed
@@ -320,7 +320,7 @@ class Record:
         if self.stream is not None:
             self.stream.close()
 
-    def result(self, facts: Facts, drawable: Drawable | None = None) -> CosimulationResult:
+    def result(self, facts: RunStatistics, drawable: Drawable | None = None) -> CosimulationResult:
         """Return what was recorded; what is in a file is read from there when it is asked for."""
         waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
         kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]

@@ -39,7 +39,7 @@ from mbsfmu.cosim.units.described import (
 from mbsfmu.cosim.units.elements import ArrayElement, all_elements, described_arrays
 from mbsfmu.cosim.units.environment import environment, settle_environment
 from mbsfmu.cosim.units.instance import Floats, FmuCalls, Instance, Port, UnitEnded, UnitError
-from mbsfmu.modelling import meant
+from mbsfmu.modelling import closest_match
 
 _EXACT = 2.0**53
 """Whole numbers of this magnitude and more are not all floating-point numbers."""
@@ -629,7 +629,7 @@ class LibraryInstance(Instance):
             When there is no such variable, or the value is none of its type.
         """
         if name not in self._elements:
-            raise InputError(f"{self.name} has no variable '{name}'; {meant(name, self._elements)}")
+            raise InputError(f"{self.name} has no variable '{name}'; {closest_match(name, self._elements)}")
         element = self._elements[name]
         try:
             typed = typed_value(element.described, value)

@@ -6,7 +6,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.model.inertia import missing_in
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import with_unit
-from mbsfmu.systems.capabilities import InertiaTensors, capable
+from mbsfmu.systems.capabilities import InertiaTensors, require_capability
 from mbsfmu.systems.system import System
 
 
@@ -34,7 +34,7 @@ def contradiction_of(system: System, parameters: Array) -> str | None:
                 f"{variable.name} is {with_unit(parameters[greater], variable)}; "
                 f"it must be greater than {system.parameters[smaller].name}, {parameters[smaller]:g}"
             )
-    tensors = capable(system, InertiaTensors).inertia_tensors(parameters).reshape(-1, 6)
+    tensors = require_capability(system, InertiaTensors).inertia_tensors(parameters).reshape(-1, 6)
     for tensor, values in zip(system.tensors, tensors.tolist(), strict=True):
         if missing := missing_in(values, rod=tensor.rod):
             moments, products = (", ".join(f"{each:g}" for each in part) for part in (values[:3], values[3:]))

@@ -13,7 +13,7 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.coupled.levels import At, ConnectionLevel, VariableConnection
 from mbsfmu.systems.expressions import SystemExpressions
-from mbsfmu.systems.system import SIZES, Instant, System, starts
+from mbsfmu.systems.system import SIZES, System, SystemContext, starts
 from mbsfmu.tracing.linearity import is_linear
 from mbsfmu.tracing.loop_solver import improved, newton
 from mbsfmu.tracing.symbols import expression, symbolic_array
@@ -78,12 +78,12 @@ class LinearLoop(ConnectionLevel):
             found = np.where(determinant > 0.0, found, np.nan)
         return [(wire, found[index]) for index, wire in enumerate(self._wires)]
 
-    def _matrix(self, instants: Sequence[Instant]) -> Array:
+    def _matrix(self, instants: Sequence[SystemContext]) -> Array:
         """Return I − A from numbers."""
         rows = [slopes(*_parts(now)) for slopes, now in zip(self._slopes, instants, strict=True)]
         return np.eye(len(rows)) - np.concatenate([np.asarray(row) for row in rows])
 
-    def _traced_matrix(self, instants: Sequence[Instant]) -> ca.SX:
+    def _traced_matrix(self, instants: Sequence[SystemContext]) -> ca.SX:
         """Return I − A from symbols."""
         rows = [
             slopes.call([expression(array) for array in _parts(now)], True, False)[0]
@@ -222,10 +222,10 @@ def _circles(needs: NDArray[np.bool_], chosen: Sequence[int]) -> bool:
     return bool(np.linalg.matrix_power(reach, len(chosen)).any()) if len(chosen) else False
 
 
-def _parts(instant: Instant) -> list[Array]:
+def _parts(instant: SystemContext) -> list[Array]:
     return [getattr(instant, part) for part in SIZES]
 
 
-def _at_parameters(system: System) -> Instant:
+def _at_parameters(system: System) -> SystemContext:
     """Return an instant of a system's own parameters, where all else is zero."""
     return system.instant(lambda part, size: starts(system.parameters) if part == "parameters" else np.zeros(size))

@@ -29,7 +29,7 @@ from mbsfmu.systems.capabilities import (
     SampledUpdates,
     StartLimits,
     StartPlacement,
-    capable,
+    require_capability,
 )
 from mbsfmu.systems.coupled.acceleration_feed_through import check_feedback
 from mbsfmu.systems.coupled.algebraic_loops import NonlinearLoop
@@ -38,7 +38,7 @@ from mbsfmu.systems.coupled.update_order import readers_first
 from mbsfmu.systems.coupled.wiring import Wiring
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.part_names import PartNames
-from mbsfmu.systems.system import SIZES, Instant, LoopsInUse, Sampling, System
+from mbsfmu.systems.system import SIZES, LoopsInUse, Sampling, System, SystemContext
 from mbsfmu.tracing.kept_traces import Traces
 from mbsfmu.tracing.reused_results import Kept
 from mbsfmu.tracing.symbols import expression, symbolic_array
@@ -106,7 +106,7 @@ class CoupledSystem(
         self._levels = self._wiring.levels(traces)
         self.felt = tuple(self._wiring.name(wire) for wire in self._wiring.felt)
         self.guesses = tuple(guess for level in self._levels for guess in level.guesses)
-        self._kept: Kept[list[Instant]] = Kept()
+        self._kept: Kept[list[SystemContext]] = Kept()
         self._names = names = PartNames(parts, self._inputs)
         self.coordinates = names.every("coordinates")
         self.velocities = names.every("velocities")
@@ -241,7 +241,7 @@ class CoupledSystem(
             for mine, first, active, multipliers in each
         ]
 
-    def _instants(self, instant: Instant) -> list[Instant]:
+    def _instants(self, instant: SystemContext) -> list[SystemContext]:
         """Return each part's instant, with connected inputs from the other parts' outputs.
 
         All functions of one instant need the same ones: they are kept until another instant comes.
@@ -250,17 +250,17 @@ class CoupledSystem(
         return self._kept.of(given, lambda: self._connected(instant))
 
     def _connected(
-        self, instant: Instant, solve: Callable[[NonlinearLoop, At, Array], Array] | None = None
-    ) -> list[Instant]:
+        self, instant: SystemContext, solve: Callable[[NonlinearLoop, At, Array], Array] | None = None
+    ) -> list[SystemContext]:
         """Return the same; loops that are not linear are solved by what is given, where symbols do not stand for it."""
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
         shared = {each: self.shares(kind, getattr(instant, each)) for each, kind in SIZES.items() if each != "inputs"}
 
-        def at(part: int) -> Instant:
+        def at(part: int) -> SystemContext:
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
-            return Instant(inputs=inputs, **{each: shares[part] for each, shares in shared.items()})
+            return SystemContext(inputs=inputs, **{each: shares[part] for each, shares in shared.items()})
 
         first = 0
         for level in self._levels:
@@ -273,12 +273,12 @@ class CoupledSystem(
             first += len(level.guesses)
         return [at(part) for part in range(len(self.parts))]
 
-    def felt_values(self, instant: Instant) -> Array:
+    def feed_through_values(self, instant: SystemContext) -> Array:
         """Return what connections carry that depends on accelerations, at those of the instant."""
         parts = self._instants(replace(instant, felt=np.zeros(0)))
         return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.felt])
 
-    def solved_loops(self, instant: Instant) -> list[LoopSolution]:
+    def solved_loops(self, instant: SystemContext) -> list[LoopSolution]:
         """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
         found: list[LoopSolution] = []
 
@@ -349,7 +349,12 @@ class CoupledSystem(
     @property
     def depths(self) -> list[int]:
         """By coordinate how many joints there are from the ground to its own."""
-        return [each for part in self.parts if part.coordinates for each in capable(part, ArticulatedDynamics).depths]
+        return [
+            each
+            for part in self.parts
+            if part.coordinates
+            for each in require_capability(part, ArticulatedDynamics).depths
+        ]
 
     @property
     def moved_by_constraints(self) -> list[list[int]]:
@@ -357,25 +362,27 @@ class CoupledSystem(
         return [
             [self._offset("coordinates", index) + coordinate for coordinate in moved]
             for index, part in enumerate(self.parts)
-            for moved in (capable(part, ConstraintCorrections).moved_by_constraints if part.coordinates else ())
+            for moved in (
+                require_capability(part, ConstraintCorrections).moved_by_constraints if part.coordinates else ()
+            )
         ]
 
-    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
+    def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
         """Return the corrections of all parts that have coordinates: no constraint is between parts."""
         own = [
-            (capable(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
+            (require_capability(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
             for part, now, closed in zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
             if part.coordinates
         ]
         return JoinedCorrections(*zip(*own, strict=True)) if own else JoinedCorrections((), ())
 
-    def closure_jacobian(self, instant: Instant) -> Array:
+    def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""
         rows, first, count = [np.zeros((0, len(self.coordinates)))], 0, len(self.coordinates)
         for part, own in zip(self.parts, self._instants(instant), strict=True):
             last = first + len(part.coordinates)
             if len(part.constraints):
-                moved = capable(part, ConstraintMotion).closure_jacobian(own)
+                moved = require_capability(part, ConstraintMotion).closure_jacobian(own)
                 before, behind = (np.zeros((len(moved), width)) for width in (first, count - last))
                 rows.append(np.concatenate([before, moved, behind], axis=1))
             first = last
@@ -390,7 +397,7 @@ class CoupledSystem(
                 return part.start_advice(index, own)
         return ""
 
-    def recentred(self, instant: Instant) -> Instant:
+    def recentred(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with all references moved to where it is now."""
         moved = [
             part.recentred(own) if isinstance(part, MovingReferences) else own

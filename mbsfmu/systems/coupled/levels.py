@@ -9,9 +9,9 @@ import numpy as np
 
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.systems.system import Instant, System
+from mbsfmu.systems.system import System, SystemContext
 
-At = Callable[[int], Instant]
+At = Callable[[int], SystemContext]
 """Gives the instant of a part by its index; inputs of the level that asks and of higher ones are zero there."""
 
 
@@ -71,7 +71,7 @@ class ConnectionLevel:
         return [(wire, readings[wire.source][wire.output]) for wire in self._wires]
 
 
-def _read(part: System, instant: Instant) -> Array:
+def _read(part: System, instant: SystemContext) -> Array:
     """Return all that can be read from a part."""
     outputs = part.evaluate_outputs(instant)
     moving = [instant.coordinates, instant.velocities, instant.states, instant.discrete, instant.accelerations]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.modelling import DataError, meant
+from mbsfmu.modelling import DataError, closest_match
 from mbsfmu.modelling.variables import Variable, rated_names
 from mbsfmu.systems.coupled.algebraic_loops import solved
 from mbsfmu.systems.coupled.levels import ConnectionLevel, VariableConnection
@@ -99,9 +99,9 @@ class Wiring:
             self.wires.append(wire)
         else:
             if output not in (known := [*readings, *calculated]):
-                raise DataError(f"connection: there is no output '{source}'; {meant(output, known)}")
+                raise DataError(f"connection: there is no output '{source}'; {closest_match(output, known)}")
             takes = inputs if output in readings else parameters
-            raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {meant(entry, takes)}")
+            raise DataError(f"connection: '{target}' cannot be driven by '{source}'; {closest_match(entry, takes)}")
         if taken_already:
             raise DataError(f"connection: '{target}' is driven twice")
         if taken.name in self._motions[to_part]:
@@ -115,7 +115,7 @@ class Wiring:
     def _find(self, reference: str) -> tuple[int, str]:
         part, _, variable = reference.partition(".")
         if part not in self._names or not variable:
-            raise DataError(f"connection: '{reference}' names no system; {meant(part, self._names)}")
+            raise DataError(f"connection: '{reference}' names no system; {closest_match(part, self._names)}")
         return self._names.index(part), variable
 
     def levels(self, traces: Traces) -> list[ConnectionLevel]:
@@ -198,7 +198,7 @@ class Wiring:
         free = {(index, self._parts[index].inputs[entry].name) for index, entry in self.free}
         if (part, name) not in free:
             known = [f"{self._names[index]}.{variable}" for index, variable in sorted(free)]
-            raise DataError(f"'{reference}' is no input that a signal can drive; {meant(reference, known)}")
+            raise DataError(f"'{reference}' is no input that a signal can drive; {closest_match(reference, known)}")
         return part, name
 
 

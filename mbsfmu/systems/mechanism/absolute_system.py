@@ -43,7 +43,7 @@ from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.mechanism.mechanism_variables import absolute_variables, turning_variables
 from mbsfmu.systems.mechanism.turning_joints import TurningJoints, orientation_of
-from mbsfmu.systems.system import Instant, LoopsInUse, System
+from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 from mbsfmu.tracing.reused_results import Kept
 
 
@@ -133,7 +133,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             quaternions.append(quaternion_product(quaternion, joint.quaternion))
         return np.concatenate(quaternions)
 
-    def place(self, coordinates: Array, velocities: Array, instant: Instant) -> tuple[Array, Array]:
+    def place(self, coordinates: Array, velocities: Array, instant: SystemContext) -> tuple[Array, Array]:
         """Return absolute coordinates and their rates from joint coordinates and their rates."""
         no_turns = self._in_joints.start_references(coordinates)
         frames = self.parts.kinematics.frames(coordinates, no_turns, instant.parameters)
@@ -149,7 +149,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             rates += [point_velocity(moving[body], centre), turning]
         return np.concatenate(places), np.concatenate(rates)
 
-    def initial_integrals(self, instant: Instant) -> Array:
+    def initial_integrals(self, instant: SystemContext) -> Array:
         """Return energies in J and measured angles in rad, with the full turns of the start values."""
         given, _ = self.initial_coordinates(instant.parameters)
         found = measure(self._joints, self._placed(instant), instant.parameters).coordinates
@@ -160,16 +160,16 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
 
     # -- motion ---------------------------------------------------------------------------------------------
 
-    def _placed(self, instant: Instant) -> Frames:
+    def _placed(self, instant: SystemContext) -> Frames:
         return self._absolute.frames(instant.coordinates, instant.references, instant.parameters)
 
-    def motion(self, instant: Instant) -> AbsoluteMotion:
+    def motion(self, instant: SystemContext) -> AbsoluteMotion:
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
         # The full turns of measured angles are in the integrals.
         given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
         return self._kept.of(given, lambda: self._moved(instant))
 
-    def _moved(self, instant: Instant) -> AbsoluteMotion:
+    def _moved(self, instant: SystemContext) -> AbsoluteMotion:
         placed = self._placed(instant)
         velocities = self._absolute.velocities(placed, instant.velocities)
         found = measure(self._joints, placed, instant.parameters)
@@ -181,7 +181,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             rates |= across(found.frames, velocities, body, self._measured_part(joint))
         return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
 
-    def _turned(self, instant: Instant) -> list[Array]:
+    def _turned(self, instant: SystemContext) -> list[Array]:
         """Return the integrals that tell the full turns of measured angles."""
         first = len(self.integrals) - len(self._turns)
         return [instant.integrals[first + number] for number in range(len(self._turns))]
@@ -194,7 +194,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         """Return a joint without the hinges that are not measured."""
         return replace(joint, elements=tuple(e for e in joint.elements if e.coordinate in self._measured))
 
-    def _joint_accelerations(self, motion: AbsoluteMotion, instant: Instant) -> dict[int, Array]:
+    def _joint_accelerations(self, motion: AbsoluteMotion, instant: SystemContext) -> dict[int, Array]:
         """Return z̈ of the joints that do not turn freely, by the index of the coordinate."""
         moved = self._body_accelerations(motion, instant, instant.accelerations)
         result: dict[int, Array] = {}
@@ -207,18 +207,18 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
                 result |= across(motion.frames, adding, body, joint)
         return result
 
-    def _body_accelerations(self, motion: AbsoluteMotion, instant: Instant, accelerations: Array) -> list[Array]:
+    def _body_accelerations(self, motion: AbsoluteMotion, instant: SystemContext, accelerations: Array) -> list[Array]:
         """Return Ż of each body, each of shape (6,)."""
         return self._absolute.accelerations(motion.placed, motion.body_velocities, instant.velocities, accelerations)
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def residual(self, instant: Instant) -> Array:
+    def residual(self, instant: SystemContext) -> Array:
         """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
         motion = self.motion(instant)
         return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
 
-    def constrained_residual(self, instant: Instant, multipliers: Array) -> Array:
+    def constrained_residual(self, instant: SystemContext, multipliers: Array) -> Array:
         """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do.
 
         M is what accelerations are found with: a slender beam that cannot turn about its axis has a small moment there,
@@ -244,7 +244,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return np.concatenate(forces)
 
     def _unbalanced(
-        self, motion: AbsoluteMotion, instant: Instant, accelerations: Array, *, regular: bool = False
+        self, motion: AbsoluteMotion, instant: SystemContext, accelerations: Array, *, regular: bool = False
     ) -> list[Array]:
         """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, loads in joints among F and N."""
         moved = self._body_accelerations(motion, instant, accelerations)
@@ -260,7 +260,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             result.append(np.concatenate([force, moment]) - about(centres, body, load))
         return result
 
-    def _loads(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
+    def _loads(self, motion: AbsoluteMotion, instant: SystemContext) -> list[Array]:
         """Return what acts on each body about the inertial origin, each of shape (6,)."""
         loads = self.parts.loads(motion, instant)
         wrenches, loaded = list(loads.wrenches), stack(loads.joint_loads)
@@ -272,7 +272,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
                     wrenches[joint.parent] = wrenches[joint.parent] - load
         return wrenches
 
-    def closure_jacobian(self, instant: Instant) -> Array:
+    def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_q where Φ = 0, shape (number of constraints, n)."""
         motion, parameters, count = self.motion(instant), instant.parameters, len(self.coordinates)
         opening = joint_jacobian(self.constraining, self._absolute, motion.placed, parameters, count)
@@ -284,32 +284,32 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         ]
         return np.concatenate([opening, filled(entries, len(self.parts.relations), count)])
 
-    def free_accelerations(self, instant: Instant) -> Array:
+    def free_accelerations(self, instant: SystemContext) -> Array:
         """Return q̈ without constraints, shape (6 bodies,)."""
         motion = self.motion(instant)
         unbalanced = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
         return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
 
-    def corrections(self, instant: Instant, loops: LoopsInUse, penalty: float) -> Corrections:
+    def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> Corrections:
         """Return what finds Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by an assembly of all joints."""
         placed = self.motion(instant).placed
         return self.bodies.corrections(
             placed, instant.parameters, penalty, active=loops.active, sequential=loops.sequential
         )
 
-    def unheld(self, instant: Instant, forces: Array) -> Array:
+    def unheld(self, instant: SystemContext, forces: Array) -> Array:
         """Return M⁻¹ f of generalized forces, shape (6 bodies,)."""
         return self.bodies.unheld(self.motion(instant).placed, forces, instant.parameters)
 
     # -- outputs --------------------------------------------------------------------------------------------
 
-    def integral_rates(self, instant: Instant) -> Array:
+    def integral_rates(self, instant: SystemContext) -> Array:
         """Return powers in W and the rates of measured angles in rad/s."""
         motion = self.motion(instant)
         turning = stack([motion.velocities[index] for index in self._turns])
         return np.concatenate([self.parts.powers(motion, instant), turning])
 
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return joint coordinates, their rates and accelerations, and what there is in joint coordinates."""
         motion = self.motion(instant)
         accelerations = self._joint_accelerations(motion, instant)
@@ -319,7 +319,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         told = self.parts.evaluate_outputs(motion, instant, self._turns_of(motion, instant), moved)
         return np.concatenate([stack([*positions, *rates, *accelerations.values()]), told])
 
-    def _turns_of(self, motion: AbsoluteMotion, instant: Instant) -> list[Array]:
+    def _turns_of(self, motion: AbsoluteMotion, instant: SystemContext) -> list[Array]:
         """Return quaternion and angular velocity of each joint that turns freely."""
         absolute = [orientation_of(joint, instant) for joint in self._absolute.joints]
         result = []
@@ -333,7 +333,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             result.append(motion.frames.orientation(joint.parent).T @ relative[3:])
         return result
 
-    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, from the multipliers.
 
         Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs

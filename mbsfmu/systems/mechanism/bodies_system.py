@@ -16,7 +16,7 @@ from mbsfmu.systems.capabilities import ConstraintMotion, InertiaTensors, JointR
 from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
 from mbsfmu.systems.mechanism.turning_joints import TurningJoints
-from mbsfmu.systems.system import Instant, LoopsInUse
+from mbsfmu.systems.system import LoopsInUse, SystemContext
 
 
 class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintMotion):
@@ -37,17 +37,17 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
     turning: TurningJoints
 
     @abstractmethod
-    def motion(self, instant: Instant) -> MotionState:
+    def motion(self, instant: SystemContext) -> MotionState:
         """Return positions and velocities of the bodies."""
 
-    def closure(self, instant: Instant) -> Array:
+    def closure(self, instant: SystemContext) -> Array:
         """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
         motion = self.motion(instant)
         violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
         related = stack([each.evaluate(motion.coordinates, given(instant)) for each in self.parts.relations])
         return np.concatenate([*violations, related])
 
-    def closure_rate(self, instant: Instant) -> Array:
+    def closure_rate(self, instant: SystemContext) -> Array:
         """Return dΦ/dt in m/s and rad/s, shape (number of constraints,)."""
         motion, parameters = self.motion(instant), instant.parameters
         opening = joint_rates(self.constraining, motion.frames, motion.body_velocities, parameters)
@@ -56,11 +56,11 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         ]
         return stack([*opening, *related])
 
-    def constraint_drifts(self, instant: Instant) -> Array:
+    def constraint_drifts(self, instant: SystemContext) -> Array:
         """Return Φ_t, shape (number of constraints,)."""
         return self._behind_joints([each.drift(given(instant)) for each in self.parts.relations])
 
-    def constraint_drift_rates(self, instant: Instant) -> Array:
+    def constraint_drift_rates(self, instant: SystemContext) -> Array:
         """Return Φ_tt, shape (number of constraints,)."""
         return self._behind_joints([each.drift_rate(given(instant)) for each in self.parts.relations])
 
@@ -68,7 +68,7 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         """Return what belongs to relations behind zeros for the equations of joints."""
         return np.concatenate([np.zeros(sum(len(joint.names) for joint in self.constraining)), stack(of_relations)])
 
-    def driving_powers(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def driving_powers(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return the power of what moves joints as prescribed, and zeros, in W; shape (number of integrals,)."""
         pulls = relating_pulls(self.constraining, self.parts, loops)
         pairs = zip(pulls, self.parts.relations, strict=True)
@@ -82,7 +82,7 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         units = (*(unit for joint in self.constraining for unit in joint.units), *(each.unit for each in relations))
         return names, units
 
-    def rates(self, instant: Instant) -> Array:
+    def rates(self, instant: SystemContext) -> Array:
         """Return the rates of the forces' states."""
         return stack(self.parts.forces.rates(self.motion(instant), given(instant)))
 
@@ -92,7 +92,7 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         rows = [each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors]
         return np.concatenate(rows) if rows else np.zeros(0)
 
-    def recentred(self, instant: Instant) -> Instant:
+    def recentred(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with present orientations as references."""
         return self.turning.recentred(instant)
 

@@ -24,7 +24,7 @@ from mbsfmu.modelling import belonging_to
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.mechanism.mechanism_variables import CoordinateVariables
-from mbsfmu.systems.system import Instant
+from mbsfmu.systems.system import SystemContext
 from mbsfmu.tracing.kernels import kernel
 
 
@@ -92,7 +92,7 @@ class MechanismParts:
 
     # -- loads ----------------------------------------------------------------------------------------------
 
-    def loads(self, motion: MotionState, instant: Instant) -> Loads:
+    def loads(self, motion: MotionState, instant: SystemContext) -> Loads:
         """Return what gravity and forces exert."""
         loads = Loads.none(len(self.masses), self.topology.coordinates)
         gravity = self._gravity.of(instant.parameters)
@@ -102,7 +102,7 @@ class MechanismParts:
         self.forces.add_to(loads, motion, given(instant))
         return loads
 
-    def balance(self, motion: MotionState, moved: Iterable[Array], instant: Instant) -> tuple[list[Array], Loads]:
+    def balance(self, motion: MotionState, moved: Iterable[Array], instant: SystemContext) -> tuple[list[Array], Loads]:
         """Return M̄ Ż − Q̄ of each body, each of shape (6,), and the loads in Q̄.
 
         Parameters
@@ -133,7 +133,7 @@ class MechanismParts:
 
     # -- states, energies and outputs -----------------------------------------------------------------------
 
-    def _energies(self, motion: MotionState, instant: Instant) -> tuple[Array, Array]:
+    def _energies(self, motion: MotionState, instant: SystemContext) -> tuple[Array, Array]:
         """Return kinetic and potential energy in J."""
         gravity = self._gravity.of(instant.parameters)
         kinetic = potential = np.asarray(0.0)
@@ -144,19 +144,23 @@ class MechanismParts:
             potential = potential + energy
         return kinetic, potential
 
-    def powers(self, motion: MotionState, instant: Instant) -> Array:
+    def powers(self, motion: MotionState, instant: SystemContext) -> Array:
         """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
         work = sum(self.forces.work_rates(motion, given(instant)), start=np.asarray(0.0))
         loss = sum(self.forces.dissipations(motion, given(instant)), start=np.asarray(0.0))
         return np.stack([work, loss, np.asarray(0.0)])
 
-    def start_energies(self, motion: MotionState, instant: Instant) -> Array:
+    def start_energies(self, motion: MotionState, instant: SystemContext) -> Array:
         """Return no work, no loss, and the energy at the start in J; shape (3,)."""
         kinetic, potential = self._energies(motion, instant)
         return np.stack([np.asarray(0.0), np.asarray(0.0), kinetic + potential])
 
     def evaluate_outputs(
-        self, motion: MotionState, instant: Instant, turns: Sequence[Array], accelerations: Callable[[], list[Array]]
+        self,
+        motion: MotionState,
+        instant: SystemContext,
+        turns: Sequence[Array],
+        accelerations: Callable[[], list[Array]],
     ) -> Array:
         """Return what forces and sensors tell, orientations, centres of mass, energies, as `output_variables` has them.
 
@@ -214,6 +218,6 @@ def _momentum(mass: Array, inertia: Array, centre: Array, velocity: Array) -> Ar
     return np.concatenate([linear, inertia @ velocity[3:] + cross(centre, linear)])
 
 
-def given(instant: Instant) -> Given:
+def given(instant: SystemContext) -> Given:
     """Return the numbers of a mechanism beside its motion."""
     return Given(instant.states, instant.inputs, instant.parameters)

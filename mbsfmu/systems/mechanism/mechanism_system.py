@@ -31,7 +31,7 @@ from mbsfmu.systems.mechanism.mechanism_variables import ENERGIES, balance_of, o
 from mbsfmu.systems.mechanism.tree_dynamics import TreeDynamics
 from mbsfmu.systems.mechanism.turning_joints import TurningJoints, orientation_of
 from mbsfmu.systems.part_variables import part_variable, trial_points
-from mbsfmu.systems.system import Instant, LoopsInUse, Tensor, starting, starts
+from mbsfmu.systems.system import LoopsInUse, SystemContext, Tensor, starting, starts
 from mbsfmu.tracing.reused_results import Kept
 
 
@@ -103,12 +103,12 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         variables = (self.coordinates, self.velocities, self.accelerations, self.states, self.inputs)
         return trial_points(parameters, *zip(groups, variables, strict=True))
 
-    def motion(self, instant: Instant) -> MotionState:
+    def motion(self, instant: SystemContext) -> MotionState:
         """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
         given = (instant.coordinates, instant.velocities, instant.references, instant.parameters)
         return self._kept.of(given, lambda: self._moved(instant))
 
-    def _moved(self, instant: Instant) -> MotionState:
+    def _moved(self, instant: SystemContext) -> MotionState:
         kinematics = self.parts.kinematics
         frames = kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         velocities = kinematics.velocities(frames, instant.velocities)
@@ -116,11 +116,11 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def residual(self, instant: Instant) -> Array:
+    def residual(self, instant: SystemContext) -> Array:
         """Return M' z̈ − Q' of the open tree in N m and N, shape (n,)."""
         return self.dynamics.residual(self.motion(instant), instant)
 
-    def closure_jacobian(self, instant: Instant) -> Array:
+    def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_z where Φ = 0, shape (number of constraints, n)."""
         frames, parts, count = self.motion(instant).frames, self.parts, len(self.coordinates)
         opening = joint_jacobian(parts.cuts, parts.kinematics, frames, instant.parameters, count)
@@ -138,53 +138,55 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
                 found[element.coordinate] = depths[-1]
         return found
 
-    def forward_dynamics(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+    def forward_dynamics(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly, shapes (n,) and (rows,)."""
         return self.dynamics.forward_dynamics(self.motion(instant), instant, loops, stabilisation)
 
-    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+    def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
         """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,)."""
         return self.dynamics.responses(instant, loops, loads)
 
-    def balance(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def balance(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return M z̈ − Q + Φ_zᵀ λ in N m and N, shape (n,)."""
         return self.dynamics.residual(self.motion(instant), instant, loops)
 
-    def loop_accelerations(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_accelerations(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
         return self.dynamics.loop_accelerations(self.motion(instant), instant, loops, stabilisation)
 
-    def initial_momenta(self, instant: Instant) -> Array:
+    def initial_momenta(self, instant: SystemContext) -> Array:
         """Return p = M ż, shape (n,)."""
         return self.dynamics.momenta(self.motion(instant), instant)
 
-    def canonical_momenta(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def canonical_momenta(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return p = M ż − Φ_zᵀ σ, shape (n,)."""
         return self.dynamics.momenta(self.motion(instant), instant, loops)
 
-    def loop_rates(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_rates(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
         return self.dynamics.loop_rates(self.motion(instant), instant, loops, stabilisation)
 
-    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+    def impulsive_velocities(
+        self, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
         """Return ż and σ from the momenta, shapes (n,) and (rows,)."""
         return self.dynamics.impulsive_velocities(instant, loops, stabilisation)
 
-    def momentum_rates(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def momentum_rates(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return ṗ, shape (n,)."""
         return self.dynamics.momentum_rates(self.motion(instant), instant, loops)
 
-    def apparent_inertias(self, instant: Instant) -> Array:
+    def apparent_inertias(self, instant: SystemContext) -> Array:
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,)."""
         return apparent_inertias(
             self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
         )
 
-    def own_inertias(self, instant: Instant) -> Array:
+    def own_inertias(self, instant: SystemContext) -> Array:
         """Return what each coordinate's body alone weighs against it, shape (n,)."""
         return own_inertias(self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters)
 
-    def carried_inertias(self, instant: Instant) -> Array:
+    def carried_inertias(self, instant: SystemContext) -> Array:
         """Return what masses further out weigh against the coordinates, shape (n,)."""
         return carried_inertias(
             self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
@@ -192,11 +194,11 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
 
     # -- outputs --------------------------------------------------------------------------------------------
 
-    def integral_rates(self, instant: Instant) -> Array:
+    def integral_rates(self, instant: SystemContext) -> Array:
         """Return the power of actuators and drives, the loss in dampers, and zero, in W; shape (3,)."""
         return self.parts.powers(self.motion(instant), instant)
 
-    def evaluate_outputs(self, instant: Instant) -> Array:
+    def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return what forces and sensors tell, orientations, centres of mass, energies, in the order of `outputs`."""
         motion, turns = self.motion(instant), []
         for body, joint in enumerate(self.parts.kinematics.joints):
@@ -208,7 +210,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         moved = partial(self.dynamics.moved, motion, instant, instant.accelerations)
         return self.parts.evaluate_outputs(motion, instant, turns, moved)
 
-    def evaluate_reactions(self, instant: Instant, loops: LoopsInUse) -> Array:
+    def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, first in the tree, then of cut ones."""
         motion = self.motion(instant)
         moved = self.dynamics.moved(motion, instant, instant.accelerations)
@@ -221,6 +223,6 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         """Return references of no rotation, shape (4 r,)."""
         return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
 
-    def initial_integrals(self, instant: Instant) -> Array:
+    def initial_integrals(self, instant: SystemContext) -> Array:
         """Return no work, no loss, and the energy at the start in J; shape (3,)."""
         return self.parts.start_energies(self.motion(instant), instant)

@@ -18,7 +18,7 @@ from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
-from mbsfmu.systems.system import NO_LOOPS, Instant, LoopsInUse
+from mbsfmu.systems.system import NO_LOOPS, LoopsInUse, SystemContext
 
 
 class TreeDynamics:
@@ -44,11 +44,11 @@ class TreeDynamics:
         own = parts.masses, parts.cuts, parts.pitched, parts.relations
         return Articulation(self._kinematics, *own, rows, sequential=sequential)
 
-    def moved(self, motion: MotionState, instant: Instant, accelerations: Array) -> list[Array]:
+    def moved(self, motion: MotionState, instant: SystemContext, accelerations: Array) -> list[Array]:
         """Return Ż of each body at z̈, each of shape (6,)."""
         return self._kinematics.accelerations(motion.frames, motion.body_velocities, instant.velocities, accelerations)
 
-    def residual(self, motion: MotionState, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+    def residual(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse = NO_LOOPS) -> Array:
         """Return M' z̈ − Q' + Φ_zᵀ λ in N m and N [Jaiswal2021, eqs. 11 and 12], shape (n,).
 
         Summed up from the leaves to the base: Rdᵀ Tᵀ (M̄ Ż − Q̄).
@@ -101,7 +101,7 @@ class TreeDynamics:
     # -- divide and conquer ---------------------------------------------------------------------------------
 
     def forward_dynamics(
-        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
     ) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
@@ -120,14 +120,14 @@ class TreeDynamics:
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
     def loop_accelerations(
-        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
     ) -> Array:
         """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,)."""
         moved = self.moved(motion, instant, instant.accelerations)
         return self._closing(motion, instant, loops, stabilisation, moved)
 
     def _closing(
-        self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float, moved: list[Array]
+        self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float, moved: list[Array]
     ) -> Array:
         """Return the same, with the Ż of the bodies at the z̈ of an instant."""
         articulation = self.articulation(loops)
@@ -141,7 +141,7 @@ class TreeDynamics:
         )
         return found + 2.0 * stabilisation * rate + stabilisation**2 * violation
 
-    def _violation(self, frames: Frames, instant: Instant, loops: LoopsInUse) -> Array:
+    def _violation(self, frames: Frames, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return Φ of the loop equations in use, shape (rows,)."""
         violations = [cut.evaluate(frames, instant.parameters) for cut in self._parts.cuts]
         related = [each.evaluate(instant.coordinates, given(instant)) for each in self._parts.relations]
@@ -149,7 +149,7 @@ class TreeDynamics:
 
     # -- momenta --------------------------------------------------------------------------------------------
 
-    def momenta(self, motion: MotionState, instant: Instant, loops: LoopsInUse = NO_LOOPS) -> Array:
+    def momenta(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse = NO_LOOPS) -> Array:
         """Return p = M ż − Φ_zᵀ σ, shape (n,).
 
         Without loops it is the momenta of the outer bodies along each coordinate [Chadaj2017, eq. 6].
@@ -157,7 +157,9 @@ class TreeDynamics:
         momenta, impulses = self._parts.momenta(motion, instant.parameters), -loops.multipliers
         return self._with_loops(motion.frames, momenta, instant.parameters, replace(loops, multipliers=impulses))
 
-    def impulsive_velocities(self, instant: Instant, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
+    def impulsive_velocities(
+        self, instant: SystemContext, loops: LoopsInUse, stabilisation: float
+    ) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         Where the loops are to close, Φ̇ = −a Φ takes the place of Φ̇ = 0: ṗ [eq. 77] holds for either, for it has the
@@ -169,7 +171,7 @@ class TreeDynamics:
             bias = bias + stabilisation * self._violation(frames, instant, loops)
         return self.responses(instant, replace(loops, multipliers=bias), instant.momenta)
 
-    def responses(self, instant: Instant, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
+    def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
         """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
 
         H F acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
@@ -187,12 +189,12 @@ class TreeDynamics:
         wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
         return self.articulation(loops).solve(frames, instant.parameters, wrenches, loops.multipliers, loops.active)
 
-    def loop_rates(self, motion: MotionState, instant: Instant, loops: LoopsInUse, stabilisation: float) -> Array:
+    def loop_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""
         found = self.articulation(loops).loop_rates(motion, given(instant))
         return found + stabilisation * self._violation(motion.frames, instant, loops) if stabilisation else found
 
-    def momentum_rates(self, motion: MotionState, instant: Instant, loops: LoopsInUse) -> Array:
+    def momentum_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
 
         At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the

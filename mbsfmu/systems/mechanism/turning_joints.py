@@ -11,7 +11,7 @@ from mbsfmu.equations.charts import Turning, orientation, recentred
 from mbsfmu.equations.tree_joints import JointKinematics, reference_of
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.system import Instant
+from mbsfmu.systems.system import SystemContext
 
 _PARTS = ("coordinates", "velocities", "accelerations", "momenta")
 
@@ -34,7 +34,7 @@ class TurningJoints:
         self._joints = [joint for joint in joints if joint.reference is not None]
         self.steep = tuple(joint.hinges[1].coordinate for joint in self._joints)
 
-    def recentred(self, instant: Instant) -> Instant:
+    def recentred(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with present orientations as references."""
         parts = {name: list(getattr(instant, name)) for name in _PARTS}
         references = []
@@ -48,13 +48,13 @@ class TurningJoints:
         return replace(instant, **moved, references=np.concatenate(references) if references else np.zeros(0))
 
 
-def orientation_of(joint: JointKinematics, instant: Instant) -> Array:
+def orientation_of(joint: JointKinematics, instant: SystemContext) -> Array:
     """Return the quaternion that the angles of a joint that turns freely make with its reference, shape (4,)."""
     turning = _turning(joint, instant)
     return orientation([hinge.axis for hinge in joint.hinges], turning.coordinates, turning.reference)
 
 
-def _turning(joint: JointKinematics, instant: Instant) -> Turning:
+def _turning(joint: JointKinematics, instant: SystemContext) -> Turning:
     assert joint.reference is not None
     three = [hinge.coordinate for hinge in joint.hinges]
     numbers = {name: getattr(instant, name)[three] for name in _PARTS}

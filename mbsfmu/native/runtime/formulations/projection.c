@@ -188,7 +188,7 @@ static int feel(Instance *instance) {
     for (int j = -1; j < FELT; j++) {
         for (int i = 0; i < FELT; i++) parts->felt[i] = i == j ? 1.0 : 0.0;
         if (!accelerate_with(instance, 1)) return 0;
-        felt_values(parts, j < 0 ? without : with);
+        feed_through_values(parts, j < 0 ? without : with);
         for (int i = 0; j >= 0 && i < FELT; i++) matrix[i + FELT * j] = (i == j ? 1.0 : 0.0) - (with[i] - without[i]);
     }
     if (!factorize(FELT, matrix, pivots)) return fail(instance, "accelerations that act back on forces have no bounds");

@@ -144,8 +144,8 @@ class CouplingOptions(Options):
     absolute_tolerance: Annotated[
         float | None,
         Number(
-            "The same in nominal values, in W of powers; as the relative one by default. A variable without a nominal "
-            "value has 1 where this is given, else its magnitude decides, down to 1e-7",
+            "Absolute tolerance, in nominal values (W for powers); as the relative one by default. A variable without "
+            "a nominal value has 1 where this is given, else its magnitude decides, down to 1e-7",
             bounds=POSITIVE,
         ),
     ] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydraulics import Circuit
-from hydraulics.plausibility import doubts
+from hydraulics.plausibility import plausibility_warnings
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 
-register_system_kind(SystemKind("circuit", Circuit, "components", diagnostics=doubts))
+register_system_kind(SystemKind("circuit", Circuit, "components", diagnostics=plausibility_warnings))

@@ -19,7 +19,7 @@ from mbsfmu.simulation.saved_state import SavedState
 from mbsfmu.tracing.workspace import Floats
 
 TIGHTER = 0.01
-"""Of the tolerances. Of three machines by rodas5p and dop853, tolerances from 1e-4 to 1e-9, errors were told 0.99 to
+"""Of the tolerances. Of the four-bar by rodas5p and dop853, tolerances from 1e-4 to 1e-9, errors were told 0.99 to
 1.14 times as large as they were; by a hundred times the tolerance, a cheaper run, 0.02 to 5.9 times."""
 LEAST_TOLERANCE = 1e-13
 """The relative tolerance that round-off leaves …"""

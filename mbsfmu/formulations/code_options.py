@@ -26,9 +26,9 @@ class CodeOptions(FormulationOptions):
     code: Annotated[
         Code | None,
         ChoiceOption(
-            "Form of the code: straight, or loops, which are sooner traced and compiled where a mechanism is large; by "
-            f"default loops where a mechanism has more than {LARGE} coordinates, and with dca or hdca where they are "
-            "the faster ones by their operations, or straight code for implicit steps would be long",
+            "Form of the generated code: straight (unrolled), or loops over kernels, which large mechanisms trace and "
+            f"compile sooner; by default loops above {LARGE} coordinates, and with dca and hdca where they need fewer "
+            "operations, or unrolled code of implicit steps would be long",
             among=lambda: tuple(each.value for each in Code),
             lacking="which has straight code alone",
         ),
@@ -37,8 +37,8 @@ class CodeOptions(FormulationOptions):
     unit_threads: Annotated[
         int,
         Number(
-            "Threads that share the code in loops of a large mechanism, in units as parameter solver.threads that can "
-            "be set at the start; results do not depend on it",
+            "Threads for the kernel loops of a large mechanism; FMUs have it as parameter solver.threads. Results do "
+            "not depend on it",
             bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
             whole=True,
             called="number of threads",
@@ -49,9 +49,8 @@ class CodeOptions(FormulationOptions):
     assembly: Annotated[
         Assembly | None,
         ChoiceOption(
-            "How code in loops joins the bodies of a tree: one after the other, which takes the fewest operations, in "
-            "as many sections as there are unit threads (sequential, the default), or in pairs, level by level "
-            "(balanced, as mechanisms with loops always are)",
+            "Order of assembly of a tree in kernel loops: sequential, with the fewest operations, in one section a "
+            "thread (default), or balanced, in pairs level by level, as mechanisms with loops always are",
             among=lambda: tuple(each.value for each in Assembly),
             lacking="which has straight code alone",
         ),

@@ -24,7 +24,7 @@ class DcaOptions(CodeOptions):
     stabilisation: Annotated[
         float,
         Number(
-            "Baumgarte's rate in 1/s at which loops that have drifted close, 0 for never, as published",
+            "Baumgarte stabilisation rate of loop constraints in 1/s; 0 for none, as published",
             unit="1/s",
             bounds=NOT_NEGATIVE,
             lacking="which needs none",

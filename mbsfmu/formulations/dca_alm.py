@@ -153,13 +153,12 @@ class DcaAlmOptions(CodeOptions):
     """Options of `dca-alm`."""
 
     projections: Annotated[
-        bool, Switch("whether positions and velocities are projected onto the constraints after each step")
+        bool, Switch("Whether positions and velocities are projected onto the constraints after each step")
     ] = True
     stabilisation: Annotated[
         float | None,
         Number(
-            "rate in 1/s at which constraints that have drifted come back without projections, "
-            f"{STABILISATION:g} by default there",
+            f"Stabilisation rate of constraints in 1/s without projections; {STABILISATION:g} by default",
             unit="1/s",
             bounds=NOT_NEGATIVE,
             lacking="which needs none",
@@ -168,8 +167,8 @@ class DcaAlmOptions(CodeOptions):
     penalty: Annotated[
         float | None,
         Number(
-            "factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia by (100 m)2 "
-            f"where this is more, {PENALTY:g} by default, more for more than {FEW_BODIES} bodies",
+            "Penalty factor α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia by (100 "
+            f"m)2 where this is more, {PENALTY:g} by default, more for more than {FEW_BODIES} bodies",
             bounds=POSITIVE,
             called="penalty factor",
             lacking="which has none",

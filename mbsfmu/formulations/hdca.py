@@ -42,7 +42,7 @@ class HdcaOptions(CodeOptions):
     stabilisation: Annotated[
         float,
         Number(
-            "rate in 1/s at which loops that have drifted close, 0 for never",
+            "Stabilisation rate of loop constraints in 1/s; 0 for none",
             unit="1/s",
             bounds=NOT_NEGATIVE,
             lacking="which needs none",
@@ -51,8 +51,8 @@ class HdcaOptions(CodeOptions):
     restart_momenta: Annotated[
         bool | None,
         Switch(
-            "whether momenta start anew where impulses outweigh them; they do by default, but not with solvers that "
-            "remember earlier steps",
+            "Whether momenta are restarted where constraint impulses outweigh them; yes by default, but not with "
+            "multistep solvers",
             called="restart_momenta",
             lacking="which has no momenta",
         ),

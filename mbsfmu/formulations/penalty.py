@@ -306,7 +306,7 @@ class PenaltyOptions(FormulationOptions):
     penalty: Annotated[
         float | None,
         Number(
-            f"factor α in N/m and N m/rad, {PENALTY:g} by default, or what suits a light or heavy machine",
+            f"Penalty factor α in N/m and N m/rad; {PENALTY:g} by default, scaled for light and heavy machines",
             bounds=POSITIVE,
             called="penalty factor",
             lacking="which has none",

@@ -74,25 +74,24 @@ class RunOptions(Options):
     formulation: Annotated[
         str | None,
         ChoiceOption(
-            f"Formulation of mechanisms; {DoubleStep.name} by default, {Dca.name} for models of more than "
-            f"{LARGE} coordinates, whose code is in loops then",
+            f"Formulation of the mechanisms; {DoubleStep.name} by default, {Dca.name} for models of more than "
+            f"{LARGE} coordinates",
             among=FORMULATIONS.names,
         ),
     ] = None
     solver: Annotated[
         str | None,
         WordOption(
-            f"Solver; rules of integration with their options as name:option=value. By default {RODAS5P.name} chooses "
-            f"steps; where a step is named and no tolerance, or an option of Newton's iteration, {Trapezoidal.name} "
-            "makes equal ones, as it does with penalty and dca-alm, and in units whose inputs are set at "
-            "communication points",
+            "Solver; options of an integration rule as name:option=value. Default: "
+            f"{RODAS5P.name}, which controls its step; {Trapezoidal.name} with equal steps if a step or a Newton "
+            "option is given and no tolerance, with penalty and dca-alm, and in FMUs with free inputs",
             among=solver_texts,
         ),
     ] = None
     step: Annotated[
         float | None,
         Number(
-            "Internal step in s of implicit solvers and rk4, and step of the output; the model's by default",
+            "Internal step of fixed-step solvers, and output step, in s; the model's by default",
             unit="s",
             bounds=_STEPS,
         ),
@@ -100,8 +99,8 @@ class RunOptions(Options):
     jacobian: Annotated[
         Jacobian | None,
         ChoiceOption(
-            "Jacobian of implicit solvers, exact by default, or forward-difference; with dca-alm the latter needs a "
-            "Newton tolerance of 1e-10 where masses differ by orders of magnitude",
+            "Jacobian of implicit solvers: exact by default, or forward-difference, which with dca-alm needs a Newton "
+            "tolerance of 1e-10 if masses differ by orders of magnitude",
             among=lambda: tuple(Jacobian),
         ),
     ] = None
@@ -109,7 +108,7 @@ class RunOptions(Options):
         float | None,
         Number(
             f"Relative tolerance of adaptive solvers; {AdaptiveSolver.tolerance:g} by default, "
-            f"{Rosenbrock.tolerance:g} of {RODAS5P.name} and its like",
+            f"{Rosenbrock.tolerance:g} for Rosenbrock methods",
             bounds=_RESOLVED,
             flag="--rtol",
             lacking="which makes equal steps",
@@ -118,7 +117,8 @@ class RunOptions(Options):
     absolute_tolerance: Annotated[
         float | None,
         Number(
-            "Absolute tolerance of adaptive solvers, by nominal values of states; by default as the relative one is",
+            "Absolute tolerance of adaptive solvers, in nominal values of the states; by default the relative "
+            "tolerance",
             bounds=POSITIVE,
             flag="--atol",
             lacking="which makes equal steps",
@@ -127,9 +127,8 @@ class RunOptions(Options):
     newton_tolerance: Annotated[
         float | None,
         Number(
-            "Largest increment with which Newton's iteration of implicit solvers ends: of states as a share of their "
-            "magnitude, the nominal value at least; of coordinates ten times that in rad and m, or as a share of those "
-            "that exceed one; 1e-8 by default",
+            "Newton tolerance of implicit solvers, relative to the magnitude of each variable, which is at least its "
+            "nominal value, or 1 rad and 1 m; 10 times larger for coordinates; 1e-8 by default",
             bounds=_OF_NEWTON,
             called="Newton tolerance",
             lacking="which has no Newton iteration of ours",
@@ -138,9 +137,8 @@ class RunOptions(Options):
     iterations: Annotated[
         int | None,
         Number(
-            "Newton iterations that a step of implicit solvers may take, whatever comes of them: for targets in real "
-            "time. Steps are never halved then, and the variable solver.unconverged says how far they are from "
-            "converged; none is set by default, and steps converge",
+            "Limit of the Newton iterations of a step, for real-time targets: steps are never halved, and the variable "
+            "solver.unconverged gives the error that is left. No limit by default: steps converge",
             whole=True,
             bounds=_ITERATIONS,
             called="number of iterations",
@@ -150,13 +148,11 @@ class RunOptions(Options):
     check_error: Annotated[
         bool | None,
         Switch(
-            "Whether runs in process are made once more, with a hundredth of the tolerance or half the step, and the "
-            "difference tells their error; takes about three times as long"
+            "Whether to repeat a run in process with a hundredth of the tolerance, or half the step, and report the "
+            "difference as its error; takes about three times as long"
         ),
     ] = None
-    tolerances: Annotated[
-        NewtonTolerances | None, Option("Tolerances of that iteration for coordinates and states apart")
-    ] = None
+    tolerances: Annotated[NewtonTolerances | None, Option("Newton tolerances of coordinates and of states")] = None
 
     @classmethod
     def known(cls) -> dict[str, Option]:
@@ -169,8 +165,11 @@ class RunOptions(Options):
         """Return what is said of an option; of one that formulations have of their own, what each of them says."""
         if name in cls.model_fields:
             return super().help(name)
-        kinds = [kind for kind in _formulations() if name in kind.Options.model_fields]
-        return " ".join(f"Of {kind.name}, {kind.Options.help(name)}" for kind in kinds)
+        texts: dict[str, list[str]] = {}
+        for kind in _formulations():
+            if name in kind.Options.model_fields:
+                texts.setdefault(kind.Options.help(name), []).append(kind.name)
+        return " ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
 
     @property
     def kind(self) -> type[Formulation]:

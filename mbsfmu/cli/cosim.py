@@ -41,7 +41,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 
 @click.command("cosim")
 @click.argument("source", nargs=-1, required=True)
-@click.option("--connect", multiple=True, help="a.y=b.u; any number of times.")
+@click.option("--connect", multiple=True, help="Connection a.y=b.u, from output to input; repeatable.")
 @options_of(CouplingOptions, "algorithm", "extrapolation")
 @click.option("--order", callback=words, help=CouplingOptions.help("order"))
 @click.option("--rates", callback=_rates, help=CouplingOptions.help("rates"))
@@ -60,19 +60,27 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
     "strict",
     "start_time",
 )
-@click.option("--set", "parameters", multiple=True, help="unit.parameter=value; any number of times.")
-@click.option("--start", "starts", multiple=True, help="unit.variable=value: start values; any number of times.")
-@click.option("--input", "tables", multiple=True, help="unit.variable=table.csv:column[:steps]; any number of times.")
-@click.option("--scenario", help="CSV file of times in s and values of inputs and tunable parameters set at them.")
-@click.option("--bond", "bonds", multiple=True, help="a.effort,b.flow: outputs whose product is a power.")
-@click.option("-o", "--output", callback=table_file("a file of signals"), help=f"File that the rows go to, {FORMATS}.")
+@click.option("--set", "parameters", multiple=True, help="Parameter fmu.parameter=value; repeatable.")
+@click.option("--start", "starts", multiple=True, help="Start value fmu.variable=value; repeatable.")
+@click.option(
+    "--input", "tables", multiple=True, help="Input signal fmu.variable=table.csv:column[:steps]; repeatable."
+)
+@click.option(
+    "--scenario", help="CSV file of times in s, with the values that inputs and tunable parameters are set to."
+)
+@click.option(
+    "--bond", "bonds", multiple=True, help="Power bond a.effort,b.flow: two outputs whose product is a power."
+)
+@click.option(
+    "-o", "--output", callback=table_file("a file of signals"), help=f"File for the recorded variables, {FORMATS}."
+)
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
-@click.option("--until", type=float, help="Time in s at which the run is left before its stop time.")
-@click.option("--save", callback=output_file(".zip"), help="File that the run is saved to where it is left.")
-@click.option("--resume", help="File of a saved run of the same call, to go on from there.")
+@click.option("--until", type=float, help="Time in s at which to interrupt the run before its stop time.")
+@click.option("--save", callback=output_file(".zip"), help="File to save the interrupted run to.")
+@click.option("--resume", help="File of a saved run of the same call, to continue it.")
 @report_option
 @parts_option
-@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
 @common_options
 def command(
     source: tuple[str, ...],

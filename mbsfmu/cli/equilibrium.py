@@ -23,17 +23,19 @@ from mbsfmu.equilibrium.equilibrium import Equilibrium
     "--hold",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="What has to have a value, as system.variable, by default that of the start; 'position' for all coordinates.",
+    help="Fixed variable, as system.variable, with its start value by default; 'position' fixes all coordinates.",
 )
 @click.option(
     "--find",
     multiple=True,
     metavar="NAME[=GUESS]",
-    help="An input or parameter that nothing drives, as system.variable, whose value is asked for.",
+    help="Free variable: an input or parameter without a connection, as system.variable, to be found.",
 )
-@click.option("--horizon", type=float, help="In s: what changes more slowly, as by leakage, counts as standing.")
-@click.option("-o", "--output", callback=output_file(".json"), help="JSON file for the model that starts there.")
-@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that was found.")
+@click.option("--horizon", type=float, help="Time in s: slower changes, as by leakage, count as none.")
+@click.option(
+    "-o", "--output", callback=output_file(".json"), help="JSON file for the model that starts at the equilibrium."
+)
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all values found.")
 @common_options
 def command(
     model: str,

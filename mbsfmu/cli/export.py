@@ -26,29 +26,30 @@ from mbsfmu.simulation.run_options import RunOptions
 @option_of(
     export,
     "--kind",
-    f"What native units are for: {' or '.join(INTERFACES)} (co-simulation, model exchange), or both as cs,me.",
+    f"Interface of native FMUs: {' or '.join(INTERFACES)} (co-simulation, model exchange), or both as cs,me.",
     callback=words,
 )
 @option_of(export, "--naming", "structured: boom.angle; flat: boom_angle, for Simulink and Twin Builder.")
-@click.option("--arrays", is_flag=True, help="Make arrays of vectors in native units of FMI 3.0.")
+@click.option("--arrays", is_flag=True, help="Export vectors as arrays (native FMUs, FMI 3.0).")
 @click.option(
     "--platform",
     "platforms",
     multiple=True,
-    help=f"Of native units, any of {', '.join(platform_names(2))}; of FMI 3.0 also {', '.join(platform_names(3))}.",
+    help=f"Platforms of native FMUs, repeatable: {', '.join(platform_names(2))}; "
+    f"of FMI 3.0 also {', '.join(platform_names(3))}.",
 )
-@click.option("--sources", is_flag=True, help="Put the C sources into native units.")
+@click.option("--sources", is_flag=True, help="Include the C sources in native FMUs.")
 @click.option(
     "--outputs",
     multiple=True,
     metavar="PATTERN",
-    help="Outputs of the units, as boom.angle or 'cylinder.*', in this order; any number of times. Those of "
-    "the model, or the usual ones, by default.",
+    help="Outputs of the FMUs, as boom.angle or 'cylinder.*', in this order; repeatable. Default: those of "
+    "the model, or the usual ones.",
 )
-@option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether units show variables that are no outputs.")
+@option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether FMUs expose variables that are no outputs.")
 @options_of(RunOptions, *OF_FMUS)
-@click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool false of Python units.")
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool=false for Python FMUs.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @common_options
 def command(
     model: str,

@@ -30,7 +30,7 @@ def parts_option(command: Command) -> Command:
         load_parts(files)
         return files
 
-    help_text = "Python file that defines parts of the model, as components of your own; once for each file."
+    help_text = "Python file with user-defined components; repeatable."
     option = click.option("--parts", multiple=True, metavar="FILE", help=help_text, is_eager=True, callback=load)
     return option(command)
 

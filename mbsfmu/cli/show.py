@@ -31,17 +31,17 @@ _MOST_TIMES = 20
 
 @click.command("show")
 @model_argument
-@click.option("--contents", is_flag=True, help="List all parts with their data, and what hangs on what.")
+@click.option("--contents", is_flag=True, help="List all parts with their data, and how they are joined.")
 @click.option("--variables", is_flag=True, help="List inputs, outputs, parameters, states and reactions.")
 @click.option("--html", "page", callback=output_file(".html", ".htm"), help="HTML file with the mechanism in motion.")
 @click.option(
     "--stop",
     type=float,
     callback=stop_time,
-    help="How far that motion is simulated, in s; by default as the model says.",
+    help="Stop time of the motion in s; the model's by default.",
 )
 @options_of(RunOptions, "formulation", "solver", "step")
-@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all that there is to show.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all of it.")
 @common_options
 def command(
     model: str,

@@ -23,7 +23,7 @@ from mbsfmu.simulation.run_options import RunOptions
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
 )
 @report_option
-@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the facts of the run.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
 @common_options
 def command(
     model: str,

@@ -34,16 +34,18 @@ from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 
 @click.command("sweep")
 @model_argument
-@click.option("--vary", multiple=True, help="name=1,2,3 or name=low:high:count[:log]; any number of times.")
+@click.option(
+    "--vary", multiple=True, help="Parameter and its values: name=1,2,3 or name=low:high:count[:log]; repeatable."
+)
 @click.option("--formulation", callback=words, help="Formulations: a,b.")
 @click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
 @click.option("--step", callback=numbers, help="Communication steps in s, internal steps of monolithic runs.")
-@click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; any number of times.")
+@click.option("--set", "assignments", multiple=True, help="Any other setting: name=a,b; repeatable.")
 @options_of(StudyOptions, *(name for name in StudyOptions.known() if name != "settings"))
 @click.option("--workers", type=int, help="Processes on this machine; as many as it has cores by default.")
 @click.option("--scheduler", help="Address of a Dask cluster that runs the points: tcp://host:8786.")
-@click.option("--fresh", is_flag=True, help="Run all points again, whatever the file has already.")
-@click.option("--force", is_flag=True, help="Replace the file of another study.")
+@click.option("--fresh", is_flag=True, help="Run all points again, also those that the file already has.")
+@click.option("--force", is_flag=True, help="Overwrite the file of another study.")
 @click.option(
     "-o",
     "--output",

@@ -18,7 +18,7 @@ from mbsfmu.fmu.validation import Finding, Severity, validate
 
 @click.command("validate")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--strict", is_flag=True, help="Let warnings count as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the findings by file.")
 @common_options
 def command(files: tuple[str, ...], strict: bool, json_file: str | None, quiet: bool, debug: bool) -> None:  # noqa: ARG001

@@ -54,18 +54,16 @@ class ComparisonOptions(Options):
     ] = USUAL
     formulation: Annotated[str | None, RunOptions.known()["formulation"]] = None
     newton_tolerance: Annotated[float | None, RunOptions.known()["newton_tolerance"]] = None
-    backend: Annotated[str, ChoiceOption("Of the units", among=lambda: BACKENDS)] = BACKENDS[0]
+    backend: Annotated[str, ChoiceOption("Backend of the FMUs", among=lambda: BACKENDS)] = BACKENDS[0]
     stop: Annotated[
-        float | None, Number("End in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
+        float | None, Number("Stop time in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
     ] = None
     accuracy: Annotated[
         float,
         Number(
-            "Largest error wanted of coupling and step together, relative to the range of an output: which setting is "
-            "cheapest for it is told",
+            "Error wanted of coupling and step together, relative to the range of each output; the report names the "
+            "least expensive setting that reaches it",
             bounds=POSITIVE,
         ),
     ] = ACCURACY
-    stability: Annotated[
-        bool, Switch("Whether to look for the largest step at which each algorithm does not diverge")
-    ] = False
+    stability: Annotated[bool, Switch("Whether to search the largest stable step of each algorithm")] = False

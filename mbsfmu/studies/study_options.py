@@ -67,15 +67,15 @@ class StudyOptions(Options):
         float | None, Number("End in s; the model's by default", unit="s", bounds=POSITIVE, called="stop time")
     ] = None
     errors: Annotated[
-        bool, Switch("Whether each coupled run is held against the monolithic one with the same parameters")
+        bool, Switch("Whether to compare each coupled run with the monolithic one of the same parameters")
     ] = False
     backend: Annotated[
-        str | None, ChoiceOption(f"Of coupled units; {BACKENDS[0]} by default", among=lambda: BACKENDS)
+        str | None, ChoiceOption(f"Backend of coupled FMUs; {BACKENDS[0]} by default", among=lambda: BACKENDS)
     ] = None
     internal_step: Annotated[
         float | None,
         Number(
-            "Largest internal step in s of coupled units, and of the monolithic runs that they are held against; the "
+            "Largest internal step in s of coupled FMUs, and of the monolithic runs they are compared with; the "
             "smallest communication step by default",
             unit="s",
             bounds=POSITIVE,

@@ -111,63 +111,66 @@ class CouplingOptions(Options):
     algorithm: Annotated[
         str,
         ChoiceOption(
-            "How units step together; with its extrapolation in one word, as compare names it: gauss-seidel-linear",
+            "Coupling algorithm; may name its extrapolation, as compare does: gauss-seidel-linear",
             among=lambda: ALGORITHMS,
         ),
     ] = "gauss-seidel"
     extrapolation: Annotated[
-        Extrapolation, ChoiceOption("How inputs run over a step", among=lambda: tuple(Extrapolation))
+        Extrapolation,
+        ChoiceOption("Extrapolation of the inputs over a communication step", among=lambda: tuple(Extrapolation)),
     ] = Extrapolation.ZERO
     order: Annotated[
         tuple[str, ...] | None,
-        Option("Units in the order in which they step one by one: a,b; theirs by default"),
+        Option("Order in which FMUs step one by one: a,b; that of the FMUs by default"),
     ] = None
     rates: Annotated[
-        Mapping[str, float] | None, Option("Steps of units in a communication step, inputs going on inside it: a=4,b=1")
+        Mapping[str, float] | None,
+        Option("Steps of FMUs in a communication step (multirate), inputs extrapolated inside it: a=4,b=1"),
     ] = None
     step: Annotated[
-        float | None, Number("Communication step in s, or the first one; the units suggest one", unit="s")
+        float | None,
+        Number("Communication step in s, with step control the first one; what the FMUs suggest by default", unit="s"),
     ] = None
     stop: Annotated[
-        float | None, Number("End in s; what package or units suggest by default", unit="s", called="stop time")
+        float | None, Number("Stop time in s; that of the package or the FMUs by default", unit="s", called="stop time")
     ] = None
-    control: Annotated[str, ChoiceOption("Control of the lengths of steps", among=lambda: CONTROLS)] = "fixed"
+    control: Annotated[str, ChoiceOption("Control of the communication step", among=lambda: CONTROLS)] = "fixed"
     tolerance: Annotated[
         float | None,
         Number(
-            "Of error control, what all steps together may do wrong to a variable, of energy control the residual "
-            f"power, as a share of its magnitude so far; {TOLERANCE:g} by default. Where a system lets errors grow "
-            "beyond their sum, the run says how far they have come",
+            "Relative tolerance: with error control, of the sum of all errors of a variable; with energy control, of "
+            f"the residual power; {TOLERANCE:g} by default. In systems that amplify errors, the run reports how large "
+            "they have become",
             bounds=POSITIVE,
         ),
     ] = None
     absolute_tolerance: Annotated[
         float | None,
         Number(
-            "Absolute tolerance, in nominal values (W for powers); as the relative one by default. A variable without "
-            "a nominal value has 1 where this is given, else its magnitude decides, down to 1e-7",
+            "Absolute tolerance, in nominal values (W for powers); same as the relative one by default. If given, a "
+            "variable without a nominal value has 1; otherwise its magnitude counts, at least 1e-7",
             bounds=POSITIVE,
         ),
     ] = None
     unit_tolerance: Annotated[
         float | None,
         Number(
-            "Relative tolerance of the units' own solvers and of the one for model exchange; what each one suggests by "
-            "default; equal steps have none",
+            "Relative tolerance of the solvers inside the FMUs, and of the one for model exchange; what each FMU "
+            "suggests by default; solvers with equal steps have none",
             bounds=POSITIVE,
             called="tolerance of the units",
         ),
     ] = None
     smallest_step: Annotated[
-        float | None, Number("Least of controlled steps in s; a thousandth of the first one by default", unit="s")
+        float | None, Number("Smallest controlled step in s; a thousandth of the first one by default", unit="s")
     ] = None
     largest_step: Annotated[
-        float | None, Number("Most of controlled steps in s; ten times the first one by default", unit="s")
+        float | None, Number("Largest controlled step in s; ten times the first one by default", unit="s")
     ] = None
     iteration_tolerance: Annotated[
         float | None,
         Number(
-            "Largest last change of an iteration, as a share of a variable's magnitude or nominal value; "
+            "Tolerance of iterated steps, relative to the magnitude or nominal value of a variable; "
             f"{Settings.iteration_tolerance:g} by default, with error control {_OF_ERROR_CONTROL:g} of its tolerance "
             "if that is less",
             bounds=_SHARE,
@@ -176,7 +179,7 @@ class CouplingOptions(Options):
     maximum_iterations: Annotated[
         int | None,
         Number(
-            f"Sweeps after which an iterated step fails; {Settings.maximum_iterations} by default",
+            f"Iterations after which a step fails; {Settings.maximum_iterations} by default",
             bounds=_COUNT,
             whole=True,
             called="maximum number of iterations",
@@ -185,24 +188,24 @@ class CouplingOptions(Options):
     relaxation: Annotated[
         float | str | None,
         _Relaxation(
-            f"Share of each change that fixed-point takes over, or {AITKEN}, the default, to find it",
+            f"Relaxation factor of fixed-point, or {AITKEN}, the default",
             bounds=Bounds(f"must be '{AITKEN}' or a number in (0, 2]", lambda value: 0.0 < value <= 2.0),
         ),
     ] = None
     jacobian: Annotated[
         str | None,
         ChoiceOption(
-            f"First Jacobian of newton; {JACOBIANS[0]} by default, or derivatives of the units where they give them",
+            f"First Jacobian of newton; {JACOBIANS[0]} by default, or directional derivatives of the FMUs, if provided",
             among=lambda: JACOBIANS,
         ),
     ] = None
     energy_correction: Annotated[
-        bool, Switch("Whether jacobi and gauss-seidel add to inputs what their integral missed in the step before")
+        bool, Switch("Whether jacobi and gauss-seidel correct inputs by the integral error of the step before")
     ] = False
     threads: Annotated[
         int,
         Number(
-            "Threads in which units step at the same time, with jacobi and newton",
+            "Threads that step FMUs in parallel, with jacobi and newton",
             bounds=_COUNT,
             whole=True,
             called="number of threads",
@@ -211,7 +214,7 @@ class CouplingOptions(Options):
     model_exchange: Annotated[
         tuple[str, ...] | None,
         _Units(
-            "Units that the master integrates though they could step by themselves: a,b, or all; none by default",
+            "FMUs to run by model exchange though they have co-simulation too: a,b, or all; none by default",
             called="units by model exchange",
             each=Option("", called="unit by model exchange"),
         ),
@@ -219,7 +222,7 @@ class CouplingOptions(Options):
     unit_solver: Annotated[
         str,
         ChoiceOption(
-            "Solver of units for model exchange; radau is for stiff ones too",
+            "Solver of model exchange; radau is for stiff FMUs too",
             among=lambda: SOLVERS,
             called="unit solver",
         ),
@@ -227,7 +230,7 @@ class CouplingOptions(Options):
     isolate: Annotated[
         tuple[str, ...] | None,
         _Units(
-            "Units in processes of their own: a,b, or all; none by default",
+            "FMUs to run in processes of their own: a,b, or all; none by default",
             called="isolated units",
             each=Option("", called="isolated unit"),
         ),
@@ -235,32 +238,39 @@ class CouplingOptions(Options):
     time_limit: Annotated[
         float | None,
         Number(
-            "Time in s of the clock after which a call of an isolated unit counts as one that never comes back; "
-            f"{TIME_LIMIT:g} by default",
+            f"Wall-clock time in s after which a call of an isolated FMU is taken to hang; {TIME_LIMIT:g} by default",
             unit="s",
             bounds=POSITIVE,
         ),
     ] = None
     strict: Annotated[
-        bool, Switch("Whether units that a package uses and nothing defines are refused; else values stay as they are")
+        bool,
+        Switch(
+            "Whether to refuse units of measurement that a package uses and does not define; otherwise values are "
+            "not converted"
+        ),
     ] = False
-    start_time: Annotated[
-        float | None, Number("Start of the run in s; what the package says by default, or 0", unit="s")
-    ] = None
+    start_time: Annotated[float | None, Number("Start time in s; that of the package by default, or 0", unit="s")] = (
+        None
+    )
     record: Annotated[
         tuple[str, ...] | None,
-        ListOption("What is recorded, by patterns: a.*,b.force; all by default", each=Option("", called="pattern")),
+        ListOption(
+            "Variables to record, by patterns: a.*,b.force; all outputs by default", each=Option("", called="pattern")
+        ),
     ] = None
     record_every: Annotated[
-        int, Number("Communication points to a recorded row; the last one is recorded too", bounds=_COUNT, whole=True)
+        int, Number("Record one of so many communication points, and the last one", bounds=_COUNT, whole=True)
     ] = 1
     record_interval: Annotated[
         float | None,
-        Number("Time in s from one recorded row to the next, at least", unit="s", bounds=POSITIVE),
+        Number("Least time in s between recorded rows", unit="s", bounds=POSITIVE),
     ] = None
     pace: Annotated[
         float | None,
-        Number("Simulated seconds to a second of the clock: the run waits for it; none by default", bounds=POSITIVE),
+        Number(
+            "Simulated seconds per second of wall-clock time, for which the run waits; none by default", bounds=POSITIVE
+        ),
     ] = None
 
     @classmethod

@@ -29,7 +29,7 @@ static void settle_environment(struct Exchange *exchange, int number)
     exchange->disturbing[number] = 1;
 }
 
-static int access(void *component, const struct Group *group, const struct Access *access)
+static int access(void *component, const struct VariableBlock *group, const struct Access *access)
 {
     if (access->counting)
         return access->counting(component, group->references, group->reference_count, group->buffer, group->count);
@@ -39,7 +39,7 @@ static int access(void *component, const struct Group *group, const struct Acces
 static enum outcome read_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
-        const struct Group *group = &port->groups[g];
+        const struct VariableBlock *group = &port->groups[g];
         int status = access(port->component, group, &group->get);
         settle_environment(exchange, group->get.number);
         if (status > WARNING)
@@ -57,7 +57,7 @@ static enum outcome read_port(struct Exchange *exchange, const struct Port *port
 static enum outcome write_port(struct Exchange *exchange, const struct Port *port)
 {
     for (size_t g = 0; g < port->group_count; g++) {
-        const struct Group *group = &port->groups[g];
+        const struct VariableBlock *group = &port->groups[g];
         for (size_t k = 0; !group->shares && k < group->count; k++) {
             if (group->places[k] < 0)
                 continue;

@@ -83,8 +83,8 @@ class LinearSystem:
     held
         Discrete states of sampled blocks, which are held: what they answer to a motion is not in the matrices.
     kinks
-        States at whose values the equations have a kink, as a valve that begins to open: there, A has the derivative of
-        one side.
+        States and inputs at whose values the equations have a kink, as a valve that begins to open or a stop that is
+        just touched: derivatives by them are those of one side, or the mean of both.
     """
 
     name: str
@@ -270,4 +270,5 @@ def _write_mat(path: Path, system: LinearSystem) -> None:
         content[f"{kind}_units"] = np.array([each.unit for each in signals], dtype=object)
         content[f"{kind}_values"] = np.array([each.value for each in signals])
     content |= {"time": system.time, "model": system.name, "rates": system.rates}
+    content |= {name: np.array(getattr(system, name), dtype=object) for name in ("held", "kinks")}
     savemat(str(path), content, appendmat=False)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from mbsfmu.analysis.differences import derivative, has_kink
+from mbsfmu.analysis.kinks import has_kink
 from mbsfmu.analysis.linear_system import Floats, LinearSystem, Signal
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
-from mbsfmu.formulations.double_step import DoubleStepForm
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.modelling.variable_names import flat_name
 from mbsfmu.modelling.variables import Causality, Variable, rated_names
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variables import readings
+from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 
 FORMULATION = "double-step"
 """Whose unknowns are independent coordinates; the motion that is linearized is that of all formulations."""
@@ -26,7 +27,7 @@ def linearize(
     """Linearize a simulation about where it is at a time.
 
     States are independent coordinates, their velocities, and states of circuits and blocks; integrals of energy are
-    none. A and B are exact derivatives of the equations, C and D are extrapolated differences.
+    none. All matrices are exact derivatives of the equations.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ def linearize(
     at
         Time in s.
     inputs, outputs
-        Patterns such as `valve.*`; all inputs that nothing but signals drives, and all outputs, by default. What else
-        the simulation computes can be an output too, as `boom.angular_acceleration`.
+        Patterns such as `valve.*`; all inputs that nothing but signals drives, and all outputs, by default. Other
+        coordinates, velocities, accelerations and states can be outputs too; reactions and integrals of energy cannot.
 
     Raises
     ------
@@ -48,30 +49,45 @@ def linearize(
     if not (np.isfinite(at) and at >= 0.0):
         raise InputError(f"a model is linearized at a time of 0 s or later; {at:g} s is none")
     system = simulation.functions.system
-    driving = _chosen(inputs, system.inputs, "input")
+    driving = _chosen(inputs, system.inputs, "input", simulation)
     prescribing = rated_names(system.inputs)
     if named := [system.inputs[each].name for each in driving if system.inputs[each].name in prescribing and inputs]:
         raise InputError(f"'{named[0]}' prescribes a motion, and is no input of a linear system; leave it out")
     driving = [each for each in driving if system.inputs[each].name not in prescribing]
-    computed = [each for each in simulation.continuous if each.causality is not Causality.INPUT]
-    usual = [each for each in computed if each.causality is Causality.OUTPUT]
-    read = [computed[each].name for each in _chosen(outputs, computed, "output")]
-    read = read if outputs else [each.name for each in usual]
+    computed = [*system.outputs, *system.coordinates, *system.velocities, *system.accelerations, *system.states]
+    chosen = _chosen(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
     simulation.initialize()
     if at > 0.0:
         simulation.step(0.0, at)
-    return _Point(simulation, driving, read).system()
+    return _Point(simulation, driving, [computed[each] for each in chosen]).system()
 
 
-def _chosen(patterns: Iterable[str], variables: Sequence[Variable], kind: str) -> list[int]:
-    """Return the places of the variables that patterns mean, in the order of the patterns; all without a pattern."""
+def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
+    """Return the places, among what is computed, of the outputs of a simulation."""
+    names = [each.name for each in simulation.variables if each.causality is Causality.OUTPUT]
+    places = {each.name: place for place, each in enumerate(computed)}
+    return [places[name] for name in names if name in places]
+
+
+def _chosen(patterns: Iterable[str], variables: Sequence[Variable], kind: str, simulation: Simulation) -> list[int]:
+    """Return the places of the variables that patterns mean, in the order of the patterns; all without a pattern.
+
+    A variable is meant by its name, by `system.variable`, and by the flat name of either.
+    """
     names = [each.name for each in variables]
+    qualified = simulation.shown.qualified
+    called = {name: tuple(dict.fromkeys((name, qualified.get(name, name)))) for name in names}
+    called = {name: (*each, *map(flat_name, each)) for name, each in called.items()}
     found: dict[int, None] = {}
     given = tuple(patterns)
     for pattern in given:
-        places = [place for place, name in enumerate(names) if means(pattern, [name])]
+        places = [place for place, name in enumerate(names) if means(pattern, called[name])]
         if not places:
-            raise InputError(f"there is no {kind} '{pattern}'; {nearest(pattern, names, lambda name: [name])}")
+            system = simulation.functions.system
+            driven = system.connected if isinstance(system, CoupledSystem) else ()
+            if kind == "input" and any(means(pattern, (each, each.partition(".")[2])) for each in driven):
+                raise InputError(f"'{pattern}' is driven by a connection; leave that out of the model for an input")
+            raise InputError(f"there is no {kind} '{pattern}'; {nearest(pattern, names, called.__getitem__)}")
         found |= dict.fromkeys(places)
     return list(found) if given else list(range(len(names)))
 
@@ -86,20 +102,23 @@ class _Point:
     driving
         Places of the inputs of the linear system.
     read
-        Names of the outputs of the linear system.
+        Outputs of the linear system.
     """
 
-    def __init__(self, simulation: Simulation, driving: Sequence[int], read: Sequence[str]) -> None:
-        course = simulation.course
+    def __init__(self, simulation: Simulation, driving: Sequence[int], read: Sequence[Variable]) -> None:
+        course, formulation = simulation.course, simulation.formulation
         self._simulation, self._driving, self._read = simulation, driving, read
         self._functions = simulation.functions
-        form = simulation.formulation.explicit_form(course.present)
-        assert isinstance(form, DoubleStepForm)
-        self._form = form
+        assert isinstance(formulation, DoubleStep)
+        self._change = formulation.equations.change
+        self._form = formulation.explicit_form(course.present)
         self._inputs = course.effective.copy()
         self._time = course.time
-        names = [each.name for each in simulation.continuous]
-        self._rows = [names.index(name) for name in read]
+        system = simulation.functions.system
+        kinds = (system.outputs, system.coordinates, system.velocities, system.accelerations, system.states)
+        names = [each.name for kind in kinds for each in kind]
+        self._rows = [names.index(each.name) for each in read]
+        self._count = len(names)
 
     def system(self) -> LinearSystem:
         """Return the linear system."""
@@ -111,29 +130,30 @@ class _Point:
         a[: form.chained, form.chained : 2 * form.chained] = np.eye(form.chained)
         a[form.chained :] = form.tangent()[: size - form.chained]
         slopes = np.eye(len(self._inputs))
-        b = np.array([form.drift(slopes[each])[:size] for each in self._driving]).reshape(-1, size).T
+        b = np.array([form.drift(slopes[each])[:size] for each in self._driving]).reshape(len(self._driving), size).T
+        free = form.chained
+        none = np.zeros((size, len(self._driving)))
+        c = self._along(np.eye(size), a[free : 2 * free], np.zeros((len(self._inputs), size)))
+        d = self._along(none, b[free : 2 * free], slopes[:, list(self._driving)])
         scale = np.maximum(np.abs(values), self._simulation.formulation.explicit_scale[:size])
-        c = [self._by_state(place, magnitude) for place, magnitude in enumerate(scale)]
-        d = [self._by_input(place) for place in self._driving]
-        outputs = self._outputs(form.start, self._inputs)
-        variables = {each.name: each for each in self._simulation.continuous}
         given = [system.inputs[each] for each in self._driving]
+        everything = np.abs(np.block([[a, b], [c, d]])) * np.concatenate([scale, self._input_scale()])
+        ranges = np.max(everything, axis=1, initial=0.0)
         return LinearSystem(
             name=self._simulation.name,
             time=self._time,
             a=a,
             b=b,
-            c=np.array(c).reshape(size, len(self._read)).T,
-            d=np.array(d).reshape(len(self._driving), len(self._read)).T,
+            c=c,
+            d=d,
             states=tuple(map(_signal, self._states(), values)),
             inputs=tuple(map(_signal, given, self._inputs[list(self._driving)])),
-            outputs=tuple(map(_signal, (variables[name] for name in self._read), outputs)),
+            outputs=tuple(map(_signal, self._read, self._outputs(form.start, self._inputs))),
             rates=rates[:size].copy(),
             held=tuple(each.name for each in system.discrete),
-            kinks=tuple(
-                each.name
-                for place, (each, magnitude) in enumerate(zip(self._states(), scale, strict=True))
-                if has_kink(partial(self._rates, place), float(magnitude))
+            kinks=(
+                *self._kinks(self._states(), scale, self._moved_state, ranges),
+                *self._kinks(given, self._input_scale(), self._moved_input, ranges),
             ),
         )
 
@@ -145,33 +165,78 @@ class _Point:
         moving = [each[place] for each in (system.coordinates, system.velocities) for place in chosen]
         return [*moving, *system.states]
 
-    def _rates(self, place: int, distance: float) -> Floats:
-        """Return ẋ at a distance along one of the states."""
+    def _kinks(
+        self,
+        variables: Sequence[Variable],
+        magnitudes: Floats,
+        moved: Callable[[int, float], tuple[Floats, Floats]],
+        ranges: Floats,
+    ) -> Iterator[str]:
+        """Yield the names of the states or inputs along which rates or outputs have a kink.
+
+        Parameters
+        ----------
+        variables, magnitudes
+            The states or inputs, and how large they are.
+        moved
+            Gives y and the inputs at a distance along one of them.
+        ranges
+            How much rates and outputs change with all states and inputs, by the magnitudes of these.
+        """
+        for place, (each, magnitude) in enumerate(zip(variables, magnitudes, strict=True)):
+            if has_kink(partial(self._everything, moved, place), float(magnitude), ranges):
+                yield each.name
+
+    def _everything(self, moved: Callable[[int, float], tuple[Floats, Floats]], place: int, distance: float) -> Floats:
+        """Return ẋ and the outputs at a distance along a state or an input."""
+        values, inputs = moved(place, distance)
+        rates = self._form.rates(values, inputs)[: len(values) - len(self._functions.system.integrals)].copy()
+        return np.concatenate([rates, self._outputs(values, inputs)])
+
+    def _moved_state(self, place: int, distance: float) -> tuple[Floats, Floats]:
         values = self._form.start.copy()
         values[place] += distance
-        return self._form.rates(values, self._inputs)[: len(values) - len(self._functions.system.integrals)].copy()
+        return values, self._inputs
+
+    def _moved_input(self, place: int, distance: float) -> tuple[Floats, Floats]:
+        inputs = self._inputs.copy()
+        inputs[self._driving[place]] += distance
+        return self._form.start, inputs
+
+    def _input_scale(self) -> Floats:
+        """Return how large the inputs are, at least their nominal values."""
+        nominal = [self._functions.system.inputs[each].nominal or 1.0 for each in self._driving]
+        return np.maximum(np.abs(self._inputs[list(self._driving)]), nominal)
+
+    def _along(self, states: Floats, accelerations: Floats, inputs: Floats) -> Floats:
+        """Return the changes of the outputs along directions, a column each, shape (outputs, directions).
+
+        Parameters
+        ----------
+        states
+            Changes of the states, shape (states, directions).
+        accelerations
+            Changes of the accelerations of the independent coordinates that follow, shape (free, directions).
+        inputs
+            Changes of all inputs, shape (inputs, directions).
+        """
+        form, functions, free = self._form, self._functions, self._form.chained
+        form.rates(form.start, self._inputs)
+        columns = []
+        for state, acceleration, given in zip(states.T, accelerations.T, inputs.T, strict=True):
+            parts = {"coordinates": state[:free], "velocities": state[free : 2 * free], "accelerations": acceleration}
+            parts |= {"states": state[2 * free :], "integrals": np.zeros(len(functions.integrals)), "inputs": given}
+            for name, values in parts.items():
+                functions.write(f"d_{name}", values)
+            columns.append(np.concatenate([*(np.ravel(each) for each in self._change()), state[2 * free :]]))
+        return np.array(columns).reshape(len(columns), self._count).T[self._rows]
 
     def _outputs(self, values: Floats, inputs: Floats) -> Floats:
         state = self._form.state_at(values, inputs)
-        return readings(self._simulation.formulation, state, inputs)[self._rows]
-
-    def _by_state(self, place: int, magnitude: float) -> Floats:
-        def moved(distance: float) -> Floats:
-            values = self._form.start.copy()
-            values[place] += distance
-            return self._outputs(values, self._inputs)
-
-        return derivative(moved, float(magnitude))[0]
-
-    def _by_input(self, place: int) -> Floats:
-        nominal = self._functions.system.inputs[place].nominal or 1.0
-
-        def moved(distance: float) -> Floats:
-            inputs = self._inputs.copy()
-            inputs[place] += distance
-            return self._outputs(self._form.start, inputs)
-
-        return derivative(moved, max(abs(float(self._inputs[place])), nominal))[0]
+        self._simulation.formulation.load(state)
+        self._functions.inputs[:] = inputs
+        parts = [self._functions.outputs()[0], state.coordinates, state.velocities, state.accelerations, state.states]
+        return np.concatenate([np.ravel(each) for each in parts])[self._rows]
 
 
 def _signal(variable: Variable, value: float) -> Signal:

@@ -79,9 +79,8 @@ def _notes(found: LinearSystem) -> list[str]:
     if found.held:
         notes.append(f"discrete states are held, and answer to no motion: {', '.join(found.held)}")
     if found.kinks:
-        notes.append(
-            f"the equations have a kink at the values of {', '.join(found.kinks)}: A is the derivative of one side"
-        )
+        names = ", ".join(found.kinks)
+        notes.append(f"the equations have a kink at the values of {names}: derivatives are those of one side, or means")
     if (moving := found.moving) is not None:
         state, rate = moving
         notes.append(

@@ -10,12 +10,26 @@ from typing import Any
 import control
 import numpy as np
 import pytest
+from differences import derivative
 from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
 from scipy.io import loadmat
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, PidController, SampledPidController, StepSignal
-from mbsfmu.analysis.differences import derivative
+from mbsfmu import (
+    CoupledModel,
+    FirstOrder,
+    Gain,
+    InputError,
+    JointDrive,
+    JointStop,
+    Limiter,
+    Mechanism,
+    PidController,
+    Prismatic,
+    RigidBody,
+    SampledPidController,
+    StepSignal,
+)
 
 
 def test_differences_are_extrapolated_to_round_off() -> None:
@@ -72,6 +86,42 @@ def test_kinks_are_told() -> None:
     """A shut valve without lap begins to open to one port or the other: which, the sign of the spool says."""
     shut = mbsfmu.models.built_in("four-bar").linearize()
     assert shut.kinks == ("valve.spool",)
+    limited = CoupledModel(
+        name="limited",
+        systems={"limiter": Limiter(minimum=-1.0, maximum=1.0), "lag": FirstOrder(time_constant=0.1)},
+        connections=[("limiter.output", "lag.input")],
+    )
+    for value, kinks in ((0.999, ()), (1.0, ("limiter.input",))):
+        at = limited.model_copy(update={"signals": {"limiter.input": StepSignal(times=(0.0,), values=(value,))}})
+        assert at.linearize().kinks == kinks
+
+
+def test_what_is_smooth_has_no_kink() -> None:
+    """Horizontal, hanging and moving: extrema, round-off about zero, and curvature are none."""
+    for count in (1, 2, 3):
+        model = mbsfmu.models.built_in(f"pendulum-{count}")
+        for system in (model.linearize(), model.equilibrium().model.linearize(), model.linearize(at=0.3)):
+            assert system.kinks == ()
+
+
+def test_names_with_their_system_and_flat_ones_mean_the_same() -> None:
+    model = mbsfmu.models.built_in("four-bar")
+    for given, output in (("circuit.valve.*", "mechanism.boom.angle"), ("valve_command", "boom_angle")):
+        system = model.linearize(inputs=[given], outputs=[output])
+        assert [each.name for each in (*system.inputs, *system.outputs)] == ["valve.command", "boom.angle"]
+    with pytest.raises(InputError, match=r"'cylinder.force' is driven by a connection; leave that out of the model"):
+        model.linearize(inputs=["cylinder.force"])
+
+
+def test_a_model_without_states_is_all_feed_through() -> None:
+    model = CoupledModel(name="only", systems={"gain": Gain(gain=3.0)})
+    system = model.linearize()
+    np.testing.assert_allclose(system.d, [[3.0]], rtol=1e-12)
+    assert (system.a.shape, system.modes) == ((0, 0), ())
+    np.testing.assert_allclose(system.frequency_response(1.0), [[[3.0]]], rtol=1e-12)
+
+
+def test_opened_valves_have_no_kink() -> None:
     opened = {"signals": {"circuit.valve.command": StepSignal(times=(0.0,), values=(2.0,))}}
     assert not mbsfmu.models.built_in("four-bar").model_copy(update=opened).linearize(at=0.05).kinks
 
@@ -203,3 +253,26 @@ def test_files_hold_the_system(tmp_path: Path) -> None:
 def test_what_cannot_be_linearized_is_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         mbsfmu.models.built_in("four-bar").linearize(**given)
+
+
+def test_outputs_next_to_an_edge_have_its_side() -> None:
+    """A stop of 2e5 N/m, 0.1 mm deep, under 20 kg; a limiter that is 0.1 % beyond its limit."""
+    slide = Mechanism(
+        gravity=(0.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(RigidBody(name="car", mass=20.0, inertia=(1.0, 1.0, 1.0)),),
+        joints=(Prismatic(name="rail", parent="ground.O", child="car.origin", displacement=0.02 + 1e-4),),
+        forces=(
+            JointStop(name="stop", joint="rail", upper=0.02, stiffness=2e5),
+            JointDrive(name="drive", joint="rail"),
+        ),
+    )
+    alone = CoupledModel(name="m", systems={"m": slide}).linearize(outputs=["car.acceleration"])
+    np.testing.assert_allclose((alone.c, alone.a[1:]), 2 * ([[-1e4, 0.0]],), rtol=1e-12)
+    limited = CoupledModel(
+        name="limited",
+        systems={"m": slide, "limiter": Limiter(minimum=-5.0, maximum=5.0, unit="N")},
+        connections=[("limiter.output", "m.drive.force")],
+        signals={"limiter.input": StepSignal(times=(0.0,), values=(5.001,))},
+    ).linearize(outputs=["car.acceleration"])
+    assert (limited.b[1, 0], limited.d[0, 0]) == (0.0, 0.0)

@@ -158,12 +158,19 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
         variable = instances[name].known_name(variable)
         elements = instances[name].arrays.get(variable)
         if elements is not None:
-            given = by_element(reference, elements, value)
-            result.update({(name, element): each for element, each in given.items()})
+            for element, each in by_element(reference, elements, value).items():
+                _take(result, (name, element), each)
             continue
         if variable not in instances[name].variables:
             raise InputError(
                 f"{name} has no variable '{variable}'; {closest_match(variable, instances[name].variables)}"
             )
-        result[name, variable] = value
+        _take(result, (name, variable), value)
     return result
+
+
+def _take(result: dict[tuple[str, str], Any], end: tuple[str, str], value: Any) -> None:
+    """Take a value for a variable that has none yet: it may be called by its structured and by its flat name."""
+    if end in result:
+        raise InputError(f"{'.'.join(end)} is given twice, by two of its names")
+    result[end] = value

@@ -1,4 +1,4 @@
-"""Derivatives of functions that are only evaluated: central differences, extrapolated to a step of zero."""
+"""Derivatives of functions that are only evaluated, for tests: central differences, extrapolated."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ _SHRINK = 4.0
 """What each step is shorter by than the one before."""
 _STEPS = 7
 """Number of steps: at the last one, 2.4e-6 of the magnitude, round-off weighs most."""
-_NEAR = 1e-6
-"""Step for kinks, as a share of the magnitude: the curvature of a smooth function changes slopes by about as much."""
-_KINK = 1e-2
-"""Share of the slopes by which they differ at a kink."""
-_ROUND_OFF = 1e-13
-"""Share of the values by which differences may be off."""
 _WORSE = 2.0
 """An extrapolation that differs so many times more from the one before is worse."""
 
@@ -60,21 +54,6 @@ def derivative(function: Callable[[float], Floats], magnitude: float) -> tuple[F
         if np.all(np.abs(row[-1] - before[-1]) >= _WORSE * error):
             break
     return best, error
-
-
-def has_kink(function: Callable[[float], Floats], magnitude: float) -> bool:
-    """Tell whether the derivative of a function jumps at zero: slopes on both sides differ, however small the step.
-
-    Parameters
-    ----------
-    function, magnitude
-        As for `derivative`.
-    """
-    step = _NEAR * magnitude
-    after, here, before = function(step), function(0.0), function(-step)
-    slopes = np.abs(after - here) + np.abs(here - before)
-    off = _ROUND_OFF * np.maximum(np.abs(after), np.abs(before))
-    return bool(np.any(np.abs(after - 2.0 * here + before) > _KINK * slopes + off))
 
 
 def _difference(function: Callable[[float], Floats], step: float) -> Floats:

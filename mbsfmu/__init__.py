@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
-    from mbsfmu.analysis.linear_system import LinearSystem, Mode
+    from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.comparison_options import ComparisonKeywords
@@ -127,7 +127,7 @@ if TYPE_CHECKING:
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
-    "analysis.linear_system": "LinearSystem Mode",
+    "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.comparison_options": "ComparisonKeywords",
@@ -268,6 +268,7 @@ __all__ = [
     "NonNegative",
     "Numbers",
     "Offset",
+    "OperatingValue",
     "OrientationSensor",
     "Parameter",
     "PidController",

@@ -32,7 +32,7 @@ SUFFIXES = (".json", ".mat")
 
 
 @dataclass(frozen=True)
-class Signal:
+class OperatingValue:
     """A state, an input or an output: its name, its SI unit, and its value at the operating point."""
 
     name: str
@@ -93,9 +93,9 @@ class LinearSystem:
     b: Floats
     c: Floats
     d: Floats
-    states: tuple[Signal, ...]
-    inputs: tuple[Signal, ...]
-    outputs: tuple[Signal, ...]
+    states: tuple[OperatingValue, ...]
+    inputs: tuple[OperatingValue, ...]
+    outputs: tuple[OperatingValue, ...]
     rates: Floats
     held: tuple[str, ...] = ()
     kinks: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class LinearSystem:
         return values, left.conj(), right
 
     @property
-    def moving(self) -> tuple[Signal, float] | None:
+    def moving(self) -> tuple[OperatingValue, float] | None:
         """The state that changes fastest for its magnitude at the operating point, with ẋ; None at an equilibrium.
 
         At an equilibrium no state moves by more than 1e-6 of its magnitude, at least one SI unit, in a second.
@@ -169,8 +169,8 @@ class LinearSystem:
             When a frequency is not finite, or the system has an undamped mode exactly there.
         """
         given = np.atleast_1d(np.asarray(frequencies, dtype=float))
-        if not np.isfinite(given).all():
-            raise InputError("frequencies are to be finite numbers in Hz")
+        if given.ndim > 1 or not np.isfinite(given).all():
+            raise InputError("frequencies are to be finite numbers in Hz, in one row")
         found = np.empty((len(given), len(self.outputs), len(self.inputs)), dtype=np.complex128)
         for place, frequency in enumerate(given):
             matrix = 2j * np.pi * frequency * np.eye(len(self.states)) - self.a
@@ -253,7 +253,7 @@ class LinearSystem:
         return target
 
 
-def _place(name: str, signals: Sequence[Signal], kind: str) -> int:
+def _place(name: str, signals: Sequence[OperatingValue], kind: str) -> int:
     names = [each.name for each in signals]
     if name not in names:
         raise InputError(f"the linear system has no {kind} '{name}'; {closest_match(name, names)}")

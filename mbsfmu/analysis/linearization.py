@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from mbsfmu.analysis.kinks import has_kink
-from mbsfmu.analysis.linear_system import Floats, LinearSystem, Signal
+from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.formulations.double_step import DoubleStep
-from mbsfmu.modelling.variable_names import flat_name
 from mbsfmu.modelling.variables import Causality, Variable, rated_names
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -22,7 +21,7 @@ FORMULATION = "double-step"
 
 
 def linearize(
-    simulation: Simulation, at: float = 0.0, inputs: Iterable[str] = (), outputs: Iterable[str] = ()
+    simulation: Simulation, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
 ) -> LinearSystem:
     """Linearize a simulation about where it is at a time.
 
@@ -51,7 +50,8 @@ def linearize(
     system = simulation.functions.system
     driving = _chosen(inputs, system.inputs, "input", simulation)
     prescribing = rated_names(system.inputs)
-    if named := [system.inputs[each].name for each in driving if system.inputs[each].name in prescribing and inputs]:
+    exactly = {inputs} if isinstance(inputs, str) else set(inputs)
+    if named := sorted(exactly & prescribing):
         raise InputError(f"'{named[0]}' prescribes a motion, and is no input of a linear system; leave it out")
     driving = [each for each in driving if system.inputs[each].name not in prescribing]
     computed = [*system.outputs, *system.coordinates, *system.velocities, *system.accelerations, *system.states]
@@ -69,17 +69,16 @@ def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
     return [places[name] for name in names if name in places]
 
 
-def _chosen(patterns: Iterable[str], variables: Sequence[Variable], kind: str, simulation: Simulation) -> list[int]:
+def _chosen(patterns: Sequence[str], variables: Sequence[Variable], kind: str, simulation: Simulation) -> list[int]:
     """Return the places of the variables that patterns mean, in the order of the patterns; all without a pattern.
 
-    A variable is meant by its name, by `system.variable`, and by the flat name of either.
+    A variable is meant by its name, and by `system.variable`.
     """
     names = [each.name for each in variables]
     qualified = simulation.shown.qualified
     called = {name: tuple(dict.fromkeys((name, qualified.get(name, name)))) for name in names}
-    called = {name: (*each, *map(flat_name, each)) for name, each in called.items()}
     found: dict[int, None] = {}
-    given = tuple(patterns)
+    given = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     for pattern in given:
         places = [place for place, name in enumerate(names) if means(pattern, called[name])]
         if not places:
@@ -239,5 +238,5 @@ class _Point:
         return np.concatenate([np.ravel(each) for each in parts])[self._rows]
 
 
-def _signal(variable: Variable, value: float) -> Signal:
-    return Signal(variable.name, variable.unit, float(value))
+def _signal(variable: Variable, value: float) -> OperatingValue:
+    return OperatingValue(variable.name, variable.unit, float(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self, Unpack
 
 from pydantic import model_validator
@@ -120,7 +120,7 @@ class CoupledModel(ModelData):
 
     @heeding_interruptions()
     def linearize(
-        self, *, at: float = 0.0, inputs: Iterable[str] = (), outputs: Iterable[str] = (), **given: Unpack[RunKeywords]
+        self, *, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = (), **given: Unpack[RunKeywords]
     ) -> LinearSystem:
         """Linearize the model about where a run is at a time: δẋ = A δx + B δu, δy = C δx + D δu.
 
@@ -133,7 +133,8 @@ class CoupledModel(ModelData):
             Time in s.
         inputs, outputs
             Patterns such as `circuit.valve.*`, by the names of variables; all inputs that nothing but signals drives,
-            and all outputs, by default. What else a simulation computes can be an output too.
+            and all outputs, by default. Coordinates, velocities, accelerations and states that are
+            no outputs can be outputs too.
         given
             Options of the run to that time, as for `simulation`, but for the formulation: the motion is that of all.
 

@@ -374,10 +374,11 @@ class EquilibriumEquations:
 
     @cached_property
     def by_velocities(self) -> TracedFunction:
-        """The derivatives of −Q and of ẋ by ż, shapes (n, n) and (k, n)."""
+        """The derivatives of −Q and of ẋ by ż, and of ẋ by z̈, shapes (n, n), (k, n) and (k, n)."""
         given = self.functions.expressions
-        found = self._still([given.derivative(each, "velocities") for each in (given.rest, given.rates)])
-        return self.functions.traced("rest_by_velocities", found, matrices=[0, 1])
+        found = [given.derivative(each, "velocities") for each in (given.rest, given.rates)]
+        found.append(given.derivative(given.rates, "accelerations"))
+        return self.functions.traced("rest_by_motion", self._still(found), matrices=[0, 1, 2])
 
 
 def reading_variables(functions: SystemFunctions) -> tuple[Variable, ...]:

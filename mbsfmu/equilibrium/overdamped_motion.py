@@ -122,7 +122,7 @@ class _Move:
 
     def __init__(self, equations: EquilibriumEquations, mass: Floats, time: float, *, clamped: bool) -> None:
         scales = equations.scales
-        matrix, (damping, driven) = equations.finite_jacobian(), equations.by_velocities()
+        matrix, (damping, driven, _) = equations.finite_jacobian(), equations.by_velocities()
         balance, closure = equations.rows("balance"), equations.rows("closure")
         rates, moving, states = equations.rows("rates"), equations.unknowns("coordinates"), equations.unknowns("states")
         loops = matrix[closure, moving]

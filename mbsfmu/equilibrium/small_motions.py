@@ -59,7 +59,7 @@ def motion_about_equilibrium(equations: EquilibriumEquations) -> MotionAboutEqui
     """Return how small motions about rest go on.
 
     With directions N that the loops leave free (Φ_z N = 0), z = z₀ + N q: NᵀMN q̈ + NᵀDN q̇ + NᵀKN q + NᵀB x = 0 and
-    ẋ = R N q + V N q̇ + A x, where K has the curvature of the loops, λ Φ_zz. States without an equation stay.
+    ẋ = R N q + V N q̇ + W N q̈ + A x, where K has the curvature of the loops, λ Φ_zz. States without an equation stay.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Float
     The function also takes up to which share of the largest of accelerations by coordinates others are zero.
     """
     mass = equations.functions.equilibrium()[0].copy()
-    damping, driven = (each.copy() for each in equations.by_velocities())
+    damping, driven, by_accelerations = (each.copy() for each in equations.by_velocities())
     jacobian = equations.whole_jacobian()
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
     first = n + len(equations.functions.multipliers)
@@ -110,6 +110,7 @@ def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Float
         result, accelerations = matrix.copy(), -inertia @ (free.T @ stiffness @ free)
         sizes = np.abs(accelerations)
         result[count : 2 * count, :count] = np.where(sizes > least * np.max(sizes, initial=0.0), accelerations, 0.0)
+        result[2 * count :] += by_accelerations[states] @ free / scales[:, None] @ result[count : 2 * count]
         return result
 
     return with_stiffness, balance[:, :n]

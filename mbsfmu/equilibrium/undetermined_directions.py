@@ -75,7 +75,7 @@ def slow_motion(equations: EquilibriumEquations) -> Floats:
     equations
         The equations, whose functions are where it is asked for.
     """
-    mass, (damping, driven) = equations.functions.equilibrium()[0], equations.by_velocities()
+    mass, (damping, driven, _) = equations.functions.equilibrium()[0], equations.by_velocities()
     matrix = np.zeros((equations.rows("held").stop, len(equations.scales)))
     moving, balance, rates = (equations.unknowns("coordinates"), equations.rows("balance"), equations.rows("rates"))
     matrix[balance, moving] = _INERTIA * mass + damping

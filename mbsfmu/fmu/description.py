@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,9 @@ from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.model.physical_units import dimension
-from mbsfmu.modelling.variable_names import Naming, flat_description, flat_names, identifier
+from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
 from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variable
 
-_PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
-_NAME = rf"{_PART}(?:\.{_PART})*"
-_STRUCTURED_NAME = re.compile(rf"^(?:{_NAME}|der\({_NAME}\))$")
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 
@@ -240,7 +236,7 @@ def _described(variables: Sequence[Variable], naming: Naming) -> tuple[Described
     """Return variables with their magnitudes; names and units must be such as can be written."""
     scale = Scale.of(variables)
     for variable in variables:
-        if not _STRUCTURED_NAME.match(variable.name):
+        if not STRUCTURED_NAME.match(variable.name):
             raise InputError(f"'{variable.name}' cannot be the name of a variable of a unit")
         dimension(variable.unit)
     names = [variable.name for variable in variables]

@@ -13,7 +13,6 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.formats import Table, write_table
 from mbsfmu.io.tables import make_table, optional
 from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.variable_names import endings, flat_name
 
 if TYPE_CHECKING:
     import pandas
@@ -104,12 +103,12 @@ class UnknownNameError(InputError, KeyError):
 
 
 def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> str:
-    """Return the one name that is meant: a full one, or the only one that ends so, structured or flat.
+    """Return the one name that is meant: a full one, or the only one that ends so.
 
     Parameters
     ----------
     name
-        A full name, or the trailing part of one behind a dot, `boom.angle`; dots may be underscores, `boom_angle`.
+        A full name, or the trailing part of one behind a dot.
     names
         Those that there are.
     kind
@@ -125,8 +124,6 @@ def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> 
     if name in names:
         return name
     found = [full for full in names if full.endswith(f".{name}")]
-    if not found and "_" in name:
-        found = [full for full in names if flat_name(name) in map(flat_name, endings(full))]
     if len(found) == 1:
         return found[0]
     if found:

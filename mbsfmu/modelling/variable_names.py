@@ -11,6 +11,10 @@ Naming = Literal["structured", "flat"]
 NAMINGS: tuple[Naming, ...] = get_args(Naming)
 LONGEST_FLAT_NAME = 63
 """Characters of a flat name: `namelengthmax` of MATLAB, and what C99 tells apart in an identifier."""
+_PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
+_NAME = rf"{_PART}(?:\.{_PART})*"
+STRUCTURED_NAME = re.compile(rf"^(?:{_NAME}|der\({_NAME}\))$")
+"""Names of the convention `structured` [FMI 2.0.4, section 2.2.9]."""
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
@@ -63,10 +67,10 @@ def flat_description(name: str, description: str) -> str:
 def structured_name(flat: str, description: str) -> str:
     """Return the structured name that `flat_description` has put into a description; the flat one where there is none.
 
-    The structured name is taken only where it gives the flat one.
+    The structured name is taken only where it has a dot, and gives the flat one. Names without one stay as they are.
     """
     name = description.partition(": ")[0]
-    if name == flat or not re.fullmatch(r"\S+", name):
+    if name == flat or "." not in name or not STRUCTURED_NAME.match(name):
         return flat
     number = re.search(r"_\d+$", flat)
     return name if flat in {_flat(name), _flat(name, number[0] if number else "")} else flat

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from mbsfmu.modelling import DataError
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System, Tensor
 
@@ -26,8 +27,8 @@ class PartNames:
     """Names of variables in a model of several systems: what one system adds never renames those of the systems before.
 
     A variable keeps its name where that has a dot, as `boom.angle`, and no system before has one of the same name.
-    Elsewhere its system's name stands before: `controller.command`, `spare.boom.angle`. It does too where a name would
-    be the full name, `system.variable`, of another variable. A model of one system has the names of the system.
+    Elsewhere its system's name stands before: `controller.command`, `spare.boom.angle`. Inputs of systems before count
+    though connections drive them. A model of one system has the names of the system.
 
     Parameters
     ----------
@@ -35,6 +36,11 @@ class PartNames:
         Systems by name.
     inputs
         Indices of part and input of the inputs that the whole has.
+
+    Raises
+    ------
+    DataError
+        When a name is the full name, `system.variable`, of another variable: a part is called as a system is.
     """
 
     def __init__(self, parts: Mapping[str, System], inputs: Sequence[tuple[int, int]]) -> None:
@@ -49,13 +55,18 @@ class PartNames:
             )
         ]
         self._owned += [(index, self._parts[index].inputs[entry].name) for index, entry in inputs]
-        self._prefixed = _later(self._owned)
+        every_input = [(index, each.name) for index, part in enumerate(self._parts) for each in part.inputs]
+        self._prefixed = _later(self._owned) | (_later(every_input) & set(self._owned))
         if len(parts) > 1:
             self._prefixed |= {(index, name) for index, name in self._owned if "." not in name}
-        while hidden := {self.name(*each) for each in self._prefixed} & {
-            name for index, name in self._owned if (index, name) not in self._prefixed
-        }:
-            self._prefixed |= {(index, name) for index, name in self._owned if name in hidden}
+        short = {name: index for index, name in self._owned if (index, name) not in self._prefixed}
+        for index, name in sorted(self._prefixed):
+            other = short.get(full := self.name(index, name), index)
+            if other != index:
+                raise DataError(
+                    f"'{full}' would be a variable of system '{self._names[index]}' and one of '{self._names[other]}'; "
+                    "rename the system or the part of this name"
+                )
 
     def name(self, part: int, name: str) -> str:
         """Return the name in the whole of what has this one in a part."""

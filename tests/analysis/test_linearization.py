@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import control
 import numpy as np
 import pytest
 from differences import derivative
+from documented import ROOT
 from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
 from scipy.io import loadmat
 
@@ -104,9 +106,9 @@ def test_what_is_smooth_has_no_kink() -> None:
             assert system.kinks == ()
 
 
-def test_names_with_their_system_and_flat_ones_mean_the_same() -> None:
+def test_names_with_their_system_mean_the_same() -> None:
     model = mbsfmu.models.built_in("four-bar")
-    for given, output in (("circuit.valve.*", "mechanism.boom.angle"), ("valve_command", "boom_angle")):
+    for given, output in (("circuit.valve.*", "mechanism.boom.angle"), ("valve.command", "boom.angle")):
         system = model.linearize(inputs=[given], outputs=[output])
         assert [each.name for each in (*system.inputs, *system.outputs)] == ["valve.command", "boom.angle"]
     with pytest.raises(InputError, match=r"'cylinder.force' is driven by a connection; leave that out of the model"):
@@ -217,6 +219,14 @@ def test_sampled_blocks_are_held_and_told(tmp_path: Path) -> None:
     ).linearize()
     assert system.held
     np.testing.assert_allclose(system.a, [[0.0, 1.0], [-STIFFNESS / MASS, -DAMPING / MASS]], rtol=1e-12)
+
+
+def test_python_of_the_page_runs() -> None:
+    page = (ROOT / "docs" / "linearization.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code, names)  # the page is ours
+    assert names["plant"].input_labels == ["valve_command"]
 
 
 def test_files_hold_the_system(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def in_closed_form(times: Floats) -> dict[str, Floats]:
             push, command = (push, -GAIN * state[0]) if value is None else (value, command)
         rows.append((moved(time)[0], command))
     displacement, commands = np.array(rows).T
-    return {"slider.displacement": displacement, "command": commands}
+    return {"slider.displacement": displacement, "computer.command": commands}
 
 
 @pytest.fixture(scope="module")

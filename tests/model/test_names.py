@@ -96,7 +96,7 @@ def test_names_of_variables_are_checked_once_for_all(monkeypatch: pytest.MonkeyP
     with pytest.raises(DataError) as caught:
         model.model_copy(update={"systems": {"mechanism": hung}}).simulation(compiled=False)
     sentence = str(caught.value)
-    assert sentence.startswith("the name 'mechanism.body_1.force.x' is given to two variables")
+    assert sentence.startswith("the name 'body_1.force.x' is given to two variables")
     assert "'position of point force, x'" in sentence
     assert "'force on the child at its point of the joint, in the inertial frame'" in sentence
 

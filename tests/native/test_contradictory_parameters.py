@@ -21,8 +21,8 @@ from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
 
 STEP = 0.1
-SENTENCE = "maximum is 1; it must be greater than minimum, 2"
-CONTRADICTORY, RIGHT = ("minimum", 2.0), ("maximum", 3.0)
+SENTENCE = "limiter.maximum is 1; it must be greater than limiter.minimum, 2"
+CONTRADICTORY, RIGHT = ("limiter.minimum", 2.0), ("limiter.maximum", 3.0)
 DAMPED = ("hinge.damping", 2.0)
 
 
@@ -122,9 +122,9 @@ def test_step_of_a_unit_is_refused_until_they_are_set_right(importer: Importer) 
     with suppress(FMICallException):  # units in Python have no words for it but the log's
         assert math.isnan(importer.get(slave, "sum.output"))
     assert [message.endswith(SENTENCE) for _, message in importer.messages] == [True, True]
-    assert importer.get(slave, "minimum") == 2.0
+    assert importer.get(slave, "limiter.minimum") == 2.0
     saved = slave.getFMUstate()
-    importer.set(slave, "minimum", -1.0)
+    importer.set(slave, "limiter.minimum", -1.0)
     assert importer.get(slave, "sum.output") == pytest.approx(0.3 * STEP, rel=1e-12)
     slave.doStep(STEP, STEP)
     slave.setFMUstate(saved)

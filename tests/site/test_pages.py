@@ -51,6 +51,9 @@ def test_commands_of_a_page_have_these_options(page: Path, tmp_path: Path, monke
         assert command is not None, arguments
         for file in (each for each in arguments if "/" in each and not each.startswith("/")):
             Path(file).parent.mkdir(parents=True, exist_ok=True)  # as commands before would
+        if "--parts" in arguments:  # which are read before other options
+            classes = [block for block in blocks(page, "python") if "\nclass " in block]
+            Path(arguments[arguments.index("--parts") + 1]).write_text("\n".join(classes), encoding="utf-8")
         try:
             command.make_context(arguments[0], arguments[1:])
         except click.ClickException as error:

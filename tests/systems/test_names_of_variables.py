@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, JointDrive, Mechanism, PidController, Prismatic, RigidBody, Simulation
+from mbsfmu import (
+    CoupledModel,
+    DataError,
+    FirstOrder,
+    InputError,
+    JointDrive,
+    Mechanism,
+    PidController,
+    Prismatic,
+    RigidBody,
+    Shaft,
+    Simulation,
+    Sum,
+)
 
 
 def positioned(*others: str) -> CoupledModel:
@@ -76,6 +89,33 @@ def test_what_a_system_adds_renames_nothing() -> None:
     known = [each.name for each in more.simulation(compiled=False).variables]
     assert [name for name in known if name in set(names)] == names
     assert {"twin.carriage.displacement", "spare.command"} <= set(known)
+
+
+def test_connections_rename_nothing() -> None:
+    """A drive of the second machine has its system's name, though a connection drives that of the first."""
+    model = positioned()
+    twins = {**model.systems, "twin": model.systems["machine"]}
+    for connections in (model.connections, model.connections[:-1]):
+        made = model.model_copy(update={"systems": twins, "connections": connections}).simulation(compiled=False)
+        inputs = {each.name for each in made.variables if each.causality == "input"}
+        assert "twin.motor.force" in inputs
+        assert ("motor.force" in inputs) == (connections is not model.connections)
+
+
+def test_a_system_that_is_called_as_a_part_is_refused() -> None:
+    """Where one of its variables would be called as one of the part: `motor.force` is not, `swing.torque` is."""
+    model = positioned()
+    fine = {**model.systems, "carriage": FirstOrder(time_constant=1.0)}
+    names = {each.name for each in model.model_copy(update={"systems": fine}).simulation(compiled=False).variables}
+    assert {"carriage.displacement", "carriage.output"} <= names
+    free = model.model_copy(update={"connections": model.connections[:-1]})
+    alike = {**model.systems, "motor": Sum(signs="+", unit="N")}
+    assert free.model_copy(update={"systems": alike}).simulation(compiled=False)
+    alike = {**model.systems, "motor": Shaft(inertia=1.0, torques=("force",))}
+    with pytest.raises(
+        DataError, match=r"'motor.force' would be a variable of system 'motor' and one of 'machine'; rena"
+    ):
+        free.model_copy(update={"systems": alike}).simulation(compiled=False)
 
 
 def test_what_there_is_not_is_refused() -> None:

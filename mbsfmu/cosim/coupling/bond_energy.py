@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.units.instance import Floats, Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY
 
 _EFFORTS = ("N", "N.m", "Pa")
@@ -86,7 +86,8 @@ def find_bonds(
     InputError
         When something declared reads otherwise, or no connections belong to it.
     """
-    pairs = [_declared(text, connections) for text in declared]
+    instances = {member.instance.name: member.instance for member in exchange.members}
+    pairs = [_declared(text, connections, instances) for text in declared]
     for effort in connections:
         for flow in connections:
             if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
@@ -113,12 +114,17 @@ def _are_opposite(effort: Connection, flow: Connection) -> bool:
     return effort.source[0] == flow.target[0] and effort.target[0] == flow.source[0]
 
 
-def _declared(text: str, connections: Sequence[Connection]) -> tuple[Connection, Connection]:
+def _declared(
+    text: str, connections: Sequence[Connection], instances: Mapping[str, Instance]
+) -> tuple[Connection, Connection]:
     """Return the connections of a bond that is declared as `a.effort,b.flow`."""
     ends = [each.strip().partition(".") for each in text.split(",")]
     if len(ends) != 2 or not all(unit and variable for unit, _, variable in ends):
         raise InputError(f"the bond '{text}' is refused: it must read a.effort,b.flow")
-    efforts, flows = ([each for each in connections if each.source == (unit, variable)] for unit, _, variable in ends)
+    named = [
+        (unit, instances[unit].known_name(variable) if unit in instances else variable) for unit, _, variable in ends
+    ]
+    efforts, flows = ([each for each in connections if each.source == end] for end in named)
     found = [(effort, flow) for effort in efforts for flow in flows if _are_opposite(effort, flow)]
     if not found:
         raise InputError(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,13 +41,20 @@ class CosimulationResult(Trajectory):
         What the run was and cost; each of its attributes is one of the result too.
     drawable
         What a picture is made from where the units say what they are; None where the run is not one of units.
+    flat_names
+        Names of signals by those with the flat names that FMUs have for the variables.
     """
 
     facts: RunStatistics
     drawable: Drawable | None = None
+    flat_names: Mapping[str, str] = MappingProxyType({})
 
     _file: SignalStream
     _last: tuple[float, Floats]
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of the one signal that a name means, which may be that with a flat name."""
+        return super().full_name(self.flat_names.get(name, name))
 
     def is_in(self, stream: SignalStream, time: float, row: Floats) -> None:
         """Take it that the rows are in a file, but for those that the result has; the last one is known."""

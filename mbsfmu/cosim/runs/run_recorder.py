@@ -23,7 +23,6 @@ from mbsfmu.cosim.units.described import with_article
 from mbsfmu.cosim.units.instance import Floats, Instance
 from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
 from mbsfmu.io.streams import SignalStream
-from mbsfmu.modelling.variable_names import flat_name
 
 _FIRST_ROWS = 1024
 _PATIENCE = 0.5  # s that rows stay here
@@ -32,12 +31,25 @@ _ON_TIME = 1e-9  # of an interval
 
 @dataclass(frozen=True)
 class Column:
-    """A column of what is recorded: where it stands in a row of all values, and what becomes of these."""
+    """A column of what is recorded.
+
+    Attributes
+    ----------
+    name, unit
+        Name and unit.
+    place
+        Where it stands in a row of all values.
+    way
+        What becomes of these.
+    flat
+        Name with the flat name that the FMU has for the variable; the same name where it has none.
+    """
 
     name: str
     unit: str
     place: int
     way: LinearMap = IDENTITY
+    flat: str = ""
 
 
 def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
@@ -45,9 +57,17 @@ def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Seq
     variables = {member.instance.name: member.instance.variables for member in exchange.members}
     units = [variables[instance][variable].unit for instance, variable in exchange.names]
     names = [f"{instance}.{variable}" for instance, variable in exchange.names]
+    flat = {
+        f"{member.instance.name}.{variable}": f"{member.instance.name}.{member.instance.flat_name(variable)}"
+        for member in exchange.members
+        for variable in (member.instance.variables if member.instance.flat_names else ())
+    }
     names += [f"energy_residual.{bond.name}" for bond in bonds]
     units += ["J"] * len(bonds)
-    columns = [Column(name, unit, place) for place, (name, unit) in enumerate(zip(names, units, strict=True))]
+    columns = [
+        Column(name, unit, place, flat=flat.get(name, name))
+        for place, (name, unit) in enumerate(zip(names, units, strict=True))
+    ]
     places = {column.name: column.place for column in columns}
     for each in outputs:
         inside = ".".join(each.end)
@@ -79,16 +99,14 @@ def chosen_columns(
         return list(columns)
     names = [column.name for column in columns]
     for pattern in patterns:
-        if not any(means(pattern, _called(name)) for name in names):
+        if not any(means(pattern, (column.name, column.flat or column.name)) for column in columns):
             near = nearest(pattern, names, lambda name: [name])
             raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
-    return [column for column in columns if any(means(pattern, _called(column.name)) for pattern in patterns)]
-
-
-def _called(name: str) -> tuple[str, ...]:
-    """Return the name of a column, and that with a flat name of the variable."""
-    unit, dot, variable = name.partition(".")
-    return name, f"{unit}{dot}{flat_name(variable)}" if dot else name
+    return [
+        column
+        for column in columns
+        if any(means(pattern, (column.name, column.flat or column.name)) for pattern in patterns)
+    ]
 
 
 def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:
@@ -207,6 +225,7 @@ class Record:
         self._kept: list[tuple[Floats, Floats]] = []
         names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
         self._names, self._units = names, units
+        self._flat_names = {each.flat: each.name for each in columns if each.flat not in ("", each.name)}
         self.stream: SignalStream | None = None if file is None else SignalStream(file, names, units)
 
     @property
@@ -334,7 +353,7 @@ class Record:
         facts.energy_residual = dict(zip(names, self.residuals, strict=True))
         facts.energy_residual_largest = dict(zip(names, self.largest.tolist(), strict=True))
         facts.energy_exchanged = dict(zip(names, self.exchanged, strict=True))
-        result.facts, result.drawable = facts, drawable
+        result.facts, result.drawable, result.flat_names = facts, drawable, self._flat_names
         if self.stream is not None and self._last is not None:
             result.is_in(self.stream, float(self._last[0][0]), self._last[1][0])
         return result

@@ -232,6 +232,12 @@ class Instance(ABC):
         whole, bracket, indices = name.partition("[")
         return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
 
+    def flat_name(self, name: str) -> str:
+        """Return the name that the FMU has for a variable, or an element of an array, by the one it has here."""
+        flat = {structured: each for each, structured in self.flat_names.items()}
+        whole, bracket, indices = name.partition("[")
+        return flat.get(name) or f"{flat.get(whole, whole)}{bracket}{indices}"
+
     def log(self, status: int, category: str, text: str) -> None:
         """Take a message of the unit; what is worse than OK, zero, counts as the reason if the call fails."""
         if status:

@@ -91,7 +91,7 @@ def export(
         with the structured name then; co-simulation, packages and reports take both.
     arrays
         Whether components of vectors are one array, `tip.position` instead of `tip.position.x` and so on, in native
-        units of FMI 3.0. Some importers, FMPy among them, record no arrays.
+        units of FMI 3.0. Importers that do not know arrays lose their columns.
     platforms
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
         of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
-from mbsfmu.io.formats import read_table
+from mbsfmu.io.formats import format_of, read_table
 from mbsfmu.io.formats.table import TIME, numbers
 from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Tabular, UnknownNameError, full_name
@@ -239,6 +239,8 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         names = list(table.columns)
         columns = [_numbers(str(path), name, values) for name, values in table.columns.items()]
         units = [table.units.get(name, "1") for name in names]
+        if TIME not in names and not format_of(path).ordered:
+            raise InputError(f"{path} has no column '{TIME}'; its format keeps no order, so the times need that name")
         place = names.index(TIME) if TIME in names else 0
         if units[place] not in ("s", "1"):
             raise InputError(f"{path}: the times are in {units[place]}; they must be in s")

@@ -264,3 +264,11 @@ def test_an_unknown_suffix_is_refused_before_the_run(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=allowed):
             refused()
+
+
+def test_times_of_an_hdf5_file_need_their_name(tmp_path: Path) -> None:
+    """Datasets come in the order of the alphabet: the first one may be any."""
+    with h5py.File(tmp_path / "theirs.h5", "w") as file:
+        file["t"], file["command"] = [0.0, 1.0], [3.0, 4.0]
+    with pytest.raises(InputError, match=r"theirs\.h5 has no column 'time'; its format keeps no order"):
+        Trajectory.from_file(tmp_path / "theirs.h5")

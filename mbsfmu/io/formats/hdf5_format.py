@@ -25,6 +25,7 @@ class Hdf5Format(TableFormat):
 
     suffixes: ClassVar = (".h5", ".hdf5")
     libraries: ClassVar = ("h5py",)
+    ordered: ClassVar = False
 
     def write(self, table: Table, path: Path) -> None:
         """Write a whole table."""

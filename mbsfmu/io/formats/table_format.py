@@ -34,6 +34,8 @@ class TableFormat(ABC):
     """Lower-case suffixes of its files, such as `.csv`."""
     libraries: ClassVar[tuple[str, ...]] = ()
     """Modules that it needs besides the base installation."""
+    ordered: ClassVar[bool] = True
+    """Whether its files keep the order of columns, so that the first one can be that of the times."""
     extra: ClassVar[str] = "formats"
     """Optional extra of this package that installs them; empty where none does."""
 

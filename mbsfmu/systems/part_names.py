@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mbsfmu.modelling import DataError
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System, Tensor
 
@@ -28,7 +27,8 @@ class PartNames:
 
     A variable keeps its name where that has a dot, as `boom.angle`, and no system before has one of the same name.
     Elsewhere its system's name stands before: `controller.command`, `spare.boom.angle`. Inputs of systems before count
-    though connections drive them. A model of one system has the names of the system.
+    though connections drive them. It does too where a name would be the full name, `system.variable`, of another
+    variable, as where a system is called as a part. A model of one system has the names of the system.
 
     Parameters
     ----------
@@ -36,11 +36,6 @@ class PartNames:
         Systems by name.
     inputs
         Indices of part and input of the inputs that the whole has.
-
-    Raises
-    ------
-    DataError
-        When a name is the full name, `system.variable`, of another variable: a part is called as a system is.
     """
 
     def __init__(self, parts: Mapping[str, System], inputs: Sequence[tuple[int, int]]) -> None:
@@ -59,14 +54,10 @@ class PartNames:
         self._prefixed = _later(self._owned) | (_later(every_input) & set(self._owned))
         if len(parts) > 1:
             self._prefixed |= {(index, name) for index, name in self._owned if "." not in name}
-        short = {name: index for index, name in self._owned if (index, name) not in self._prefixed}
-        for index, name in sorted(self._prefixed):
-            other = short.get(full := self.name(index, name), index)
-            if other != index:
-                raise DataError(
-                    f"'{full}' would be a variable of system '{self._names[index]}' and one of '{self._names[other]}'; "
-                    "rename the system or the part of this name"
-                )
+        while hidden := {self.name(*each) for each in self._prefixed} & {
+            name for index, name in self._owned if (index, name) not in self._prefixed
+        }:
+            self._prefixed |= {(index, name) for index, name in self._owned if name in hidden}
 
     def name(self, part: int, name: str) -> str:
         """Return the name in the whole of what has this one in a part."""

@@ -289,7 +289,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         (
             {},
             {"output": "rows.txt"},
-            "rows.txt is refused as the file of a study: its name must end in .csv, .h5, .hdf5, .mat, .nc or .parquet",
+            "rows.txt is refused as the file of a study: its name must end in .csv, .h5, .hdf5, .mat, .nc",
         ),
         ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),

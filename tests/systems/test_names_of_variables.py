@@ -8,17 +8,13 @@ import pytest
 import mbsfmu
 from mbsfmu import (
     CoupledModel,
-    DataError,
-    FirstOrder,
     InputError,
     JointDrive,
     Mechanism,
     PidController,
     Prismatic,
     RigidBody,
-    Shaft,
     Simulation,
-    Sum,
 )
 
 
@@ -100,22 +96,6 @@ def test_connections_rename_nothing() -> None:
         inputs = {each.name for each in made.variables if each.causality == "input"}
         assert "twin.motor.force" in inputs
         assert ("motor.force" in inputs) == (connections is not model.connections)
-
-
-def test_a_system_that_is_called_as_a_part_is_refused() -> None:
-    """Where one of its variables would be called as one of the part: `motor.force` is not, `swing.torque` is."""
-    model = positioned()
-    fine = {**model.systems, "carriage": FirstOrder(time_constant=1.0)}
-    names = {each.name for each in model.model_copy(update={"systems": fine}).simulation(compiled=False).variables}
-    assert {"carriage.displacement", "carriage.output"} <= names
-    free = model.model_copy(update={"connections": model.connections[:-1]})
-    alike = {**model.systems, "motor": Sum(signs="+", unit="N")}
-    assert free.model_copy(update={"systems": alike}).simulation(compiled=False)
-    alike = {**model.systems, "motor": Shaft(inertia=1.0, torques=("force",))}
-    with pytest.raises(
-        DataError, match=r"'motor.force' would be a variable of system 'motor' and one of 'machine'; rena"
-    ):
-        free.model_copy(update={"systems": alike}).simulation(compiled=False)
 
 
 def test_what_there_is_not_is_refused() -> None:

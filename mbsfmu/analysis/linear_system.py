@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,7 @@ class LinearSystem:
             found.append(Mode(value, size / (2.0 * np.pi), damping, participation))
         return tuple(found)
 
-    @property
+    @cached_property
     def _eigen(self) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
         """Eigenvalues of A, and left and right eigenvectors as columns."""
         if not self.states:
@@ -192,11 +192,14 @@ class LinearSystem:
         """
         columns = [_place(name, self.inputs, "input") for name in inputs]
         rows = [_place(name, self.outputs, "output") for name in outputs]
-        return LinearSystem(
-            self.name, self.time, self.a, self.b[:, columns], self.c[rows], self.d[np.ix_(rows, columns)],
-            self.states, tuple(self.inputs[each] for each in columns), tuple(self.outputs[each] for each in rows),
-            self.rates, self.held, self.kinks,
-        )  # fmt: skip
+        return replace(
+            self,
+            b=self.b[:, columns],
+            c=self.c[rows],
+            d=self.d[np.ix_(rows, columns)],
+            inputs=tuple(self.inputs[each] for each in columns),
+            outputs=tuple(self.outputs[each] for each in rows),
+        )
 
     def to_scipy(self) -> SignalStateSpace:
         """Return a `scipy.signal.StateSpace`."""

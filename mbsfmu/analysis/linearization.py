@@ -55,11 +55,11 @@ def linearize(
         raise InputError(f"'{named[0]}' prescribes a motion, and is no input of a linear system; leave it out")
     driving = [each for each in driving if system.inputs[each].name not in prescribing]
     computed = [*system.outputs, *system.coordinates, *system.velocities, *system.accelerations, *system.states]
-    chosen = _chosen(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
+    rows = _chosen(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
     simulation.initialize()
     if at > 0.0:
         simulation.step(0.0, at)
-    return _Point(simulation, driving, [computed[each] for each in chosen]).system()
+    return _Point(simulation, driving, computed, rows).system()
 
 
 def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
@@ -100,24 +100,24 @@ class _Point:
         Where it is.
     driving
         Places of the inputs of the linear system.
-    read
-        Outputs of the linear system.
+    computed
+        Outputs, coordinates, velocities, accelerations and states.
+    rows
+        Places of the outputs of the linear system among these.
     """
 
-    def __init__(self, simulation: Simulation, driving: Sequence[int], read: Sequence[Variable]) -> None:
+    def __init__(
+        self, simulation: Simulation, driving: Sequence[int], computed: Sequence[Variable], rows: Sequence[int]
+    ) -> None:
         course, formulation = simulation.course, simulation.formulation
-        self._simulation, self._driving, self._read = simulation, driving, read
+        self._simulation, self._driving = simulation, driving
+        self._computed, self._rows = computed, list(rows)
         self._functions = simulation.functions
         assert isinstance(formulation, DoubleStep)
         self._change = formulation.equations.change
         self._form = formulation.explicit_form(course.present)
         self._inputs = course.effective.copy()
         self._time = course.time
-        system = simulation.functions.system
-        kinds = (system.outputs, system.coordinates, system.velocities, system.accelerations, system.states)
-        names = [each.name for kind in kinds for each in kind]
-        self._rows = [names.index(each.name) for each in read]
-        self._count = len(names)
 
     def system(self) -> LinearSystem:
         """Return the linear system."""
@@ -136,7 +136,9 @@ class _Point:
         d = self._along(none, b[free : 2 * free], slopes[:, list(self._driving)])
         scale = np.maximum(np.abs(values), self._simulation.formulation.explicit_scale[:size])
         given = [system.inputs[each] for each in self._driving]
-        everything = np.abs(np.block([[a, b], [c, d]])) * np.concatenate([scale, self._input_scale()])
+        states, input_scale = self._states(), self._input_scale()
+        everything = np.abs(np.block([[a, b], [c, d]])) * np.concatenate([scale, input_scale])
+        read = [self._computed[each] for each in self._rows]
         ranges = np.max(everything, axis=1, initial=0.0)
         return LinearSystem(
             name=self._simulation.name,
@@ -145,14 +147,14 @@ class _Point:
             b=b,
             c=c,
             d=d,
-            states=tuple(map(_signal, self._states(), values)),
+            states=tuple(map(_signal, states, values)),
             inputs=tuple(map(_signal, given, self._inputs[list(self._driving)])),
-            outputs=tuple(map(_signal, self._read, self._outputs(form.start, self._inputs))),
+            outputs=tuple(map(_signal, read, self._outputs(form.start, self._inputs))),
             rates=rates[:size].copy(),
             held=tuple(each.name for each in system.discrete),
             kinks=(
-                *self._kinks(self._states(), scale, self._moved_state, ranges),
-                *self._kinks(given, self._input_scale(), self._moved_input, ranges),
+                *self._kinks(states, scale, self._moved_state, ranges),
+                *self._kinks(given, input_scale, self._moved_input, ranges),
             ),
         )
 
@@ -228,7 +230,7 @@ class _Point:
             for name, values in parts.items():
                 functions.write(f"d_{name}", values)
             columns.append(np.concatenate([*(np.ravel(each) for each in self._change()), state[2 * free :]]))
-        return np.array(columns).reshape(len(columns), self._count).T[self._rows]
+        return np.array(columns).reshape(len(columns), len(self._computed)).T[self._rows]
 
     def _outputs(self, values: Floats, inputs: Floats) -> Floats:
         state = self._form.state_at(values, inputs)

@@ -51,6 +51,11 @@ class Column:
     way: LinearMap = IDENTITY
     flat: str = ""
 
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What patterns may mean it by."""
+        return (self.name, self.flat) if self.flat else (self.name,)
+
 
 def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
     """Return what can be recorded: outputs of units, residual energies of bonds, and outputs of the whole system."""
@@ -99,14 +104,10 @@ def chosen_columns(
         return list(columns)
     names = [column.name for column in columns]
     for pattern in patterns:
-        if not any(means(pattern, (column.name, column.flat or column.name)) for column in columns):
+        if not any(means(pattern, column.called) for column in columns):
             near = nearest(pattern, names, lambda name: [name])
             raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
-    return [
-        column
-        for column in columns
-        if any(means(pattern, (column.name, column.flat or column.name)) for pattern in patterns)
-    ]
+    return [column for column in columns if any(means(pattern, column.called) for pattern in patterns)]
 
 
 def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:

@@ -1,4 +1,4 @@
-"""Processor time of commands, of points of a sweep and of adaptive explicit runs, as docs/speed.md tells them.
+"""Processor time of commands, of points of a sweep and of adaptive explicit runs, as docs/studies/speed.md tells them.
 
 python benchmarks/commands.py [--rounds 7] [--quick]
 

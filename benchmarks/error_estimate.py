@@ -1,4 +1,4 @@
-"""The error that runs tell, and the true one: the tables of docs/error-estimate.md.
+"""The error that runs tell, and the true one: the tables of docs/studies/error-estimate.md.
 
 python benchmarks/error_estimate.py             what steps of the trapezoidal rule tell with double-step and dca
 python benchmarks/error_estimate.py --check     what a second run tells: the default, and penalty, hdca and dca-alm

@@ -1,6 +1,6 @@
-"""The figures and the tables of docs/paper-comparison.md: the hydraulic mechanisms of [Jaiswal2021], Figs. 6 to 14.
+"""Figures and tables of docs/studies/paper-comparison.md: the hydraulic mechanisms of [Jaiswal2021], Figs. 6 to 14.
 
-Run: python benchmarks/paper_figures.py [--quick] [--folder docs]
+Run: python benchmarks/paper_figures.py [--quick] [--folder docs/studies]
 
 10 s with steps of 1 ms, oil without air as in the paper; --quick runs 0.1 s of it.
 """
@@ -29,7 +29,7 @@ from mbsfmu.simulation.run_result import Result
 
 Floats = NDArray[np.float64]
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "studies"
 FORMULATIONS = ("double-step", "penalty")
 STYLES = {"double-step": "-", "penalty": "--"}
 VOLUMES = ("V1", "V2", "V3")

@@ -1,4 +1,4 @@
-"""Error against processor time of ways to run stiff and other machines, as docs/speed.md tells them.
+"""Error against processor time of ways to run stiff and other machines, as docs/studies/speed.md tells them.
 
 python benchmarks/work_precision.py [FOLDER] [--rounds 5] [--quick]
 

@@ -31,7 +31,7 @@ def with_entries(text: str, page: str) -> str:
         section = text[mark.start() : following.start() if following else len(text)]
         found = named_in(mark[2], page)
         made.append(_entry(section, found) if found else section)
-        made += [f"\n{table_of_root(ROOTS[mark[2]])}\n"] if mark[2] in ROOTS and page == "mechanics" else []
+        made += [f"\n{table_of_root(ROOTS[mark[2]])}\n"] if mark[2] in ROOTS and page == "reference/mechanics" else []
     return "".join(made)
 
 

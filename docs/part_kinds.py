@@ -13,8 +13,8 @@ from mbsfmu.modelling.kinds import FAMILIES, is_built_in
 
 TITLES = {"component": "Components of circuits", "body": "Bodies", "joint": "Joints", "force": "Forces"}
 TITLES |= {"constraint": "Constraints between joints", "sensor": "Sensors", "block": "Blocks", "signal": "Signals"}
-PAGES = {"component": "hydraulics", "block": "blocks", "signal": "blocks"}
-"""The page on each family; the others are in mechanics.md."""
+PAGES = {"component": "reference/hydraulics", "block": "reference/blocks", "signal": "reference/blocks"}
+"""The page on each family; the others are in reference/mechanics.md."""
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
     @property
     def page(self) -> str:
         """The page that it has its entry on."""
-        return PAGES.get(self.family, "mechanics")
+        return PAGES.get(self.family, "reference/mechanics")
 
     @property
     def place(self) -> str:

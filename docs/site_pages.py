@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import os
 import re
 import sys
 from collections.abc import Iterable
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
+from api_pages import api_pages
 from entries import palette, with_entries
 from part_kinds import kinds
 from spellings import spellings
 from sphinx.application import Sphinx
 
-import hydraulics
 import mbsfmu
 from mbsfmu.base.options import Number, Options, WordOption
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
-from mbsfmu.modelling.kinds import FAMILIES
 from mbsfmu.simulation.run_options import RunOptions
 
 DOCS = Path(__file__).parent
@@ -37,6 +33,8 @@ ENTRIES = {kind.page for kind in kinds()}
 """Pages with entries of parts."""
 OUTSIDE = {"ARCHITECTURE.md": "architecture", "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog"}
 OUTSIDE |= {"THIRD-PARTY.md": "licences"}
+LISTS = ("index", "studies/index")
+"""Pages with lists of pages, where `OTHERS folder` stands for those of a folder that no list has."""
 GALLERY = {
     "excavator": 20.0, "log_crane": 8.0, "press": 3.0, "stewart_platform": 4.0, "robot_arm": 3.0, "crane": 3.0,
     "four_bar": 10.0, "quick_return": 10.0, "five_bar": 5.0, "double_pentagon": 5.0, "pendulum": 5.0,
@@ -51,7 +49,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.tags.add("animations")
     app.connect("builder-inited", lambda _: make_pages(animated=animated))
     app.connect(
-        "env-get-outdated", lambda *_: sorted({*ENTRIES, "python"})
+        "env-get-outdated", lambda *_: sorted({*ENTRIES, "reference/python"})
     )  # made from classes, which may have changed
     app.connect("source-read", _linked)
     app.connect("autodoc-process-docstring", _escaped)
@@ -60,7 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def make_pages(*, animated: bool) -> None:
     """Write all pages that are made, but those whose text has not changed."""
-    pages = {"reference/commands": _commands(), "reference/options": _options(), "api": _api(), "gallery": _gallery()}
+    pages = {"reference/commands": _commands(), "reference/options": _options(), "gallery": _gallery()} | api_pages()
     pages["reference/parts"] = (
         "# All parts at a glance\n\nEach leads to its entry: symbol, equations, parameters, what it takes and tells, "
         "and lines that use it. `mbsfmu schema` has all of them for programs.\n\n"
@@ -69,7 +67,7 @@ def make_pages(*, animated: bool) -> None:
     pages |= {page: (ROOT / file).read_text(encoding="utf-8") for file, page in OUTSIDE.items()}
     for name, text in pages.items():
         file = DOCS / f"{name}.md"
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")
     if animated:
@@ -134,59 +132,6 @@ def _commands() -> str:
 # -- Python -------------------------------------------------------------------------------------------------
 
 
-def _api() -> str:
-    """Return the page on all that is public; parts are listed with their fields elsewhere."""
-    kinds = {kind for family in FAMILIES for _, kind in family.known()}
-    lines = ["# Python\n", "All that is public: `import mbsfmu, hydraulics`. Kinds of parts are"]
-    lines.append("[listed by themselves](reference/parts.md).\n")
-    seen: set[int] = set()
-    for package in (mbsfmu, hydraulics):
-        lines += [f"## {package.__name__}\n", "```{eval-rst}"]
-        for name in package.__all__:
-            thing = getattr(package, name)
-            if thing in kinds or not _is_defined(thing) or id(thing) in seen:
-                continue
-            seen.add(id(thing))
-            directive = "autoclass" if inspect.isclass(thing) else "autofunction"
-            lines += [
-                f".. {directive}:: {package.__name__}.{name}",
-                "   :members:" if inspect.isclass(thing) else "",
-                "",
-            ]
-        lines += ["```\n", *_others(package)]
-    return "\n".join(lines)
-
-
-def _others(package: ModuleType) -> list[str]:
-    """Return a table of what is public and neither a class nor a function: types of fields, and modules."""
-    names = [name for name in package.__all__ if not _is_defined(getattr(package, name))]
-    told = _said_of_names([Path(inspect.getfile(each)).parent for each in (hydraulics, mbsfmu)])
-    rows = [
-        _row([f"`{name}`", inspect.getdoc(thing).partition("\n")[0] if inspect.ismodule(thing) else told[name]])  # pyright: ignore[reportOptionalMemberAccess]
-        for name in names
-        for thing in [getattr(package, name)]
-    ]
-    return ["| name | |", "| --- | --- |", *rows, ""] if rows else []
-
-
-def _is_defined(thing: object) -> bool:
-    return inspect.isclass(thing) or inspect.isfunction(thing)
-
-
-def _said_of_names(folders: Iterable[Path]) -> dict[str, str]:
-    """Return the sentences below assignments in the modules of packages, by name."""
-    found = {}
-    for file in (file for folder in folders for file in sorted(folder.rglob("*.py"))):
-        body = ast.parse(file.read_text(encoding="utf-8")).body
-        for one, other in pairwise(body):
-            if not isinstance(one, ast.Assign) or not isinstance(other, ast.Expr):
-                continue
-            if isinstance(other.value, ast.Constant):
-                said = " ".join(str(other.value.value).split())
-                found |= {each.id: said for each in one.targets if isinstance(each, ast.Name)}
-    return found
-
-
 def _escaped(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001
     """Let bars and underscores of formulas be bars and underscores; docstrings have single backticks for code."""
     for place, line in enumerate(lines):
@@ -239,27 +184,32 @@ def _animate() -> None:
 
 def _linked(app: Sphinx, page: str, source: list[str]) -> None:  # noqa: ARG001 - Sphinx's interface
     """Let links between pages of the site lead there, and name files that are no pages."""
-    text = source[0].replace("OTHERS", "\n".join(_unlisted())) if page == "index" else source[0]
-    text = text.replace("\nSPELLINGS\n", f"\n{spellings()}") if page == "python" else text
+    text = source[0]
+    if page in LISTS:
+        text = re.sub(r"^OTHERS (\w+)$", lambda found: "\n".join(_unlisted(found[1], page)), text, flags=re.MULTILINE)
+    text = text.replace("\nSPELLINGS\n", f"\n{spellings()}") if page == "reference/python" else text
     text = with_entries(text, page) if page in ENTRIES else text
     outside = page in OUTSIDE.values()
     if outside:
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)
-    for file, name in OUTSIDE.items():
-        text = re.sub(rf"\]\((?:\.\./)?{re.escape(file)}(#[^)]*)?\)", rf"]({name}.md\1)", text)
-    text = re.sub(r"\]\((?:\.\./)?README\.md(#[^)]*)?\)", r"](index.md)", text)
-    text = re.sub(r"\]\((?:\.\./)?examples/README\.md\)", r"](gallery.md)", text)
+    up = "../" * page.count("/")
+    for file, name in {**OUTSIDE, "README.md": "index", "examples/README.md": "gallery"}.items():
+        text = re.sub(rf"\]\((?:\.\./)*{re.escape(file)}(#[^)]*)?\)", rf"]({up}{name}.md\1)", text)
     text = re.sub(r"\[([^\]]*)\]\(LICENSE\)", r"\1", text)
     source[0] = re.sub(
-        r"\[([^\]]*)\]\((?:\.\./)?((?:examples|mbsfmu|hydraulics|tests|benchmarks)/[^)]*)\)", _named, text
+        r"\[([^\]]*)\]\((?:\.\./)*((?:examples|mbsfmu|hydraulics|tests|benchmarks)/[^)]*)\)", _named, text
     )
 
 
-def _unlisted() -> list[str]:
-    """Return the pages that the front page does not list."""
-    text = (DOCS / "index.md").read_text(encoding="utf-8")
-    pages = [file.stem for file in sorted(DOCS.glob("*.md")) if file.stem != "index"]
-    return [page for page in pages if page not in text.splitlines()]
+def _unlisted(folder: str, page: str) -> list[str]:
+    """Return the pages of a folder that no list has, as a page names them."""
+    listed = {
+        f"{each.rpartition('/')[0]}/{line}".removeprefix("/")
+        for each in LISTS
+        for line in (DOCS / f"{each}.md").read_text(encoding="utf-8").splitlines()
+    }
+    found = [f"{folder}/{file.stem}" for file in sorted((DOCS / folder).glob("*.md"))]
+    return [each.removeprefix(f"{page.rpartition('/')[0]}/") for each in found if each not in listed]
 
 
 def _named(link: re.Match[str]) -> str:

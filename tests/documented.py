@@ -1,4 +1,4 @@
-"""Pages of the documents, and what docs/hydraulics.md shows of components."""
+"""Pages of the documents, and what docs/reference/hydraulics.md shows of components."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ import hydraulics
 from hydraulics import Component
 
 ROOT = Path(__file__).parents[1]
-MADE = {f"{name}.md" for name in ("api", "gallery", "architecture", "changelog", "contributing", "licences")}
+MADE = {f"{name}.md" for name in ("gallery", "architecture", "changelog", "contributing", "licences")}
+MADE |= {f"reference/{name}.md" for name in ("api", "commands", "options", "parts")}
 """What the site makes of the code, where it was made here."""
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
-    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
+    *(
+        page
+        for folder in ("", "guides", "reference", "studies")
+        for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+        if page.relative_to(ROOT / "docs").as_posix() not in MADE
+    ),
     *sorted((ROOT / "examples").glob("*.md")),
 ]
 """Pages that are written by hand."""
-PAGE = (ROOT / "docs" / "hydraulics.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "hydraulics.md").read_text(encoding="utf-8")
 
 
 def documented_components() -> list[Component]:

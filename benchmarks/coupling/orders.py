@@ -3,7 +3,7 @@
 The oscillator is compared with its exact solution, the four-bar with its monolithic run of the units' internal step;
 the valve's signal is given to the master, which ends a step where it jumps.
 
-    python benchmarks/coupling/orders.py docs/coupling-orders.svg [--quick]
+    python benchmarks/coupling/orders.py docs/studies/coupling-orders.svg [--quick]
 """
 
 from __future__ import annotations

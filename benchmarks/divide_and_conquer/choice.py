@@ -4,7 +4,7 @@ Run: python benchmarks/divide_and_conquer/choice.py [--quick] [--write] [planar]
 
 One right-hand side of `dca`. Rounds go through all machines in turn, and through both forms of each, so that what else
 runs for some seconds disturbs few rounds of each; ratios are taken within a round. Prints the table of
-docs/large-mechanisms.md; `--write` puts it there.
+docs/studies/large-mechanisms.md; `--write` puts it there.
 """
 
 from __future__ import annotations

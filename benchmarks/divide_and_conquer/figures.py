@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from drawing import COLOURS, new_figure, svg
 
-DOCS = Path(tempfile.mkdtemp()) if "--quick" in sys.argv else Path(__file__).parents[2] / "docs"
+DOCS = Path(tempfile.mkdtemp()) if "--quick" in sys.argv else Path(__file__).parents[2] / "docs" / "studies"
 STYLES = {"dca": "--", "hdca": "-"}
 
 

@@ -4,9 +4,9 @@ Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [planar] 
      python benchmarks/divide_and_conquer/large.py [--quick] threads
 
 All kinds of machines where none is named; `threads` is chains in sections with one and two threads, and a model of what
-more would give, see `threads.py`. Prints the tables of docs/large-mechanisms.md; `--write` puts them there, and
-draws docs/large-mechanisms.svg where all kinds have been measured. Needs g++ and the packages `pin`, `mujoco` and
-`exudyn`; what is not installed is left out. With `--quick` there are small machines only, without Pinocchio in C++,
+more would give, see `threads.py`. Prints the tables of docs/studies/large-mechanisms.md; `--write` puts them there, and
+draws docs/studies/large-mechanisms.svg where all kinds have been measured. Needs g++ and the packages `pin`, `mujoco`
+and `exudyn`; what is not installed is left out. With `--quick` there are small machines only, without Pinocchio in C++,
 which takes long to compile.
 
 Times are least ones of rounds that go through all that is quick in turn; what takes long has rounds of its own.

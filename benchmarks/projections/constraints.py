@@ -32,7 +32,7 @@ from drawing import COLOURS, INK, REFERENCE, new_figure, series_colour, svg
 Floats = NDArray[np.float64]
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs"
+DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs" / "studies"
 CASES = ("five-bar",) if QUICK else ("five-bar", "double-pentagon")
 LEVELS = ("positions [m, rad]", "velocities [m/s, rad/s]", "accelerations [m/s², rad/s²]")
 STOP = 0.05 if QUICK else 10.0

@@ -24,7 +24,7 @@ from folding import folding, folding_angle
 from mbsfmu import SimulationError
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs"
+DOCS = Path(tempfile.mkdtemp()) if QUICK else Path(__file__).parents[2] / "docs" / "studies"
 STOP, STEP = 0.05 if QUICK else 5.0, 1e-3
 ADAPTIVE = {"solver": "rk45", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
 RUNS: dict[str, dict[str, Any]] = {

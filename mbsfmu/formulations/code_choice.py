@@ -25,7 +25,8 @@ compiling it takes as long as that product; kernels take longer than what is sho
 def straight_is_faster(straight: int, loops: int) -> bool:
     """Tell whether straight code takes less time by the operations of either form.
 
-    Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; docs/large-mechanisms.md has its table.
+    Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; its table is in
+    docs/studies/large-mechanisms.md.
     """
     return straight <= _SHARE * loops + _BEGINNING
 

@@ -143,7 +143,8 @@ class StagesForm(ProjectedForm, DifferentiableForm):
 
 SMALL = 0.05
 """Lever arm in m below which moments of redundant joints are off by 1e-4 and more of the largest: α goes by masses, and
-multiplies what round-off leaves of rotations, whose inertias go by the square of the arm [docs/projections.md]."""
+multiplies what round-off leaves of rotations, whose inertias go by the square of the arm
+[docs/studies/projections.md]."""
 _LOGGER = logging.getLogger(__name__)
 STABILISATION = 1.0
 """Ω in 1/s where there are no projections, the paper's."""

@@ -222,7 +222,7 @@ def test_sampled_blocks_are_held_and_told(tmp_path: Path) -> None:
 
 
 def test_python_of_the_page_runs() -> None:
-    page = (ROOT / "docs" / "linearization.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "linearization.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)  # the page is ours

@@ -50,11 +50,11 @@ def test_study_runs(script: Path, tmp_path: Path) -> None:
         if importlib.util.find_spec(name) is None and shutil.which(name) is None:
             pytest.skip(f"needs {name}")
     docs = FOLDER.parent / "docs"
-    before = {path: path.stat().st_mtime_ns for path in docs.iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in docs.rglob("*")}
     paths = [str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(tmp_path)}
     done = run_python(str(script), "--quick", folder=tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     assert re.search(r"\d\.\d", done.stdout), "it prints no number"
     assert "(off by" not in done.stdout, "engines do not agree"
-    assert {path: path.stat().st_mtime_ns for path in docs.iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in docs.rglob("*")} == before

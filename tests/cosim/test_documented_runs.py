@@ -1,4 +1,4 @@
-"""What docs/coupled-runs.md shows works as it is written there."""
+"""What docs/guides/coupled-runs.md shows works as it is written there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from documented import ROOT
 from foreign_units import compiler
 from started import run_python
 
-PAGE = (ROOT / "docs" / "coupled-runs.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "coupled-runs.md").read_text(encoding="utf-8")
 
 
 def test_python_of_the_page(four_bar_package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

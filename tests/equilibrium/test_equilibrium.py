@@ -239,7 +239,7 @@ def test_torque_that_holds_a_position() -> None:
 
 def test_page_works_as_it_is_written() -> None:
     """The page's boom is held by what its statics say: the pressure of the supply, by the lever of its cylinder."""
-    page = (Path(__file__).parents[2] / "docs" / "equilibrium.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "equilibrium.md").read_text(encoding="utf-8")
     code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert code is not None
     named: dict[str, Any] = {}
@@ -256,7 +256,7 @@ def test_page_works_as_it_is_written() -> None:
 
 def test_what_was_found_is_driven_later_as_the_page_says() -> None:
     """The lever rests until the torque grows at 0.1 s; the table has every field."""
-    page = (Path(__file__).parents[2] / "docs" / "equilibrium.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "equilibrium.md").read_text(encoding="utf-8")
     code = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
     rest = alone(lever(0.4, JointDrive(name="drive", joint="hinge"))).equilibrium("position", ["machine.drive.torque"])
     named: dict[str, Any] = {"rest": rest}

@@ -14,7 +14,7 @@ def test_figures_and_tables_are_made(tmp_path: Path) -> None:
     done = run_python(str(SCRIPT), "--quick", "--folder", str(tmp_path))
     assert done.returncode == 0, done.stderr
     drawn = sorted(tmp_path.iterdir())
-    docs = SCRIPT.parents[1] / "docs"
+    docs = SCRIPT.parents[1] / "docs" / "studies"
     assert [file.name for file in drawn] == sorted(file.name for file in docs.glob("paper-*.svg"))
     for file in (*drawn, *docs.glob("paper-*.svg")):
         assert ElementTree.parse(file).getroot().tag.endswith("svg")

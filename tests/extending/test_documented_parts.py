@@ -1,4 +1,4 @@
-"""What docs/parts.md says works as it is written there."""
+"""What docs/guides/own-parts.md says works as it is written there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from started import run_python
 
-PAGE = (Path(__file__).parents[2] / "docs" / "parts.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "own-parts.md").read_text(encoding="utf-8")
 
 FILES = ("slow_check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py", "oven.py", "heated.py")
 """What the Python of the page is called."""

@@ -1,4 +1,4 @@
-"""The code of docs/hydraulics.md makes every component that there is."""
+"""The code of docs/reference/hydraulics.md makes every component that there is."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_saved_history_is_restored_to_the_last_bit(formulation: str) -> None:
 
 def test_rule_of_the_page_has_its_order(tmp_path: Path) -> None:
     """θ = 1/2 is the trapezoidal rule; any other is of first order."""
-    page = (Path(__file__).parents[2] / "docs" / "rules.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "own-rules.md").read_text(encoding="utf-8")
     file = tmp_path / "theta.py"
     file.write_text(page.partition("```python\n")[2].partition("```")[0])
     mbsfmu.load_parts([file])

@@ -15,7 +15,7 @@ from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.tracing.kept_traces import Traces
 
-PAGE = Path(mbsfmu.__file__).parents[1] / "docs" / "large-mechanisms.md"
+PAGE = Path(mbsfmu.__file__).parents[1] / "docs" / "studies" / "large-mechanisms.md"
 DISTURBED = 0.1
 """Share by which the slower form may be chosen: other work on the machine, and what no count of operations tells."""
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))

@@ -1,6 +1,6 @@
 """Circuits of any components: flows balance in every node, energy closes, and nothing loses less than nothing.
 
-A component joins by its section in docs/hydraulics.md, whose code makes it.
+A component joins by its section in docs/reference/hydraulics.md, whose code makes it.
 """
 
 from __future__ import annotations

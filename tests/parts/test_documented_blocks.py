@@ -1,4 +1,4 @@
-"""What docs/blocks.md says works as it is written there."""
+"""What docs/reference/blocks.md says works as it is written there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-PAGE = (Path(__file__).parents[2] / "docs" / "blocks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "blocks.md").read_text(encoding="utf-8")
 
 
 def test_lines_of_the_page_do_what_they_say() -> None:

@@ -1,4 +1,4 @@
-"""What docs/mechanics.md says works as it is written there."""
+"""What docs/reference/mechanics.md says works as it is written there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import mbsfmu.parts
 from mbsfmu import Constraint, CoupledModel, Force, Sensor
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mechanics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "mechanics.md").read_text(encoding="utf-8")
 FIRST, *BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

@@ -17,7 +17,8 @@ from pictures import PICTURES, picture
 from mbsfmu.modelling import Data
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("mechanics", "hydraulics", "blocks")}
+ENTRY_PAGES = ("reference/mechanics", "reference/hydraulics", "reference/blocks")
+PAGES = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ENTRY_PAGES}
 SECTION = re.compile(r"^#+ ([^\n]*)\n(.*?)(?=^#+ |\Z)", re.MULTILINE | re.DOTALL)
 ENTRIES = {
     kind: re.sub(r"^```.*?^```$", "", section[2], flags=re.MULTILINE | re.DOTALL)
@@ -135,12 +136,12 @@ def test_tables_say_what_is_known_of_some() -> None:
 
 
 def test_pages_get_pictures_and_tables_where_the_parts_are() -> None:
-    page = with_entries(PAGES["hydraulics"], "hydraulics")
+    page = with_entries(PAGES["reference/hydraulics"], "reference/hydraulics")
     for kind in kinds():
-        if kind.page == "hydraulics":
+        if kind.page == "reference/hydraulics":
             entry = page.partition(f"({kind.place})=")[2].partition("(part-")[0]
             assert f'aria-label="Symbol: {kind.made.__name__}"' in entry
             assert entry.index("field of") < entry.index("```python")
-    cards = re.findall(r'href="\.\./(\w+)\.html#([\w-]+)"', palette(PAGES))
+    cards = re.findall(r'href="\.\./([\w/]+)\.html#([\w-]+)"', palette(PAGES))
     assert {(kind.page, kind.place) for kind in kinds()} == set(cards)
     assert len(cards) == len(kinds())

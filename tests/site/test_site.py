@@ -17,6 +17,8 @@ import mbsfmu
 from mbsfmu.modelling.kinds import FAMILIES, is_built_in
 
 ROOT = Path(__file__).parents[2]
+ENTRIES = ("mechanics", "hydraulics", "blocks")
+"""Pages with entries of parts."""
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +40,17 @@ def test_site_has_all_there_is(site: Path) -> None:
         for word, kind in family.known():
             if is_built_in(kind):
                 place = f"part-{family.family}-{word}"
-                (page,) = (
-                    name for name in ("mechanics", "hydraulics", "blocks") if f'id="{place}"' in read[f"{name}.html"]
-                )
-                assert f'aria-label="Symbol: {kind.__name__}"' in read[f"{page}.html"], word
-                assert f'href="../{page}.html#{place}"' in read["reference/parts.html"], word
-    for name in ("CoupledModel", "Result", "cosimulate"):
-        assert f'id="mbsfmu.{name}"' in read["api.html"]
-    entries = "".join(read[f"{name}.html"] for name in ("mechanics", "hydraulics", "blocks"))
+                (page,) = (name for name in ENTRIES if f'id="{place}"' in read[f"reference/{name}.html"])
+                assert f'aria-label="Symbol: {kind.__name__}"' in read[f"reference/{page}.html"], word
+                assert f'href="../reference/{page}.html#{place}"' in read["reference/parts.html"], word
+    for page, name in {"model": "CoupledModel", "running": "Result", "cosimulation": "cosimulate"}.items():
+        assert f'id="mbsfmu.{name}"' in read[f"reference/api/{page}.html"]
+    entries = "".join(read[f"reference/{name}.html"] for name in ENTRIES)
+    interface = "".join(text for page, text in read.items() if page.startswith("reference/api"))
     for package in (mbsfmu, hydraulics):
         for name in package.__all__:
             symbol = f'aria-label="Symbol: {name}"'
-            assert symbol in entries or re.search(
-                rf'id="\w+\.{name}"|<span class="pre">{name}</span>', read["api.html"]
-            ), name
+            assert symbol in entries or re.search(rf'id="\w+\.{name}"|<span class="pre">{name}</span>', interface), name
     assert mbsfmu.__version__ in read["index.html"]
     assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
 
@@ -66,7 +65,9 @@ def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["index.html", "mechanics.html", "reference/parts.html", "notebooks/study.html"])
+@pytest.mark.parametrize(
+    "name", ["index.html", "reference/mechanics.html", "reference/parts.html", "notebooks/study.html"]
+)
 def test_pages_are_read_on_phones_and_by_keyboard(browser: Chromium, site: Path, name: str) -> None:
     browser.open(site / name, 390)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390

@@ -58,7 +58,7 @@ def test_names_in_the_calls_are_there(name: str) -> None:
 
 
 def test_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(python_of("python.md"), {})  # the page is ours
+    exec(python_of("reference/python.md"), {})  # the page is ours
     time, length, unit = capsys.readouterr().out.split()
     assert (float(time), unit) == (pytest.approx(0.1), "m")
     still = mbsfmu.models.four_bar().simulation(step=1e-3).run(stop=0.1)["cylinder.length"][-1]
@@ -70,6 +70,6 @@ def test_python_of_the_overview_runs(
 ) -> None:
     """Its two lines of output are the cylinder's length at 3 s, monolithic and coupled."""
     monkeypatch.chdir(tmp_path)
-    exec(python_of("overview.md"), {})  # the page is ours
+    exec(python_of("reference/overview.md"), {})  # the page is ours
     whole, coupled = (float(line.split()[0]) for line in capsys.readouterr().out.splitlines())
     assert coupled == pytest.approx(whole, rel=2e-3)

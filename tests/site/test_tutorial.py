@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 ROOT = Path(__file__).parents[2]
 
 
-def blocks(language: str, page: str = "tutorial.md") -> list[str]:
+def blocks(language: str, page: str = "guides/tutorial.md") -> list[str]:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
@@ -96,13 +96,13 @@ def test_tutorial_does_what_it_says(programs: Path, run: Run, tmp_path: Path) ->
 @pytest.mark.slow
 def test_a_machine_of_ones_own_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
     """The work of the ram lifts the centre of mass, which stands where the angle says; both pages have it in motion."""
-    machine, check = blocks("python", "own-machine.md")
+    machine, check = blocks("python", "guides/own-machine.md")
     (tmp_path / "tipper.py").write_text(machine, encoding="utf-8")
     (tmp_path / "check.py").write_text(check, encoding="utf-8")
-    for command in blocks("sh", "own-machine.md")[0].splitlines():
+    for command in blocks("sh", "guides/own-machine.md")[0].splitlines():
         run(command)
     told = run("python check.py")
-    assert [told] == blocks("text", "own-machine.md")
+    assert [told] == blocks("text", "guides/own-machine.md")
     angle, work, lifted = (float(each) for each in re.findall(r"[\d.]+", told))
     assert work == pytest.approx(lifted, rel=1e-3)
     turned = math.radians(angle)

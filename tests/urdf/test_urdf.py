@@ -279,7 +279,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_lines_of_the_page_do_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ARM.parents[1])
-    (lines,) = re.findall(r"^```python\n(.*?)^```$", Path("docs/urdf.md").read_text(), re.MULTILINE | re.DOTALL)
+    (lines,) = re.findall(r"^```python\n(.*?)^```$", Path("docs/guides/urdf.md").read_text(), re.MULTILINE | re.DOTALL)
     space: dict[str, Any] = {}
     exec(lines, space)
     simulation = space["model"].simulation(compiled=False)

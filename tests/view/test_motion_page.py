@@ -1,4 +1,4 @@
-"""The code of docs/motion.md runs."""
+"""The code of docs/guides/motion.md runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "motion.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "motion.md").read_text(encoding="utf-8")
 FIRST, BESIDE, SHAPES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 

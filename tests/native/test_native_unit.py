@@ -31,7 +31,7 @@ OUTPUTS = {
 @pytest.mark.parametrize("formulation", ["double-step", "penalty"])
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_native_unit_matches_the_run_in_process(native: Native, name: str, formulation: str) -> None:
-    """Over 10 s this is a row of docs/guides/exporting.md; here to where the valve has opened."""
+    """Over 10 s this is a row of docs/studies/native-fmus.md; here to where the valve has opened."""
     unit = native(name, formulation)
     expected = unit.simulation.run(1.2)
     grid = {"stop_time": 1.2, "step_size": 1e-3, "output_interval": 1e-3}

@@ -1,4 +1,7 @@
-"""What docs/guides/own-parts.md says works as it is written there."""
+"""What the guides on parts of one's own say works as it is written there.
+
+They are docs/guides/own-component.md , docs/guides/own-force.md , docs/guides/own-joint.md , docs/guides/own-block.md .
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ import numpy as np
 import pytest
 from started import run_python
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "own-parts.md").read_text(encoding="utf-8")
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+PAGES = ("own-component.md", "own-force.md", "own-joint.md", "own-block.md", "own-parts.md")
+PAGE = "\n".join((GUIDES / name).read_text(encoding="utf-8") for name in PAGES)
 
 FILES = ("slow_check_valve.py", "charging.py", "drag.py", "stone.py", "slot.py", "yoke.py", "oven.py", "heated.py")
 """What the Python of the page is called."""

@@ -13,7 +13,9 @@ author = "the mbsfmu authors"
 copyright = "2026, the mbsfmu authors"  # noqa: A001 - Sphinx's word
 release = version = version_of("mbsfmu")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "site_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml", "site_pages"]
+html_math_renderer = "mathml"
+myst_update_mathjax = False
 exclude_patterns = ["_site", "_extra", "jupyter_execute"]
 html_theme = "furo"
 html_static_path = ["_static"]

@@ -84,8 +84,8 @@ def test_it_is_unknown_without_the_file() -> None:
 
 
 def test_the_page_has_a_format_that_works(tmp_path: Path) -> None:
-    """The class in `studies.md` writes a run and reads it back."""
-    page = (FILE.parents[2] / "docs" / "guides" / "parameter-studies.md").read_text(encoding="utf-8")
+    """The class in `files.md` writes a run and reads it back."""
+    page = (FILE.parents[2] / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     code = next(each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "TableFormat" in each)
     (tmp_path / "numpy_format.py").write_text("from __future__ import annotations\n" + code, encoding="utf-8")
     mbsfmu.load_parts([tmp_path / "numpy_format.py"])

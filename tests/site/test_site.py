@@ -46,11 +46,11 @@ def test_site_has_all_there_is(site: Path) -> None:
     for page, name in {"model": "CoupledModel", "running": "Result", "cosimulation": "cosimulate"}.items():
         assert f'id="mbsfmu.{name}"' in read[f"reference/api/{page}.html"]
     entries = "".join(read[f"reference/{name}.html"] for name in ENTRIES)
-    interface = "".join(text for page, text in read.items() if page.startswith("reference/api"))
+    interface = "".join(text for page, text in read.items() if page.startswith("reference/api/"))
     for package in (mbsfmu, hydraulics):
         for name in package.__all__:
             symbol = f'aria-label="Symbol: {name}"'
-            assert symbol in entries or re.search(rf'id="\w+\.{name}"|<span class="pre">{name}</span>', interface), name
+            assert symbol in entries or re.search(rf'id="\w+\.{name}"|<span class="pre">\w+\.{name}</span>', interface), name
     assert mbsfmu.__version__ in read["index.html"]
     assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
 

@@ -1,4 +1,4 @@
-"""What rules of integration do: order, damping and cost, as docs/guides/own-rules.md tells them.
+"""What rules of integration do: order, damping and cost, as docs/studies/rules.md tells them.
 
 python benchmarks/rules.py [--quick]
 """

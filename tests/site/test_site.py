@@ -50,7 +50,8 @@ def test_site_has_all_there_is(site: Path) -> None:
     for package in (mbsfmu, hydraulics):
         for name in package.__all__:
             symbol = f'aria-label="Symbol: {name}"'
-            assert symbol in entries or re.search(rf'id="\w+\.{name}"|<span class="pre">\w+\.{name}</span>', interface), name
+            said = rf'id="\w+\.{name}"|<span class="pre">\w+\.{name}</span>'
+            assert symbol in entries or re.search(said, interface), name
     assert mbsfmu.__version__ in read["index.html"]
     assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
 

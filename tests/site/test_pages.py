@@ -81,3 +81,12 @@ def test_python_of_a_page_is_run_somewhere(page: Path) -> None:
     name = page.relative_to(ROOT / "docs").as_posix() if page.is_relative_to(ROOT / "docs") else page.name
     joined = " / ".join(f'"{each}"' for each in name.split("/"))
     assert name in NOT_RUN or any(each in ELSEWHERE for each in (joined, f'{name}"', f"docs/{name} "))
+
+
+@pytest.mark.parametrize("name", ["tests.md", "native-fmus.md"])
+def test_tests_that_a_study_names_are_there(name: str) -> None:
+    text = (ROOT / "docs" / "studies" / name).read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/test_\w+\.py)(?:::(\w+))?", text)
+    assert len(named) > 20
+    files = {path: (ROOT / "tests" / path).read_text(encoding="utf-8") for path, _ in named}
+    assert [(path, test) for path, test in named if test and f"def {test}" not in files[path]] == []

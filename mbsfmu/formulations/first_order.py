@@ -19,6 +19,7 @@ import numpy as np
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
+from mbsfmu.formulations.elimination_accuracy import elimination_error
 from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
@@ -403,6 +404,10 @@ class FirstOrderFormulation(Formulation):
     def _consistent(self, state: State) -> State:
         self.load(state)
         return self.moved(state.integrals)
+
+    def reaction_error(self) -> float:
+        """Return the relative error of the reactions at the state that the functions hold, by the elimination."""
+        return elimination_error(self.functions) if len(self.functions.rows) else 0.0
 
     def prepared(self, state: State) -> State:
         """Return the state with the loop equations that count."""

@@ -434,6 +434,10 @@ class Formulation(FittingStates, ABC):
         """Return the reactions of all joints at the state that the functions hold, shape (number of reactions,)."""
         return least_reactions(self.functions)
 
+    def reaction_error(self) -> float:
+        """Return the relative error of the reactions at the state that the functions hold, by round-off."""
+        return 0.0
+
     def explicit_form(self, state: State) -> ExplicitForm:
         """Return the equations for explicit solvers, from a state on.
 

@@ -40,6 +40,8 @@ from mbsfmu.systems.system import starts
 
 logger = logging.getLogger(__name__)
 
+INEXACT_REACTIONS = 1e-6
+"""Relative error of reactions beyond which elimination is no longer as exact as the default tolerance."""
 _TOLERANCE = 1e-6  # told to importers of units that have none
 
 
@@ -134,7 +136,7 @@ class Simulation:
         self.runner: Runner = Interpreter()
         self.made_tolerances = solver.tolerances
         self._values = VariableAccess(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
-        self._told_undriven = False
+        self._told_undriven = self._reactions_doubted = False
         self.reset()
 
     def __repr__(self) -> str:
@@ -246,6 +248,7 @@ class Simulation:
         self.course.begin(time, start)
         begun = self.course.present
         self.initialization.tell_unheld(start, begun.velocities, begun.accelerations)
+        self._warn_of_reactions()
         self.energy_watch.begin()
         for count in self.formulation.iterations.values():
             count.clear()
@@ -334,6 +337,7 @@ class Simulation:
                 failure = error
             finally:
                 seconds = clock.perf_counter() - begin
+            self._warn_of_reactions()
             error = self.error if second is None else second.estimate(recording, progress)
         except KeyboardInterrupt:
             raise RunInterrupted(self._result(recording, seconds, self.error)) from None
@@ -375,6 +379,20 @@ class Simulation:
         names, given = self.shown.qualified, self.functions.system.parameters
         values = zip(given, self.course.parameters.tolist(), strict=True)
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
+
+    def _warn_of_reactions(self) -> None:
+        """Warn once where the elimination of loops with a weak direction leaves the reactions inexact."""
+        if self._reactions_doubted:
+            return
+        self.formulation.load(self.course.present)
+        error = self.formulation.reaction_error()
+        if error > INEXACT_REACTIONS:
+            self._reactions_doubted = True
+            logger.warning(
+                "%s at t = %.6g s: %s finds reactions with a relative error of %.1e only, as its loops are next to "
+                "singular in one direction; take the formulation double-step or dca-alm",
+                *(self.name, self.time, self.formulation.name, error),
+            )
 
     def _tell_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""

@@ -125,6 +125,16 @@ class SystemFunctions(SystemWorkspace):
         return self.kept("equilibrium", made, matrices=[0, 3])
 
     @cached_property
+    def kinetic_residuals(self) -> AnyFunction:
+        """M z̈ − Q + Φ_zᵀ λ, shape (n,), and Φ̈ of the constraints in use, shape (m,)."""
+
+        def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
+            recorded = isinstance(given, RecordedSystem)
+            return [given.balance, given.loop_accelerations(0.0) if recorded else given.closure_acceleration]
+
+        return self.defined("kinetic_residuals", made)
+
+    @cached_property
     def standing(self) -> AnyFunction:
         """−Q without motion, shape (n,), and how it changes by each of the inputs that balance, one after the other."""
         names = [each.name for each in self.system.inputs]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.expressions import PARTS
+from mbsfmu.systems.expressions import PARTS, SystemExpressions
 from mbsfmu.systems.recorded_system import RecordedSystem, varies
 from mbsfmu.systems.system import LoopsInUse
 from mbsfmu.systems.system_workspace import LOOP_PARTS, SystemWorkspace

@@ -13,7 +13,7 @@ from mbsfmu import models
 from mbsfmu.coupled.coupled_model import CoupledModel
 
 WEAK_DIRECTION = 202
-"""Seed of a machine whose closure singular values go from 4.7 to 6.4e-5: internal forces of 160 kN in bodies of 2 kg."""
+"""Seed of a machine whose closure singular values go from 4.7 to 6.4e-5: 160 kN between bodies of 2 kg."""
 
 
 def _reactions(model: CoupledModel, formulation: str) -> np.ndarray:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
+from mbsfmu.base.physical_units import dimension
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import FmuSimulation
-from mbsfmu.model.physical_units import dimension
 from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
 from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variable
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from lxml import etree
 
+from mbsfmu.base.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.fmu.description import UnitDescription
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
-from mbsfmu.model.physical_units import DISPLAY_UNITS, dimension
 from mbsfmu.modelling.variables import Causality, Variable
 
 

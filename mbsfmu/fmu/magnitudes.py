@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from mbsfmu.model.physical_units import dimension
+from mbsfmu.base.physical_units import dimension
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 _STANDARD_GRAVITY = 9.81

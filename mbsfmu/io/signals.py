@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 from bisect import bisect_left, bisect_right
@@ -12,10 +13,13 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import Data, DataError
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class StepSignal(Data):
@@ -262,7 +266,8 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
     ----------
     text
         `table.csv:column`, or a file of another format; straight between the times. With `:steps` behind it, each
-        value holds until the next time. Values are in the unit of the input.
+        value holds until the next time. Values are in the unit of the input; a column in a unit that is not of the
+        SI is told of in the log.
 
     Raises
     ------
@@ -277,6 +282,9 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
     table = Trajectory.from_file(file)
     try:
         times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
+        if not is_si(unit := table.unit(column)):
+            told = "%s: the column %s is in %s; values are taken as they are, in the unit of the input"
+            _LOGGER.warning(told, file, column, unit)
         if kind == "steps":
             return StepSignal(times=times, values=values, initial=values[0])
         return LinearSignal(times=times, values=values)

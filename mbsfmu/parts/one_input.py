@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mbsfmu.base.physical_units import Unit, combined
 from mbsfmu.model.block import Block
-from mbsfmu.model.physical_units import Unit, combined
 from mbsfmu.modelling import Quantity
 
 

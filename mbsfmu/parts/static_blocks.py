@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from mbsfmu.base.physical_units import Unit
 from mbsfmu.model.block import Block
 from mbsfmu.model.numbers import Numbers
-from mbsfmu.model.physical_units import Unit
 from mbsfmu.modelling import Array, Parameter, Quantity, interpolated, word
 from mbsfmu.parts.limits import check_room
 from mbsfmu.parts.one_input import OneInput, SameUnit

@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.physical_units import combined
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import FORMULATIONS
-from mbsfmu.model.physical_units import combined
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.simulation.dependencies import Pattern, through
 from mbsfmu.simulation.simulation import Simulation

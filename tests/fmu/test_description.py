@@ -17,7 +17,7 @@ from lxml import etree
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.base.errors import InputError
-from mbsfmu.model.physical_units import dimension
+from mbsfmu.base.physical_units import dimension
 from mbsfmu.modelling.variable_names import identifier
 from mbsfmu.native.package import export_native
 

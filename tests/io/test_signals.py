@@ -139,6 +139,14 @@ def test_signal_is_read_from_a_table(tmp_path: Path, kind: str, middle: float) -
     assert signal.events == (0.5, 1.5)
 
 
+@pytest.mark.parametrize(("unit", "told"), [("deg", True), ("bar", True), ("rad", False), ("N.m/rad", False)])
+def test_a_unit_beside_the_si_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture, unit: str, told: bool) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"time [s],angle [{unit}]\n0,1\n1,2\n")
+    assert read_signal(f"{path}:angle").after(0.5) == 1.5
+    assert [f"the column angle is in {unit}" in each for each in caplog.messages] == [True] * told
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -33,9 +33,9 @@ from mbsfmu import (
     Table2D,
     TransferFunction,
 )
+from mbsfmu.base.physical_units import combined
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.model.physical_units import combined
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 

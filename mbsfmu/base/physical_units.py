@@ -64,6 +64,15 @@ def dimension(unit: str) -> Dimension:
     return {base: exponent for base, exponent in exponents.items() if exponent}
 
 
+def is_si(unit: str) -> bool:
+    """Tell whether a unit is one of the SI without a factor."""
+    try:
+        dimension(unit)
+    except InputError:
+        return False
+    return True
+
+
 def combined(*units: tuple[str, int]) -> str:
     """Return the product of powers of units, as `V.s/m` of ("V", 1) and ("m/s", -1).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -32,6 +33,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(OPTIMIZATION, "0")
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave out of garbage collection what lives as long as the run: thousands of tests, and the modules they need.
+
+    Tracing makes many small objects, without cycles: collecting them rarely saves a twentieth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
+from mbsfmu.cosim.runs.run_recorder import Thinning
 from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
@@ -78,10 +79,18 @@ def test_a_pattern_that_means_nothing(halves_exact: list[Path]) -> None:
 
 
 def test_points_and_intervals_together(halves_exact: list[Path]) -> None:
-    """Every third point that begins one of the intervals of two points; the last one in any case."""
+    """Every third point, as there is at most one in each interval of two points; the last one in any case."""
     options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 0.02}
     result = cosimulate(halves_exact, record_every=3, record_interval=0.002, **options)
-    np.testing.assert_allclose(result.time, [0.0, 0.006, 0.012, 0.018, 0.02], atol=1e-12)
+    np.testing.assert_allclose(result.time, [*np.arange(0.0, 0.019, 0.003), 0.02], atol=1e-12)
+
+
+def test_an_interval_begins_at_the_next_row_of_so_many() -> None:
+    thinning = Thinning(0.0, 3, 0.010)
+    times = 1e-3 * np.arange(31)
+    chosen = np.concatenate([thinning.choose(times[:7]), thinning.choose(times[7:])])
+    # Of the rows 0, 3, 6, … those that are the first of each interval of 10.
+    np.testing.assert_array_equal(np.flatnonzero(chosen), [0, 12, 21, 30])
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,7 @@ class CouplingOptions(Options):
     ] = 1
     record_interval: Annotated[
         float | None,
-        Number("Least time in s between recorded rows", unit="s", bounds=POSITIVE),
+        Number("Record at most one row in each interval of so many s", unit="s", bounds=POSITIVE),
     ] = None
     pace: Annotated[
         float | None,

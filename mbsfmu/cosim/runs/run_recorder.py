@@ -123,7 +123,7 @@ def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:
 
 
 class Thinning:
-    """Chooses rows: each one of so many, and those of them that begin another interval; the last one always.
+    """Chooses rows: one of so many, and of these the first in each interval; the last one always.
 
     Parameters
     ----------
@@ -147,9 +147,9 @@ class Thinning:
         self.seen += len(times)
         if self._interval is not None:
             counts = np.floor((times - self._start) / self._interval + _ON_TIME)
-            last = np.concatenate([[self.interval_of_last], np.maximum.accumulate(counts)[:-1]])
-            chosen &= counts > last
-            self.interval_of_last = max(float(counts[-1]), self.interval_of_last)
+            reached = np.maximum.accumulate(np.where(chosen, counts, -1.0), initial=self.interval_of_last)
+            chosen &= counts > reached[:-1]
+            self.interval_of_last = float(reached[-1])
         return chosen
 
 

@@ -90,7 +90,7 @@ def _energy(summary: Mapping[str, Any]) -> str:
         return ""
     bounds = [summary[name] for name in ("actuator_work_max", "actuator_work_min") if summary[name] is not None]
     work = max(map(abs, bounds), default=0.0)
-    share = f", {percent(drift / work, 2)} of the {quantity(work, 'J')} that actuators did" if work > 0 else ""
+    share = f", {percent(drift / work, 2)} of the {quantity(work, 'J')} that actuators did" if work > drift else ""
     return f"The energy drifted by {quantity(drift, 'J', 2)} at most{share}."
 
 

@@ -147,7 +147,7 @@ class Thinning:
         self.seen += len(times)
         if self._interval is not None:
             counts = np.floor((times - self._start) / self._interval + _ON_TIME)
-            reached = np.maximum.accumulate(np.where(chosen, counts, -1.0), initial=self.interval_of_last)
+            reached = np.maximum.accumulate(np.concatenate([[self.interval_of_last], np.where(chosen, counts, -1.0)]))
             chosen &= counts > reached[:-1]
             self.interval_of_last = float(reached[-1])
         return chosen

@@ -34,7 +34,7 @@ from mbsfmu.tracing.kept_traces import toolkit
 
 _LARGE = 8e3  # operations that take more than a second to be optimized
 _PATIENCE = 27e-6  # s for each of them: a quarter of what optimizing takes, which another processor does
-_KEPT_SOURCES, _SPENT = ".sources", ".spent"
+_KEPT_SOURCES, _NAME, _SPENT = ".sources", ".name", ".spent"
 _FASTEST = 1
 _LOGGER = logging.getLogger(__name__)
 
@@ -49,14 +49,20 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     simulation
         A simulation; it stays as it is with solvers that native units do not have, or a forward-difference Jacobian.
     key
-        What the equations follow from: the model and the options that enter the code. What was compiled for it
-        once is used again. None where nobody knows: then they are traced, and code is known by what it says.
+        What the equations follow from: the model and the options that enter the code. The code that was made for it
+        once is used again. None where nobody knows: then the equations are traced.
+
+    Compiled code is known by its sources: models that differ in numbers alone, which are no part of these, share it.
     """
     if os.environ.get(SWITCH) == "0" or not _has_code(simulation.solver):
         return
-    sources = StepSources.of(simulation) if key is None else None
-    made_from = key if sources is None else sources.told()
-    name = content_key(made_from, fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
+    name = None if key is None else _kept_name(content_key(key, toolkit()))
+    sources = None
+    if name is None:
+        sources = _traced(simulation)
+        name = content_key(sources.told(), fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
+        if key is not None:
+            kept.store(content_key(key, toolkit()), toolkit(), _NAME, name.encode())
     try:
         runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
     except (CompilerError, OSError) as error:
@@ -76,11 +82,9 @@ def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Ru
                 "slowly; install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'"
             )
         return runner
-    traced = sources is None and (sources := _kept_sources(name)) is None
+    traced = sources is not None or (sources := _kept_sources(name)) is None
     if sources is None:
-        system = simulation.functions.system
-        _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
-        sources = StepSources.of(simulation)
+        sources = _traced(simulation)
 
     def made(key: str, files: Mapping[str, str], levels: Mapping[str, str]) -> CompiledRunner:
         files = {**files, **identity_source(name)}
@@ -95,6 +99,12 @@ def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Ru
     read = SOURCES in os.environ  # by somebody, who looks for C
     first = _kept(simulation, quick, name) or made(quick, sources.code() if read else sources.tables(), QUICK)
     return TieredRunner(first, lambda: made(name, sources.code(), LOOP), patience, spent)
+
+
+def _traced(simulation: Simulation) -> StepSources:
+    system = simulation.functions.system
+    _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
+    return StepSources.of(simulation)
 
 
 def _has_code(solver: Solver) -> bool:
@@ -141,6 +151,15 @@ class _Spent(Spent):
         self._file = kept.store(self._name, toolkit(), _SPENT, f"{self.seconds:.6g}".encode())
         if before is not None and before != self._file:
             before.unlink(missing_ok=True)
+
+
+def _kept_name(key: str) -> str | None:
+    """Return the name of the code that was made for a model before; None where none was."""
+    file = kept.find(key, toolkit(), _NAME)
+    try:
+        return None if file is None else file.read_text()
+    except OSError:  # gone since
+        return None
 
 
 def _kept_sources(name: str) -> StepSources | None:

@@ -13,6 +13,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.compiling import compiler, kept, platforms
+from mbsfmu.compiling.compilation import LINK
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.simulation import Simulation
@@ -303,3 +304,27 @@ def test_a_failing_compiler_ends_an_export_with_a_sentence(
     with pytest.raises(mbsfmu.SimulationError, match=r"the C compiler .*false refuses the generated sources"):
         mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path / "out", layout="monolithic")
     assert not list((tmp_path / "out").glob("*"))
+
+
+def test_models_that_differ_in_numbers_share_their_code(folder: Path) -> None:
+    """And differ in their motion as the interpreter says."""
+
+    def libraries() -> list[Path]:
+        return sorted(each for each in folder.iterdir() if each.suffix in LINK)
+
+    def run(mass: float, *, compiled: bool = True) -> np.ndarray:
+        data = mbsfmu.models.pendulum(2).to_dict()
+        data["systems"]["mechanism"]["bodies"][1]["mass"] = mass
+        simulation = mbsfmu.CoupledModel.from_dict(data).simulation(step=1e-2, compiled=compiled)
+        assert is_compiled(simulation) is compiled
+        return simulation.run(STOP)["link_1.angle"]
+
+    light = run(1.0)
+    made = libraries()
+    assert len(made) == 1
+    heavy = run(50.0)
+    assert libraries() == made
+    assert np.max(np.abs(light - heavy)) > 1e-6
+    np.testing.assert_allclose(heavy, run(50.0, compiled=False), rtol=1e-12)
+    assert is_compiled(mbsfmu.models.pendulum(3).simulation(step=1e-2))
+    assert len(libraries()) == 2

@@ -86,7 +86,7 @@ def assert_same(one: Result, other: Result) -> None:
 def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, solver: str) -> None:
     options: dict[str, Any] = {"formulation": formulation, "solver": solver}
     stop = 50.0
-    simulation, runner = tiered(name, **options)
+    simulation, runner = tiered(name, asks=1, **options)
     shares: list[float] = []
     went = simulation.run(stop, output_step=0.01, progress=shares.append)
     assert runner.runs == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.systems.functions import SystemFunctions
@@ -55,14 +56,16 @@ def _has_weak_direction(jacobian: Floats) -> bool:
     return bool(values.size) and not values[-1] * WEAK > values[0]
 
 
-def _residuals(functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Floats) -> list[Floats]:
+def _residuals(
+    functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: NDArray[np.bool_]
+) -> list[Floats]:
     """Return the residuals of the equations of motion and of the constraints in use."""
     functions.accelerations[:], functions.multipliers[:] = accelerations, multipliers
     balance, loops = functions.kinetic_residuals()
     return [balance.copy(), loops[in_use]]
 
 
-def _mass(functions: SystemFunctions, in_use: Floats) -> Floats:
+def _mass(functions: SystemFunctions, in_use: NDArray[np.bool_]) -> Floats:
     """Return M, shape (n, n): the equations are linear in accelerations."""
     n, none = len(functions.coordinates), np.zeros(len(functions.multipliers))
     resting, _ = _residuals(functions, np.zeros(n), none, in_use)

@@ -9,6 +9,8 @@ from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
+Chosen = NDArray[np.bool_]
+"""By constraint whether it is in use."""
 LARGEST = 100
 """Coordinates up to which the dense equations are solved: as many evaluations and a matrix of 1 MB at most."""
 
@@ -56,16 +58,14 @@ def _has_weak_direction(jacobian: Floats) -> bool:
     return bool(values.size) and not values[-1] * WEAK > values[0]
 
 
-def _residuals(
-    functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: NDArray[np.bool_]
-) -> list[Floats]:
+def _residuals(functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Chosen) -> list[Floats]:
     """Return the residuals of the equations of motion and of the constraints in use."""
     functions.accelerations[:], functions.multipliers[:] = accelerations, multipliers
     balance, loops = functions.kinetic_residuals()
     return [balance.copy(), loops[in_use]]
 
 
-def _mass(functions: SystemFunctions, in_use: NDArray[np.bool_]) -> Floats:
+def _mass(functions: SystemFunctions, in_use: Chosen) -> Floats:
     """Return M, shape (n, n): the equations are linear in accelerations."""
     n, none = len(functions.coordinates), np.zeros(len(functions.multipliers))
     resting, _ = _residuals(functions, np.zeros(n), none, in_use)

@@ -50,6 +50,7 @@ class Call:
         return taken | {name for kind in self.options for name in kind.known()}
 
 
+SET = '`simulation.set("boom.mass", 310.0)` before `.run()`'
 REPORT = '`mbsfmu.write_report(result, "page.html")`'
 CALLS = {
     "models": Call("mbsfmu.models.four_bar()", (), (), {}),
@@ -63,6 +64,7 @@ CALLS = {
             "variables": "`mbsfmu.overview(model)[\"variables\"]`",
             "page": "`model.simulation().run(stop=2.0).animate().save(\"page.html\")`",
             "stop": "`.run(stop=2.0)`",
+            "assignments": SET,
             "json_file": "`json.dumps(mbsfmu.overview(model))`",
         },
     ),
@@ -75,6 +77,7 @@ CALLS = {
         (RunOptions,),
         {
             "stop": "`.run(stop=3.0)`",
+            "assignments": SET,
             "output": "`result.to_file(\"run.csv\")`",
             "report": REPORT,
             "json_file": "`json.dumps(result.summary())`",

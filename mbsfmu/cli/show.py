@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
@@ -40,12 +41,14 @@ _MOST_TIMES = 20
     callback=stop_time,
     help="Stop time of the motion in s; the model's by default.",
 )
+@values_option
 @options_of(RunOptions, "formulation", "solver", "step")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all of it.")
 @common_options
 def command(
     model: str,
     parts: tuple[str, ...],
+    assignments: tuple[str, ...],
     contents: bool,
     variables: bool,
     page: str | None,
@@ -63,7 +66,8 @@ def command(
     """
     log_to_stderr(quiet or page is None)  # what notes say of a model is in the tables
     refuse_same_files(json_file, page, inputs=[model, *parts])
-    without = [name for name, value in {"stop": stop, **options}.items() if value is not None]
+    of_motion = {"stop": stop, "set": assignments or None, **options}
+    without = [name for name, value in of_motion.items() if value is not None]
     if without and not page:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     found = find_model(model, parts)
@@ -75,13 +79,21 @@ def command(
         if rows:
             print_table(title, columns, rows)
     if page:
-        _show_motion(found, page, stop, options, quiet)
+        _show_motion(found, page, stop, assignments, options, quiet)
 
 
-def _show_motion(model: CoupledModel, page: str, stop: float | None, options: dict[str, Any], quiet: bool) -> None:
+def _show_motion(
+    model: CoupledModel,
+    page: str,
+    stop: float | None,
+    assignments: tuple[str, ...],
+    options: dict[str, Any],
+    quiet: bool,
+) -> None:
     """Simulate a model and write a page with its mechanisms in motion."""
     with at_work("preparing", quiet):
         simulation = model.simulation(**options)
+        set_values(simulation, assignments)
     with progress_bar("simulating", quiet) as progress:
         result = simulation.run(stop, progress=progress)
     result.animate().save(page)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
@@ -17,6 +18,7 @@ from mbsfmu.simulation.run_options import RunOptions
 
 @click.command("simulate")
 @model_argument
+@values_option
 @options_of(RunOptions, *RUN)
 @click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
 @click.option(
@@ -28,6 +30,7 @@ from mbsfmu.simulation.run_options import RunOptions
 def command(
     model: str,
     parts: tuple[str, ...],
+    assignments: tuple[str, ...],
     stop: float | None,
     output: str | None,
     report: str | None,
@@ -41,12 +44,14 @@ def command(
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
     Example: mbsfmu simulate four-bar --report four-bar.html
+    Example: mbsfmu simulate four-bar --set boom.mass=310kg --set pump.pressure="200 bar"
     """
     log_to_stderr(quiet)
     refuse_same_files(output, report, json_file, inputs=[model, *parts])
     reporter = Reporter(report)
     with at_work("preparing", quiet):
         simulation = find_model(model, parts).simulation(**options)
+        set_values(simulation, assignments)
     with progress_bar("simulating", quiet) as progress:
         result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)
     summary = result.summary()

@@ -422,6 +422,16 @@ class Simulation:
         """
         return self._values.get(name)
 
+    def variable(self, name: str) -> Variable:
+        """Return the description of a variable, by a name as `get` takes it.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable.
+        """
+        return self._values.variable(name)
+
     def set(self, name: str, value: float) -> None:
         """Set an input or a tunable parameter, or before the first step any parameter, by a name as `get` takes it.
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fmpy
+import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from started import run_python
 
 import mbsfmu
@@ -367,3 +369,39 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
         command = f"'{sys.executable}' -m mbsfmu {arguments} | true"
         done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=True)
         assert done.stderr == ""
+
+
+def test_set_gives_values_with_units_before_the_run(tmp_path: Path) -> None:
+    """A link falls from the horizontal; its moment of inertia of 1 kg m² is a parameter of its own."""
+    options = ("simulate", "pendulum-1", "--rtol", "1e-10", "--atol", "1e-10", "--stop", "0.2", "--quiet")
+    done = call(*options, "--set", "link_1.mass=2500 g", "--json", "r.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    final = json.loads((tmp_path / "r.json").read_text())["final"]
+    mass, arm, gravity = 2.5, 0.5, 9.81
+    inertia = 1.0 + mass * arm**2
+
+    def rates(_: float, y: np.ndarray) -> tuple[float, float]:
+        return y[1], -mass * gravity * arm * np.cos(y[0]) / inertia
+
+    fall = solve_ivp(rates, (0.0, 0.2), (0.0, 0.0), rtol=1e-11, atol=1e-12)
+    assert final["link_1.angle"] == pytest.approx(fall.y[0, -1], rel=1e-6)
+    assert final["energy.kinetic"] == pytest.approx(0.5 * inertia * fall.y[1, -1] ** 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["link_1.mass=5 m"], "link_1.mass: '5 m' is refused: it must be a number in kg"),
+        (["link_1.mas=5"], "there is no variable 'link_1.mas' in pendulum-1; did you mean 'link_1.mass'"),
+        (["link_1.mass=1", "mechanism.link_1.mass=2"], "link_1.mass is given twice"),
+        (["link_1.mass"], "must read name=values"),
+        (["link_1.angle=1"], "link_1.angle is computed and cannot be set"),
+    ],
+)
+def test_values_that_cannot_be_set_are_refused(
+    in_process: Callable[..., Ended], given: list[str], sentence: str
+) -> None:
+    options = [word for each in given for word in ("--set", each)]
+    done = in_process("simulate", "pendulum-1", "--stop", "0.1", "--quiet", *options)
+    assert done.status == 2
+    assert sentence in done.stderr

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from mbsfmu.base.measured import number_in
 from mbsfmu.cosim.units.elements import ArrayElement, all_elements, elements_of
 from mbsfmu.cosim.units.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variability, Variable
@@ -124,8 +125,12 @@ def is_no_number(value: Any) -> bool:
 def typed_value(described: Any, value: Any) -> float | int | bool | str:
     """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
 
+    A text for a Real may have a unit of its own, as `200 bar`.
+
     Raises
     ------
+    InputError
+        When a text is no number in the variable's unit.
     ValueError
         When it is none of that type.
     """
@@ -135,7 +140,7 @@ def typed_value(described: Any, value: Any) -> float | int | bool | str:
     if kind == "Real":
         if is_no_number(value):
             raise ValueError(value)
-        return float(value)
+        return number_in(value, unit_name(described)) if isinstance(value, str) else float(value)
     if kind == "Boolean":
         if str(value).lower() not in _TRUTHS:
             raise ValueError(value)

@@ -633,6 +633,8 @@ class LibraryInstance(Instance):
         element = self._elements[name]
         try:
             typed = typed_value(element.described, value)
+        except InputError as error:
+            raise InputError(f"{self.name}.{name}: {error}") from None
         except (ValueError, TypeError):
             raise InputError(f"{self.name}.{name} is {value!r}; it must be {ALLOWED[self.kinds[name]]}") from None
         self._set(element, typed)

@@ -1,0 +1,44 @@
+"""Values that the command line gives to variables of a model before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.measured import number_in
+from mbsfmu.cli.option_types import assignment
+from mbsfmu.simulation.simulation import Simulation
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def values_option(command: Command) -> Command:
+    """Add values of parameters, start values and inputs, with units where these are not those of the variables."""
+    text = "Parameter, start value or input before the run, name=310 or name='200 bar'; repeatable."
+    return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=text)(command)
+
+
+def set_values(simulation: Simulation, assignments: Sequence[str]) -> None:
+    """Set variables of a simulation before its first step.
+
+    Raises
+    ------
+    InputError
+        When an assignment does not read `name=value`, one variable is given twice, there is none of this name, or the
+        value is refused.
+    """
+    given: dict[str, str] = {}
+    for text in assignments:
+        name, value = assignment(text)
+        variable = simulation.variable(name)
+        if variable.name in given:
+            raise InputError(f"{variable.name} is given twice, by {given[variable.name]} and by {text}")
+        given[variable.name] = text
+        try:
+            number = number_in(value, variable.unit)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+        simulation.set(name, number)

@@ -146,6 +146,9 @@ CALLS = {
         (mbsfmu.StudyOptions,),
         {
             "vary": "`vary={\"boom.mass\": [100.0, 200.0]}`, the second argument",
+            "points": "`samples=mbsfmu.studies.read_samples(\"samples.csv\")`",
+            "sample": "`samples=mbsfmu.studies.draw({\"boom.mass\": (100.0, 400.0)}, 100, method=\"sobol\")`",
+            "seed": "`draw(…, seed=1)`",
             "formulation": "`settings={\"formulation\": [\"dca\", \"penalty\"]}`",
             "algorithm": "`settings={\"algorithm\": [\"jacobi\"]}`",
             "step": "`settings={\"step\": [1e-3, 5e-4]}`",

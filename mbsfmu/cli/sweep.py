@@ -29,14 +29,21 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
 from mbsfmu.studies import StudyResult, sweep
 from mbsfmu.studies.points import parse_values
+from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 
 
 @click.command("sweep")
 @model_argument
 @click.option(
-    "--vary", multiple=True, help="Parameter and its values: name=1,2,3 or name=low:high:count[:log]; repeatable."
+    "--vary",
+    multiple=True,
+    help="Parameter and its values: name=1,2,3 or name=low:high:count[:log]; with --sample its distribution: "
+    "name=low:high[:log] or name=normal:mean:deviation; repeatable.",
 )
+@click.option("--points", help=f"Table with a column of values for each parameter, {FORMATS}.")
+@click.option("--sample", help=f"Draw samples of what is varied, METHOD:COUNT; {', '.join(METHODS)}.")
+@click.option("--seed", type=int, help="Of the samples; 0 by default.")
 @click.option("--formulation", callback=words, help="Formulations: a,b.")
 @click.option("--algorithm", callback=words, help="Coupling algorithms as in compare: a,b. Monolithic without.")
 @click.option("--step", callback=numbers, help="Communication steps in s, internal steps of monolithic runs.")
@@ -60,6 +67,9 @@ def command(
     model: str,
     parts: tuple[str, ...],
     vary: tuple[str, ...],
+    points: str | None,
+    sample: str | None,
+    seed: int | None,
     formulation: list[str] | None,
     algorithm: list[str] | None,
     step: list[float] | None,
@@ -81,10 +91,12 @@ def command(
 
     \b
     Example: mbsfmu sweep four-bar --vary boom.mass=100:400:4 --stop 2 -o masses.parquet
+    Example: mbsfmu sweep four-bar --vary boom.mass=100:400 --vary pump.pressure=normal:7.6e6:2e5 \\
+        --sample latin-hypercube:100 --stop 2 -o samples.parquet
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, report, json_file, inputs=[model, *parts])
+    refuse_same_files(output, report, json_file, inputs=[model, *parts, *([points] if points else [])])
     if scheduler is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
@@ -93,16 +105,18 @@ def command(
     settings: dict[str, list[Any]] = {name: list(values) for name, values in lists.items() if values}
     for name, text in _assigned(assignments, "the setting {} is given twice", settings):
         settings[name] = [_plain(each) for each in text.split(",")]
-    varied = _assigned(vary, "the parameter {} is varied twice")
-    parameters = {name: parse_values(text) for name, text in varied}
-    if not parameters and not settings:
-        raise InputError("nothing is varied; give --vary, --algorithm, --formulation, --step or --set")
+    varied = dict(_assigned(vary, "the parameter {} is varied twice"))
+    samples = _samples(varied, points, sample, seed)
+    parameters = {} if sample else {name: parse_values(text) for name, text in varied.items()}
+    if not parameters and not settings and not samples:
+        raise InputError("nothing is varied; give --vary, --points, --algorithm, --formulation, --step or --set")
     given["settings"] = settings
     reporter = Reporter(report)
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         result = sweep(
             find_model(model, parts),
             parameters,
+            samples=samples,
             output=output,
             fresh=fresh,
             force=force,
@@ -114,6 +128,31 @@ def command(
     write_json(json_file, {"rows": result.rows})
     reporter.write(result)
     _tell(result, output)
+
+
+def _samples(
+    varied: dict[str, str], points: str | None, sample: str | None, seed: int | None
+) -> dict[str, list[float]]:
+    """Return values that belong together, from a table or drawn from distributions; nothing where neither is asked for.
+
+    Raises
+    ------
+    InputError
+        When both are asked for, an option has no effect, or one does not read as it should.
+    """
+    if points and sample:
+        raise InputError("--points and --sample are two ways to choose points; give one of them")
+    if seed is not None and not sample:
+        raise InputError(f"--seed {seed} has no effect without --sample")
+    if points:
+        return read_samples(points)
+    if not sample:
+        return {}
+    method, _, count = sample.partition(":")
+    if not count.isdecimal():
+        raise InputError(f"'{sample}' is refused: samples must read METHOD:COUNT, as latin-hypercube:100")
+    distributions = {name: Distribution.parse(text) for name, text in varied.items()}
+    return draw(distributions, int(count), method=method, seed=seed or 0)
 
 
 def _tell(result: StudyResult, output: str) -> None:

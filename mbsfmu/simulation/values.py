@@ -130,7 +130,9 @@ class VariableAccess:
         """Return a value as a float if it may be set now; errors as for `Simulation.check`."""
         variable = self.variable(name)
         if not variable.settable:
-            raise InputError(f"{name} is computed and cannot be set")
+            start = f"{variable.name}_start"
+            told = f"; its value at the start is {start}" if start in self._places else ""
+            raise InputError(f"{name} is computed and cannot be set{told}")
         number = check_value(variable, value)
         fixed = variable.causality is not Causality.INPUT and variable.variability is not Variability.TUNABLE
         if fixed and self._course.stepped and number != self.get(name):

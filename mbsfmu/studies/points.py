@@ -64,22 +64,30 @@ def parse_values(text: str) -> list[float]:
 
 
 def make_points(
-    vary: Mapping[str, Sequence[float]], settings: Mapping[str, Sequence[Any]], content: Mapping[str, Any]
+    vary: Mapping[str, Sequence[float]],
+    settings: Mapping[str, Sequence[Any]],
+    content: Mapping[str, Any],
+    samples: Mapping[str, Sequence[float]] | None = None,
 ) -> list[StudyPoint]:
-    """Return all combinations, settings varying fastest.
+    """Return all combinations, settings varying fastest, samples slowest.
 
     Parameters
     ----------
     vary, settings
         Values of each parameter and of each setting.
+    samples
+        Values of parameters that belong together, one a sample.
     content
         What else the outcome follows from, as plain data.
 
     Raises
     ------
     InputError
-        When there is nothing to vary, a list is empty or has a value twice, or a value is not finite.
+        When there is nothing to vary, a list is empty or has a value twice, a value is not finite, or there are more
+        samples of one parameter than of another.
     """
+    drawn = samples or {}
+    _check_samples(drawn)
     for kind, lists in (("parameter", vary), ("setting", settings)):
         for name, values in lists.items():
             if not len(values):
@@ -90,12 +98,26 @@ def make_points(
                 if isinstance(value, float) and not math.isfinite(value):
                     raise InputError(f"the {kind} {name} is {value}; it must be finite")
     points = []
-    for values in itertools.product(*vary.values()):
+    rows = list(zip(*drawn.values(), strict=True)) if drawn else [()]
+    for row, values in itertools.product(rows, itertools.product(*vary.values())):
         for chosen in itertools.product(*settings.values()):
-            numbers = {name: float(value) for name, value in zip(vary, values, strict=True)}
+            numbers = {name: float(value) for name, value in zip((*drawn, *vary), (*row, *values), strict=True)}
             words = dict(zip(settings, chosen, strict=True))
             points.append(StudyPoint(numbers, words, _key({**content, "values": numbers, "settings": words})))
     return points
+
+
+def _check_samples(drawn: Mapping[str, Sequence[float]]) -> None:
+    lengths = {name: len(values) for name, values in drawn.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+        raise InputError(f"there are {told}; samples need as many values of each parameter")
+    for name, values in drawn.items():
+        if not len(values):
+            raise InputError(f"the parameter {name} has no samples")
+        for number, value in enumerate(values, start=1):
+            if not math.isfinite(value):
+                raise InputError(f"sample {number} of the parameter {name} is {value}; it must be finite")
 
 
 def _key(content: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,11 +37,13 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     facts
         On the whole: the version, and as `model` the model as JSON.
     axes
-        Names of the parameters and settings, with their values in order.
+        Names of the parameters and settings whose combinations were run, with their values in order.
+    sampled
+        Names of the parameters whose values belong together.
 
     Attributes
     ----------
-    axes
+    axes, sampled
         As given.
     """
 
@@ -50,21 +53,31 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         units: Mapping[str, str],
         facts: Mapping[str, str],
         axes: Mapping[str, Sequence[Any]],
+        sampled: tuple[str, ...] = (),
     ) -> None:
         self._told_columns = {name: list(values) for name, values in columns.items()}
         self._unit_by_name = {name: units[name] for name in columns if name in units}
         self._told_facts = dict(facts)
         self.axes = dict(axes)
+        self.sampled = sampled
 
     def __repr__(self) -> str:
         return f"<StudyResult: {self._told()}>"
 
     def _told(self) -> str:
-        varied = ", ".join(name for name, values in self.axes.items() if len(values) > 1)
-        return f"{self.model}, {len(self._told_columns[KEY])} points over {varied or 'nothing'}"
+        return f"{self.model}, {len(self._told_columns[KEY])} points over {', '.join(self.varied) or 'nothing'}"
+
+    @property
+    def varied(self) -> list[str]:
+        """Names of what has more than one value: parameters that were sampled, then the axes."""
+        return [*self.sampled, *(name for name, values in self.axes.items() if len(values) > 1)]
 
     def _repr_html_(self) -> str:
-        names = [name for name in self if name in self.axes or name in ("status", "error", "wall_seconds")]
+        names = [
+            name
+            for name in self
+            if name in self.axes or name in self.sampled or name in ("status", "error", "wall_seconds")
+        ]
         names += [name for name in self if name.startswith("final.")]
         heads = [f"{name} [{self.unit(name)}]" if self.unit(name) != "1" else name for name in names]
         rows = zip(*(self._told_columns[name] for name in names), strict=True)
@@ -121,7 +134,8 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.
 
-        Units are in the attribute `units` of each variable.
+        Samples have one dimension together, `sample`, of which their parameters are variables. Units are in the
+        attribute `units` of each variable.
 
         Raises
         ------
@@ -130,6 +144,9 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         """
         units = self._units()
         axes = {name: list(values) for name, values in self.axes.items() if len(values) > 1}
+        points = len(self._told_columns[KEY])
+        if self.sampled:
+            axes = {"sample": list(range(points // math.prod(map(len, axes.values())))), **axes}
         shape = tuple(map(len, axes.values()))
 
         def attributes(name: str) -> dict[str, str]:
@@ -142,7 +159,10 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         variables = {
             name: (tuple(axes), self._arrays[name].reshape(shape), attributes(name))
             for name in self
-            if name not in self.axes
+            if name not in self.axes and name not in self.sampled
+        }
+        variables |= {
+            name: ("sample", self._arrays[name].reshape(shape[0], -1)[:, 0], attributes(name)) for name in self.sampled
         }
         return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
 

@@ -1,4 +1,4 @@
-"""Runs a model at every combination of parameters and settings."""
+"""Runs a model at every combination of parameters and settings, and at samples of parameters."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def sweep(
     model: CoupledModel,
     vary: Mapping[str, Sequence[float]] | None = None,
     *,
+    samples: Mapping[str, Sequence[float]] | None = None,
     options: StudyOptions | None = None,
     output: str | os.PathLike[str] | None = None,
     fresh: bool = False,
@@ -57,6 +58,9 @@ def sweep(
     vary
         Values of parameters and of inputs that nothing drives, by `system.variable`; by the variable alone where
         only one system has it.
+    samples
+        Values of others that belong together, as many of each: `draw` and `read_samples` give them. Each sample is run
+        at every combination of what is varied.
     options, given
         Options, and those of them that are given by name, as `settings`; `StudyOptions` says what they are.
     output
@@ -76,22 +80,30 @@ def sweep(
     Returns
     -------
     StudyResult
-        One row a point in the order of the values, settings varying fastest; columns know their units.
+        One row a point in the order of the values, settings varying fastest, samples slowest; columns know their units.
 
     Raises
     ------
     InputError
         When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
-    beside = ("vary", "output", "fresh", "force", "workers", "executor", "progress")
+    beside = ("vary", "samples", "output", "fresh", "force", "workers", "executor", "progress")
     if output is not None:
         format_of(output, "the file of a study")
     chosen = StudyOptions.of(options, given, beside).of_model(model)
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")
-    values = {name: list(map(float, (vary or {})[short])) for short, name in _resolved(model, vary or {}).items()}
+    named = {**(samples or {}), **(vary or {})}
+    if len(named) < len(samples or {}) + len(vary or {}):
+        twice = sorted(set(samples or {}) & set(vary or {}))
+        raise InputError(f"the parameter {twice[0]} is varied and sampled; it must be one of the two")
+    resolved = _resolved(model, named)
+    values, drawn = (
+        {resolved[short]: list(map(float, each)) for short, each in (given_values or {}).items()}
+        for given_values in (vary, samples)
+    )
     parts = _parts_to_send(model, executor)
-    points = make_points(values, chosen.lists, _content(model, chosen, parts))
+    points = make_points(values, chosen.lists, _content(model, chosen, parts), drawn)
     journal, rows = _what_is_there(output, points, fresh, force)
     left = [point for point in points if point.key not in rows]
     if len(left) < len(points):
@@ -101,10 +113,10 @@ def sweep(
     references = {name: reference for name, (reference, _) in outputs.items()}
     study = _study(model, chosen, parts, references, exports=bool(left))
     _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
-    units = {name: settable[name].unit for name in values}
+    units = {name: settable[name].unit for name in (*drawn, *values)}
     told = {name: unit for name, (_, unit) in outputs.items()}
     facts = {"mbsfmu": version("mbsfmu"), "model": study.model}
-    result = StudyResult(*study_table(points, rows, units, told), facts, {**values, **chosen.lists})
+    result = StudyResult(*study_table(points, rows, units, told), facts, {**values, **chosen.lists}, tuple(drawn))
     if journal is not None and output is not None:
         result.to_file(output)
         journal.remove()

@@ -395,7 +395,10 @@ def test_set_gives_values_with_units_before_the_run(tmp_path: Path) -> None:
         (["link_1.mas=5"], "there is no variable 'link_1.mas' in pendulum-1; did you mean 'link_1.mass'"),
         (["link_1.mass=1", "mechanism.link_1.mass=2"], "link_1.mass is given twice"),
         (["link_1.mass"], "must read name=values"),
-        (["link_1.angle=1"], "link_1.angle is computed and cannot be set"),
+        (
+            ["link_1.angle=1"],
+            "link_1.angle is computed and cannot be set; its value at the start is link_1.angle_start",
+        ),
     ],
 )
 def test_values_that_cannot_be_set_are_refused(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import pytest
+from scipy.stats import qmc
 from started import run_python
 
 
@@ -46,3 +48,36 @@ def test_refusals(tmp_path: Path, arguments: list[str], status: int, sentence: s
     done = call(*arguments, folder=tmp_path)
     assert done.returncode == status
     assert sentence in done.stderr.splitlines()[-1]
+
+
+def test_samples_are_drawn_or_read(tmp_path: Path) -> None:
+    """The same seed gives the same rows, drawn by the command or by SciPy's generator itself."""
+    drawn = ("--vary", "link_1.mass=1:3", "--sample", "latin-hypercube:4", "--seed", "5", "--stop", "0.1")
+    done = call("pendulum-1", *drawn, "-o", "rows.csv", "--quiet", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 points in rows.csv" in done.stdout
+    masses = [float(row.split(",")[0]) for row in (tmp_path / "rows.csv").read_text().splitlines()[1:]]
+    expected = 1.0 + 2.0 * qmc.LatinHypercube(1, rng=np.random.default_rng(5)).random(4)[:, 0]
+    np.testing.assert_allclose(masses, expected, rtol=1e-12)
+    (tmp_path / "points.csv").write_text("link_1.mass,link_1.length\n1,2\n2,1\n3,1\n")
+    done = call("pendulum-1", *("--points", "points.csv", "--stop", "0.1", "-o", "p.csv"), folder=tmp_path)
+    assert "3 points in p.csv" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--sample", "sobol"], "samples must read METHOD:COUNT"),
+        (["--sample", "sobl:8"], "there is no sampling method 'sobl'; did you mean 'sobol'"),
+        (["--sample", "sobol:0"], "the number of samples is 0; it must be at least 1"),
+        (["--seed", "3"], "--seed 3 has no effect without --sample"),
+        (["--sample", "sobol:8", "--points", "p.csv"], "give one of them"),
+        (["--points", "nothing.csv"], "there is no file nothing.csv"),
+    ],
+)
+def test_samples_are_refused_in_a_sentence(tmp_path: Path, options: list[str], sentence: str) -> None:
+    words = ("pendulum-1", "--vary", "link_1.mass=1:3:2" if "--points" in options else "link_1.mass=1:3")
+    done = call(*words, "-o", "r.csv", *options, folder=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not (tmp_path / "r.csv").exists()

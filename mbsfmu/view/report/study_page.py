@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
@@ -22,20 +23,21 @@ from mbsfmu.view.report.circumstances import Circumstances
 _FINAL, _KINDS = "final.", {"ok": "good", "diverged": "bad", "failed": "bad"}
 _SHOWN = 8  # outputs that are drawn
 _ROUND_OFF = 1e-12  # final values that are no larger are nothing but that
+_LEAST_SAMPLES = 10  # of which a correlation says something
 _MOST_ROWS = 400  # of the table of points
 
 
 def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a study."""
     rows, model = study.rows, study.model
-    varied = [name for name, values in study.axes.items() if len(values) > 1]
+    varied = study.varied
     title = f"{model}: {len(rows)} {'point' if len(rows) == 1 else 'points'}"
     content = stack(
         heading(title),
         paragraph(f"over {', '.join(varied) or 'nothing'}", "soft"),
         answer(_sentences(study, rows, varied)),
         *circumstances.told(),
-        *_plots(study, rows, varied),
+        *(_influences(study, rows, varied) if study.sampled else _plots(study, rows, varied)),
         *_ranges(study, rows, varied),
         _points(study, rows, varied),
         section(
@@ -132,6 +134,34 @@ def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence
         ("output", "least", "at", "greatest", "at"), lines, "Final values, those that vary most first.", texts=(0, 2, 4)
     )
     return [section("Final values", made)]
+
+
+def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
+    """Return how final values are distributed, and Spearman's rank correlation with each parameter that is a number."""
+    good = [row for row in rows if row["status"] == "ok"]
+    names = [name for name in varied if all(isinstance(row[name], (int, float)) for row in good)]
+    found = [name for name, *_ in _most_varied(study, good)[:_SHOWN]]
+    if len(good) < _LEAST_SAMPLES or not found:
+        return []
+    spread, related = [], []
+    for name in found:
+        told = [row for row in good if isinstance(row.get(name), float) and np.isfinite(row[name])]
+        values = [row[name] for row in told]
+        called, unit = name.removeprefix(_FINAL), study.unit(name)
+        spread.append([called, *(quantity(float(each), unit) for each in np.quantile(values, (0.05, 0.5, 0.95)))])
+        ranks = stats.rankdata(values)
+        related.append([called, *(_correlation(ranks, [row[each] for row in told]) for each in names)])
+    caption = "Spearman's rank correlation: 1 rises and -1 falls with the parameter, 0 does neither."
+    return [
+        section("Distribution", table(("output", "5 %", "median", "95 %"), spread, "Final values of all samples.")),
+        section("Influence of the parameters", table(("output", *names), related, caption)),
+    ]
+
+
+def _correlation(ranks: Any, values: Sequence[float]) -> str:
+    if len(set(values)) < 2:
+        return "–"
+    return f"{np.corrcoef(ranks, stats.rankdata(values))[0, 1]:.2f}"
 
 
 def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:

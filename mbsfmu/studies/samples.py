@@ -1,0 +1,147 @@
+"""Points of a study that are drawn from distributions, or read from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from scipy.stats import qmc
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.physical_units import is_si
+from mbsfmu.io.formats import read_table
+from mbsfmu.modelling import closest_match
+
+METHODS = ("latin-hypercube", "sobol", "halton", "random")
+"""How points fill the unit cube; the first three do so more evenly than chance [SciPy, `scipy.stats.qmc`]."""
+_FORMS = "low:high, low:high:log, or normal:mean:deviation"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How often a parameter has which value.
+
+    Attributes
+    ----------
+    kind
+        `uniform` or `log` with the bounds, `normal` with mean and standard deviation.
+    numbers
+        Of the kind, shape (2,).
+    """
+
+    kind: str
+    numbers: tuple[float, float]
+
+    @classmethod
+    def parse(cls, text: str) -> Distribution:
+        """Read a distribution as the command line has it.
+
+        Raises
+        ------
+        InputError
+            When it does not read `low:high`, `low:high:log` or `normal:mean:deviation`, or bounds do not ascend.
+        """
+        words = text.split(":")
+        kind = "normal" if words[0] == "normal" else "log" if words[2:] == ["log"] else "uniform"
+        given = words[1:] if kind == "normal" else words[:2] if kind == "log" else words
+        try:
+            first, second = map(float, given)
+        except ValueError:
+            raise InputError(f"'{text}' is no distribution; give {_FORMS}") from None
+        if not np.isfinite([first, second]).all():
+            raise InputError(f"'{text}' is no distribution; its numbers must be finite")
+        if kind == "normal" and not second > 0.0:
+            raise InputError(f"'{text}' is no distribution; the standard deviation must be positive")
+        if kind != "normal" and not first < second:
+            raise InputError(f"'{text}' is no distribution; the bounds must ascend")
+        if kind == "log" and not first > 0.0:
+            raise InputError(f"'{text}' is no distribution; the bounds of a logarithm must be positive")
+        return cls(kind, (first, second))
+
+    def at(self, shares: np.ndarray) -> np.ndarray:
+        """Return the values below which these shares of all values are."""
+        first, second = self.numbers
+        if self.kind == "normal":
+            return np.asarray(stats.norm.ppf(shares, first, second))
+        if self.kind == "log":
+            return np.asarray(first * (second / first) ** shares)
+        return first + (second - first) * shares
+
+
+def draw(
+    distributions: Mapping[str, Distribution | tuple[float, float]],
+    count: int,
+    *,
+    method: str = METHODS[0],
+    seed: int = 0,
+) -> dict[str, list[float]]:
+    """Return samples of parameters, as `sweep` takes them: the same seed gives the same ones.
+
+    Parameters
+    ----------
+    distributions
+        By parameter, a distribution or the bounds of a uniform one.
+    count
+        Number of points; Sobol's sequence is balanced for powers of two.
+    method
+        `latin-hypercube`, `sobol`, `halton` or `random`.
+    seed
+        Of the random numbers.
+
+    Raises
+    ------
+    InputError
+        When there is no parameter, no such method, or a number is not allowed.
+    """
+    if not distributions:
+        raise InputError("there is no parameter to sample; give --vary name=low:high")
+    if count < 1:
+        raise InputError(f"the number of samples is {count}; it must be at least 1")
+    if seed < 0:
+        raise InputError(f"the seed is {seed}; it must not be negative")
+    generator = np.random.default_rng(seed)
+    size = len(distributions)
+    if method == "random":
+        shares = generator.random((count, size))
+    elif method == "latin-hypercube":
+        shares = qmc.LatinHypercube(size, rng=generator).random(count)
+    elif method == "halton":
+        shares = qmc.Halton(size, rng=generator).random(count)
+    elif method == "sobol":
+        shares = qmc.Sobol(size, rng=generator).random_base2(int(np.ceil(np.log2(count))))[:count]
+    else:
+        raise InputError(f"there is no sampling method '{method}'; {closest_match(method, METHODS)}")
+    # A normal distribution has no value at the shares 0 and 1.
+    shares = np.clip(shares, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
+    made = {
+        name: each if isinstance(each, Distribution) else Distribution("uniform", (float(each[0]), float(each[1])))
+        for name, each in distributions.items()
+    }
+    return {name: made[name].at(column).tolist() for name, column in zip(made, shares.T, strict=True)}
+
+
+def read_samples(path: str) -> dict[str, list[float]]:
+    """Return samples from a table with a column for each parameter, in a file of any format that tables are kept in.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, a column is not in SI units, or a value is no number; the sentence names them.
+    """
+    table = read_table(path)
+    columns: dict[str, list[float]] = {}
+    for name, values in table.columns.items():
+        if not is_si(unit := table.units.get(name, "1")):
+            raise InputError(f"{path}: the column '{name}' is in {unit}; samples must be in SI units")
+        columns[name] = [_number(path, name, row, value) for row, value in enumerate(values, start=1)]
+    return columns
+
+
+def _number(path: str, name: str, row: int, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{path}: row {row} of the column '{name}' is {value!r}; it must be a number") from None

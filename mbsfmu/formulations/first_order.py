@@ -203,7 +203,7 @@ class FirstOrderFormulation(Formulation):
             steps = self.explicit, *own
             pattern = nonzero(self.slope.sparsities[0]) if dense else None
         elif kind is StepKind.EXCHANGED:
-            steps = self.explicit, self.change
+            steps = self.explicit, self.change, *(() if self.functions.in_loops else (self.slope, self.drift))
         return NativeNeeds(
             file="first_order.c",
             unknowns=self.step_coordinates,
@@ -315,9 +315,9 @@ class FirstOrderFormulation(Formulation):
 
     @cached_property
     def change(self) -> AnyFunction:
-        """Changes of ẏ, of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
+        """Changes of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
 
-        The direction of w is the part `d_velocities` whatever w is; those of the others have their names.
+        Where code is in loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part `d_velocities` whatever w is; those of the others have their names.
         """
         directions = dict(zip(("coordinates", self.moving, "states", "integrals", "inputs"), DIRECTIONS, strict=True))
         symbols = {part: self.functions.symbol(part) for part in directions}
@@ -338,7 +338,7 @@ class FirstOrderFormulation(Formulation):
         (outputs,) = self._at_motion(self.functions.expressions.outputs)
         whole = ca.vertcat(*symbols.values())
         along = ca.vertcat(*(self.functions.symbol(each) for each in directions.values()))
-        values = (self._whole_flow, outputs, self.kinetics[0], accelerations)
+        values = (outputs, self.kinetics[0], accelerations)
         return self.functions.traced("first_order_change", [ca.jtimes(value, whole, along) for value in values])
 
     @cached_property

@@ -204,8 +204,9 @@ class ModelTables:
 
     def _exchange_tables(self, exchange: ModelExchangeData) -> Iterable[str]:
         index = {variable.name: place for place, variable in enumerate(self.variables)}
-        states = ", ".join(str(index[name]) for name in exchange.derivatives)
-        yield f"static const unsigned state_variables[] = {{{states or '0'}}};"
+        among = {index[name]: place for place, name in enumerate(exchange.derivatives)}
+        places = (str(among.get(place, len(among))) for place in range(len(self.variables)))
+        yield f"static const int state_places[] = {{{', '.join(places)}}};"
         yield f"static const double state_nominals[] = {numbers(exchange.magnitudes)};"
 
     def _signals(self) -> Iterable[str]:

@@ -187,6 +187,7 @@ def test_points_that_cannot_be_are_discarded(hosted: Hosted) -> None:
     with pytest.raises(FMICallException) as caught:
         _ = host.rates
     assert caught.value.status == fmi2Discard
+    assert "the loops cannot be closed" in host.messages[-1]
     host.go(1e-3, point)
     np.testing.assert_allclose(host.rates, rates, rtol=1e-9, atol=1e-9 * np.abs(rates).max())
 
@@ -245,6 +246,56 @@ def test_directional_derivatives_are_those_of_differences(hosted: Hosted, name: 
         assert {
             unknown for unknown, each in zip(unknowns, exact, strict=True) if known not in needed[unknown] and each
         } == set()
+
+
+def jacobian(host: Host) -> Floats:
+    """Return the derivatives of rates and outputs by states and inputs, column by column."""
+    unknowns = [*host.derivatives, *host.outputs]
+    return np.array([host.derivative(unknowns, known) for known in [*host.states, *host.inputs]])
+
+
+@pytest.mark.parametrize(("name", "formulation"), [("four-bar", "double-step"), ("four-bar", "hdca")])
+def test_kept_jacobian_follows_all_that_it_depends_on(
+    exchanged: Exchanged, tmp_path: Path, name: str, formulation: str
+) -> None:
+    """An instance that was asked elsewhere before gives what one gives that was never asked: to the last bit."""
+
+    def begun(folder: str) -> Host:
+        host = Host(exchanged(name, formulation).path, tmp_path / folder)
+        host.begin(valve__command=3.0)
+        return host
+
+    def tune(host: Host) -> None:
+        host.unit.enterEventMode()
+        host.set(cylinder__viscous_friction=1e5)
+        host.update()
+        host.unit.enterContinuousTimeMode()
+
+    def come_back(host: Host) -> None:
+        kept = host.unit.getFMUState()
+        host.go(0.08, host.point - 3e-4)
+        jacobian(host)
+        host.unit.setFMUState(kept)
+
+    changes: list[Callable[[Host], object]] = [
+        moving,
+        lambda host: host.go(0.07, host.point + 1e-4),
+        come_back,
+        lambda host: host.go(0.07, host.point - 2e-4),
+        tune,
+    ]
+    asked = begun("asked")
+    before = jacobian(asked)
+    for number, change in enumerate(changes):
+        change(asked)
+        after = jacobian(asked)
+        never = begun(f"never-{number}")
+        for each in changes[: number + 1]:
+            if each is not come_back:
+                each(never)
+        np.testing.assert_array_equal(after, jacobian(never))
+        assert (np.count_nonzero(after != before) == 0) == (change is come_back)
+        before = after
 
 
 def test_other_coordinates_are_an_event_that_changes_the_states(hosted: Hosted) -> None:

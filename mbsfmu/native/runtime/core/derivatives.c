@@ -185,11 +185,7 @@ static Status direct_derivative(
 #if MODEL_EXCHANGE
 
 /* The place of a variable among the continuous states; POINT where it is none. */
-static int state_index(unsigned variable) {
-    int k = 0;
-    while (k < POINT && state_variables[k] != variable) k++;
-    return k;
-}
+static int state_index(unsigned variable) { return state_places[variable]; }
 
 /* Whether derivatives are by continuous states, or of what only who integrates them asks for. */
 static int is_of_flow(const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count) {
@@ -204,26 +200,107 @@ static int is_of_flow(const unsigned *unknowns, size_t unknown_count, const unsi
 
 #if CHANGES_KNOWN
 
+#if KEEPS_JACOBIAN
+
+/* Whether the kept Jacobian is that of the state. */
+static int is_at_jacobian(const State *state, const PointJacobian *jacobian) {
+    if (!jacobian->is_known || jacobian->time != state->time) return 0;
+    if (memcmp(jacobian->dependent, state->dependent, sizeof(int) * COORDINATES) != 0) return 0;
+#define DIFFERS(name, size) \
+    if (memcmp(jacobian->name, state->name, sizeof(double) * (size_t)(size)) != 0) return 0;
+    OF_JACOBIAN(DIFFERS)
+#undef DIFFERS
+    return 1;
+}
+
+/* Find the Jacobian at the state, where it is another one, and its columns of inputs where these are wanted. */
+static int find_point_jacobian(Instance *instance, int with_inputs) {
+    const State *state = &instance->state;
+    PointJacobian *jacobian = &instance->jacobian;
+    if (!is_at_jacobian(state, jacobian)) {
+        jacobian->is_known = jacobian->inputs_known = 0;
+        load(instance);
+        if (!flow_functions.find_jacobian(instance, jacobian)) return 0;
+        jacobian->time = state->time;
+        memcpy(jacobian->dependent, state->dependent, sizeof(int) * COORDINATES);
+#define REMEMBER(name, size) COPY(jacobian->name, state->name, size);
+        OF_JACOBIAN(REMEMBER)
+#undef REMEMBER
+        jacobian->is_known = 1;
+    }
+    if (with_inputs && !jacobian->inputs_known) {
+        load(instance);
+        if (!flow_functions.find_input_jacobian(instance, jacobian)) return 0;
+        jacobian->inputs_known = 1;
+    }
+    return 1;
+}
+
+static void add_column(const double *column, double factor, double *sum) {
+    for (int i = 0; i < POINT; i++) sum[i] += factor * column[i];
+}
+
+/* Find the change of the rates along a direction, and where it is wanted that of all else. */
+static int find_direction(
+    Instance *instance, const double *d_y, const double *d_inputs, int all, Change *change
+) {
+    const PointJacobian *jacobian = &instance->jacobian;
+    int with_inputs = 0;
+    for (int j = 0; j < INPUTS; j++) with_inputs |= d_inputs[j] != 0.0;
+    if (!find_point_jacobian(instance, with_inputs)) return 0;
+    for (int i = 0; i < POINT; i++) change->rates[i] = 0.0;
+    for (int j = 0; j < POINT - INTEGRALS; j++) {
+        if (d_y[j] != 0.0) add_column(jacobian->by_states + POINT * j, d_y[j], change->rates);
+    }
+    for (int j = 0; j < INPUTS; j++) {
+        if (d_inputs[j] != 0.0) add_column(jacobian->by_inputs + POINT * j, d_inputs[j], change->rates);
+    }
+    if (!all) return 1;
+    load(instance);
+    return flow_functions.find_change(instance, d_y, d_inputs, change);
+}
+
+#else
+
+static int find_direction(
+    Instance *instance, const double *d_y, const double *d_inputs, int all, Change *change
+) {
+    (void)all;
+    load(instance);
+    return flow_functions.find_change(instance, d_y, d_inputs, change);
+}
+
+#endif
+
+/* Whether there are unknowns that are neither rates nor continuous states. */
+static int asks_for_others(const unsigned *unknowns, size_t count) {
+    for (size_t k = 0; k < count; k++) {
+        if (variables[unknowns[k]].kind != DERIVATIVE && state_index(unknowns[k]) == POINT) return 1;
+    }
+    return 0;
+}
+
 /* Derivatives by continuous states and inputs. */
 static Status flow_derivative(
     Instance *instance, const double *d_y, const double *d_inputs, const unsigned *unknowns, size_t count, double *values
 ) {
     Change change;
-    if (!flow_functions.find_change(instance, d_y, d_inputs, &change)) {
+    if (!find_direction(instance, d_y, d_inputs, asks_for_others(unknowns, count), &change)) {
         return REFUSE("derivatives cannot be computed: %s", instance->reason);
     }
     for (size_t k = 0; k < count; k++) {
         const Variable *unknown = &variables[unknowns[k]];
         const int i = unknown->index, of_state = state_index(unknowns[k]);
+        if (of_state < POINT) {
+            values[k] = d_y[of_state];
+            continue;
+        }
         switch (unknown->kind) {
+            case DERIVATIVE: values[k] = change.rates[i]; break;
             case COORDINATE: values[k] = change.coordinates[i]; break;
             case VELOCITY: values[k] = change.velocities[i]; break;
             case ACCELERATION: values[k] = change.accelerations[i]; break;
             case OUTPUT: values[k] = change.outputs[i]; break;
-            case DERIVATIVE: values[k] = change.rates[i]; break;
-            case STATE:
-            case INTEGRAL:
-            case CONTINUOUS_STATE: values[k] = d_y[of_state]; break;
             case HELD:
             case OF_SOLVER: values[k] = 0.0; break;
             case REACTION:
@@ -265,7 +342,6 @@ static Status get_flow_derivatives(
             return REFUSE("%s is no known of derivatives", known->name);
         }
     }
-    load(instance);
     return flow_derivative(instance, d_y, d_inputs, unknowns, unknown_count, values);
 }
 
@@ -277,12 +353,13 @@ static Status get_derivatives(
 ) {
     double d_inputs[ROOM(INPUTS)] = {0.0}, d_parameters[ROOM(PARAMETERS)] = {0.0};
     const int at_start = instance->state.mode == INITIALIZING;
-    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
 #if MODEL_EXCHANGE
     if (!at_start && is_of_flow(unknowns, unknown_count, knowns, known_count)) {
+        if (!is_located(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
         return get_flow_derivatives(instance, unknowns, unknown_count, knowns, known_count, direction, values);
     }
 #endif
+    if (!up_to_date(instance)) return REFUSE("derivatives cannot be computed: %s", instance->reason);
     for (size_t k = 0; k < known_count; k++) {
         const Variable *known = &variables[knowns[k]];
         if (known->kind == INPUT) {

@@ -97,6 +97,31 @@ typedef enum {
 /* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */
 #define LED (CLOSES_LOOPS && AHEAD > 0 && RANK > 0 ? COORDINATES * FREEDOM : 0)
 
+/* Whether derivatives of the rates of continuous states are found all at once, as matrices. */
+#define KEEPS_JACOBIAN (MODEL_EXCHANGE && CHANGES_KNOWN && !CHANGES)
+
+#if KEEPS_JACOBIAN
+
+/* All that the derivatives of the rates depend on, elements of State by name. */
+#define OF_JACOBIAN(EACH) \
+    EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(states, STATES) EACH(effective, INPUTS) \
+    EACH(momenta, COORDINATES) EACH(parameters, PARAMETERS) EACH(discrete, DISCRETE) EACH(references, REFERENCES) \
+    EACH(active, CONSTRAINTS)
+
+/* The derivatives of the rates of the continuous states, kept until something that they depend on changes. */
+typedef struct {
+    int is_known, inputs_known;         /* those by states, and by inputs as well */
+    int dependent[ROOM(COORDINATES)];
+    double time;
+#define PLACE_FOR(name, size) double name[ROOM(size)];
+    OF_JACOBIAN(PLACE_FOR)
+#undef PLACE_FOR
+    double by_states[ROOM(POINT * (POINT - INTEGRALS))], by_inputs[ROOM(POINT * INPUTS)];
+    double basis[ROOM(COORDINATES * FREEDOM)], lift[ROOM(COORDINATES * CONSTRAINTS)]; /* R_z and G at the point */
+} PointJacobian;
+
+#endif
+
 struct Instance {
     State state, waiting[WAITING_STATES];
     Parts parts;                        /* arguments of the traced functions, pointing into `memory` */
@@ -124,6 +149,9 @@ struct Instance {
 #if MODEL_EXCHANGE
     double flow[ROOM(POINT)];           /* the rates of the continuous states at the point … */
     int flow_known;                     /* … where they have been found */
+#if KEEPS_JACOBIAN
+    PointJacobian jacobian;
+#endif
     int exchanges;                      /* what it was made for, which no reset changes */
 #endif
     Logger logger;

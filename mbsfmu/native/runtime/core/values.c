@@ -1,18 +1,20 @@
 /* Values of variables: read, and set. */
 
+/* Bring the state to the point, the parameters and the inputs of now. */
+static int is_located(Instance *instance) {
+    if (!initialized(instance) || !agrees(instance)) return 0;
+    if (IN_CONTINUOUS_TIME(&instance->state)) return arrive(instance);
+    refresh(instance);
+    return 1;
+}
+
 /* Make everything that can be read fit the parameters and inputs of now. */
 static int up_to_date(Instance *instance) {
-    if (!initialized(instance) || !agrees(instance)) return 0;
-    if (IN_CONTINUOUS_TIME(&instance->state)) {
-        if (!arrive(instance)) return 0;
-        find_outputs(instance);
-        return 1; /* energies are followed from step to step: points may be trials */
-    }
-    refresh(instance);
-    if (instance->known == NOTHING) {
-        find_outputs(instance);
-        if (is_running(&instance->state)) follow_energy(instance);
-    }
+    if (!is_located(instance)) return 0;
+    if (instance->known != NOTHING) return 1;
+    find_outputs(instance);
+    /* Energies are followed from step to step: points of a host's solver may be trials. */
+    if (is_running(&instance->state) && !IN_CONTINUOUS_TIME(&instance->state)) follow_energy(instance);
     return 1;
 }
 

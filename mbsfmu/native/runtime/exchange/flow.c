@@ -1,6 +1,12 @@
 /* The equations for somebody else's solver, in a translation unit of their own: those of the unit's own steps may be in
  * another form, with other functions of the same names. */
+#include "model.h"
+
+#include "linear.c"
 #include "model_flow.c"
+
+/* An instance has the same layout everywhere: how much room it has for its own steps depends on who makes these. */
+#include "instance.h"
 
 #undef SOLVER
 #define SOLVER EXCHANGED
@@ -16,11 +22,13 @@
 #define let_history_jump(...) step_functions.let_history_jump(__VA_ARGS__)
 #define forget_steps(...) step_functions.forget_steps(__VA_ARGS__)
 
-#include "linear.c"
 #include "orthogonal.c"
 #include "rows.c"
 #include "recentre.c"
 #include "follow_loops.c"
+#if KEEPS_JACOBIAN
+#include "flow_jacobian.c"
+#endif
 #include FORMULATION_FILE
 
 typedef char point_has_room[POINT == SIZE ? 1 : -1];
@@ -32,6 +40,10 @@ const FlowFunctions flow_functions = {
     reach,
     describe,
     loops_closed,
+#if KEEPS_JACOBIAN
+    find_jacobian,
+    find_input_jacobian,
+#endif
 #if CHANGES_KNOWN
     find_change,
 #endif

@@ -4,7 +4,7 @@
 
 #include "instance.h"
 
-/* What changes along a direction of y and the inputs. */
+/* What changes along a direction of y and the inputs; rates are there before where a Jacobian is kept. */
 typedef struct {
     double rates[ROOM(POINT)], outputs[ROOM(OUTPUTS)];
     double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
@@ -24,6 +24,11 @@ typedef struct {
     int (*describe)(Instance *);
     /* Whether the loops are closed as far as the formulation promises. */
     int (*loops_closed)(Instance *, double time);
+#if KEEPS_JACOBIAN
+    /* The derivatives of y' at the state by y, integrals apart, on which no rate depends; and by the inputs. */
+    int (*find_jacobian)(Instance *, PointJacobian *);
+    int (*find_input_jacobian)(Instance *, PointJacobian *);
+#endif
 #if CHANGES_KNOWN
     int (*find_change)(Instance *, const double *d_y, const double *d_inputs, Change *);
 #endif

@@ -208,7 +208,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
     return 1;
 }
 
-#if SOLVER == ROSENBROCK
+#if SOLVER == ROSENBROCK || (SOLVER == EXCHANGED && KEEPS_JACOBIAN)
 
 /* Where velocities are elements of y, these are the rates of the coordinates. */
 #define CHAINED (HAMILTONIAN ? 0 : COORDINATES)
@@ -232,7 +232,25 @@ static int load_begin(Instance *instance, double time, const double *y) {
 /* The point as it is, where nothing follows from it. */
 static int reach(Instance *instance, double time, const double *y) { return commit(instance, time, 0.0, y); }
 
-/* What changes with a direction of y and inputs where the arguments are. */
+#if KEEPS_JACOBIAN
+
+static int find_jacobian(Instance *instance, PointJacobian *jacobian) {
+    if (!find_slope(instance, instance->state.time, jacobian->by_states)) return 0;
+    insert_chained(jacobian->by_states, UNKNOWNS, CHAINED);
+    return 1;
+}
+
+static int find_input_jacobian(Instance *instance, PointJacobian *jacobian) {
+    for (int j = 0; j < INPUTS; j++) {
+        for (int i = 0; i < INPUTS; i++) instance->parts.input_rates[i] = i == j ? 1.0 : 0.0;
+        find_drift(instance, jacobian->by_inputs + SIZE * j);
+    }
+    return 1;
+}
+
+#endif
+
+/* What changes with a direction of y and inputs at the state. */
 static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
     const Parts *parts = &instance->parts;
     COPY(parts->d_coordinates, d_y, COORDINATES);
@@ -241,7 +259,11 @@ static int find_change(Instance *instance, const double *d_y, const double *d_in
     COPY(parts->d_integrals, d_y + UNKNOWNS, INTEGRALS);
     COPY(parts->d_inputs, d_inputs, INPUTS);
     COPY(change->coordinates, d_y, COORDINATES);
+#if KEEPS_JACOBIAN
+    first_order_change(parts, change->outputs, change->velocities, change->accelerations);
+#else
     first_order_change(parts, change->rates, change->outputs, change->velocities, change->accelerations);
+#endif
     return 1;
 }
 

@@ -227,16 +227,23 @@ static int describe(Instance *instance) {
 
 #define CHAINED FREEDOM
 
-/* Add what changes of the independent accelerations add to those of the states' and the integrals' rates. */
-static void add_through_accelerations(const Parts *parts, const double *pushed, double *rates) {
+/* Add what changes of the independent accelerations, column by column, add to those of the states' and the integrals'
+ * rates. Columns are so many elements apart. */
+static void add_through_accelerations(const Parts *parts, int columns, int apart, const double *pushed, double *rates) {
 #if RATES_BY_ACCELERATIONS || DRIVEN > 0
     double matrix[ROOM((STATES + INTEGRALS) * FREEDOM)];
     reduced_by_accelerations(parts, matrix);
-    for (int i = 0; i < STATES + INTEGRALS; i++) {
-        for (int k = 0; k < FREEDOM; k++) rates[i] += matrix[i + (STATES + INTEGRALS) * k] * pushed[k];
+    for (int j = 0; j < columns; j++) {
+        for (int i = 0; i < STATES + INTEGRALS; i++) {
+            for (int k = 0; k < FREEDOM; k++) {
+                rates[i + apart * j] += matrix[i + (STATES + INTEGRALS) * k] * pushed[k + apart * j];
+            }
+        }
     }
 #else
     (void)parts;
+    (void)columns;
+    (void)apart;
     (void)pushed;
     (void)rates;
 #endif
@@ -266,8 +273,8 @@ static int find_slope(Instance *instance, double time, double *slope) {
         substitute(FREEDOM, mass, pivots, load + FREEDOM * j);
         COPY(slope + ROWS * j, load + FREEDOM * j, FREEDOM);
         COPY(slope + ROWS * j + FREEDOM, rates + (ROWS - FREEDOM) * j, ROWS - FREEDOM);
-        add_through_accelerations(parts, slope + ROWS * j, slope + ROWS * j + FREEDOM);
     }
+    add_through_accelerations(parts, COLUMNS, ROWS, slope, slope + FREEDOM);
     return 1;
 }
 
@@ -279,7 +286,7 @@ static int find_drift(Instance *instance, double *drift) {
     if (!factorize(FREEDOM, mass, pivots)) return fail(instance, "the mass matrix is singular");
     reduced_drift(&instance->parts, drift + FREEDOM);
     substitute(FREEDOM, mass, pivots, drift + FREEDOM);
-    add_through_accelerations(&instance->parts, drift + FREEDOM, drift + 2 * FREEDOM);
+    add_through_accelerations(&instance->parts, 1, 0, drift + FREEDOM, drift + 2 * FREEDOM);
     return 1;
 }
 
@@ -293,27 +300,48 @@ static int reach(Instance *instance, double time, const double *y) {
     return motion_of(instance, time, y, rates) && take(instance, y, rates);
 }
 
-/* What changes with a direction of y and inputs at the state. */
+#if KEEPS_JACOBIAN
+
+/* Bring R_z and G to the point of a Jacobian, where the state is loaded. */
+static void load_tangent(const Instance *instance, const PointJacobian *jacobian) {
+    const Parts *parts = &instance->parts;
+    COPY(parts->basis, jacobian->basis, COORDINATES * FREEDOM);
+    COPY(parts->lift, jacobian->lift, COORDINATES * CONSTRAINTS);
+}
+
+static int find_jacobian(Instance *instance, PointJacobian *jacobian) {
+    if (!find_slope(instance, instance->state.time, jacobian->by_states)) return 0;
+    insert_chained(jacobian->by_states, SIZE - INTEGRALS, CHAINED);
+    COPY(jacobian->basis, instance->parts.basis, COORDINATES * FREEDOM);
+    COPY(jacobian->lift, instance->parts.lift, COORDINATES * CONSTRAINTS);
+    return 1;
+}
+
+static int find_input_jacobian(Instance *instance, PointJacobian *jacobian) {
+    load_tangent(instance, jacobian);
+    for (int j = 0; j < INPUTS; j++) {
+        double *const column = jacobian->by_inputs + SIZE * j;
+        for (int i = 0; i < INPUTS; i++) instance->parts.input_rates[i] = i == j ? 1.0 : 0.0;
+        for (int i = 0; i < SIZE; i++) column[i] = 0.0;
+        if (!find_drift(instance, column)) return 0;
+    }
+    return 1;
+}
+
+/* What changes with a direction of y and inputs at the point of the Jacobian. */
 static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
     const Parts *parts = &instance->parts;
-    enum { ROWS = SIZE - CHAINED, COLUMNS = SIZE - INTEGRALS };
-    double slope[ROOM(ROWS * COLUMNS)], drift[ROOM(SIZE)] = {0.0};
-    if (!find_slope(instance, instance->state.time, slope)) return 0;
-    COPY(parts->input_rates, d_inputs, INPUTS);
-    if (!find_drift(instance, drift)) return 0;
-    for (int j = 0; j < COLUMNS; j++) {
-        for (int i = 0; i < ROWS; i++) drift[CHAINED + i] += slope[i + ROWS * j] * d_y[j];
-    }
-    for (int k = 0; k < CHAINED; k++) drift[k] = d_y[FREEDOM + k];
-    COPY(change->rates, drift, SIZE);
+    load_tangent(instance, &instance->jacobian);
     COPY(parts->d_coordinates, d_y, FREEDOM);
     COPY(parts->d_velocities, d_y + FREEDOM, FREEDOM);
-    COPY(parts->d_accelerations, drift + FREEDOM, FREEDOM);
+    COPY(parts->d_accelerations, change->rates + FREEDOM, FREEDOM);
     COPY(parts->d_states, d_y + 2 * FREEDOM, STATES);
     COPY(parts->d_integrals, d_y + 2 * FREEDOM + STATES, INTEGRALS);
     COPY(parts->d_inputs, d_inputs, INPUTS);
     reduced_change(parts, change->outputs, change->coordinates, change->velocities, change->accelerations);
     return 1;
 }
+
+#endif
 
 #endif

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from pathlib import Path
 
 from machines import machine
 

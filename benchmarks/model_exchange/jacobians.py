@@ -1,8 +1,11 @@
-"""What a solver pays for the Jacobian of an FMU for model exchange: by columns, by differences, and with Pinocchio.
+"""What a solver pays for the Jacobian of an FMU for model exchange, and what CVODE gains by it.
 
+First table: by columns, by differences, and with Pinocchio.
 The unit of time is one right-hand side: states are set and derivatives are read. Columns are asked for one by one, of
 all derivatives by one state, by a host in C. `off` is the largest difference to the Jacobian by differences as a share
 of the largest element. The last column is Pinocchio's `computeABADerivatives` of the same chain, in µs.
+
+Second table: runs by CVODE with a dense Jacobian by its own differences and of directional derivatives.
 
 Needs gcc, and pin for the last column. Run: python benchmarks/model_exchange/jacobians.py [--quick] [MACHINE …]
 """
@@ -38,19 +41,30 @@ CASES = (
 )
 REPEATS = 20 if QUICK else 200
 HERE = Path(__file__).parent
+LIBRARIES = [
+    Path(fmpy.__file__).parent / "sundials" / "x86_64-linux" / f"sundials_{each}.so" for each in ("core", "cvode")
+]
+"""SUNDIALS as FMPy has it."""
+TOLERANCE = 1e-6
+RUNS = (
+    {"spatial-2": 0.1}
+    if QUICK
+    else {"four-bar": 2.0, "crane": 2.0, "spatial-4": 2.0, "spatial-8": 2.0, "excavator": 5.0}
+)
+"""Machines that CVODE integrates, and to which time in s."""
 
 
 def compiled_host(folder: Path) -> Path:
     """Compile the host in C."""
-    host = folder / "jacobian_host"
+    host = folder / "exchange_host"
     include = Path(mbsfmu.__file__).parent / "native" / "runtime" / "fmi2"
-    source = str(HERE / "jacobian_host.c")
+    source = str(HERE / "exchange_host.c")
     subprocess.run(["gcc", "-std=c99", "-O2", f"-I{include}", source, "-o", str(host), "-ldl", "-lm"], check=True)
     return host
 
 
-def timed(host: Path, name: str, formulation: str) -> tuple[int, list[float]]:
-    """Return the number of states, and what the host prints."""
+def hosted(host: Path, name: str, formulation: str, stop: float = 0.0) -> tuple[int, list[list[float]]]:
+    """Return the number of states, and the lines that the host prints, of runs where a stop time is given."""
     with tempfile.TemporaryDirectory() as folder:
         (unit,) = mbsfmu.export(machine(name), folder, layout="monolithic", kind="me", formulation=formulation)
         with zipfile.ZipFile(unit) as archive:
@@ -64,8 +78,10 @@ def timed(host: Path, name: str, formulation: str) -> tuple[int, list[float]]:
         ]
         references = [",".join(map(str, each)) for each in lists]
         command = [str(host), str(library), description.guid, str(REPEATS), *references]
+        if stop:
+            command += [*map(str, LIBRARIES), repr(stop), repr(TOLERANCE)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return len(derivatives), [float(each) for each in done.stdout.split()]
+    return len(derivatives), [[float(each) for each in line.split()] for line in done.stdout.splitlines()]
 
 
 def aba_derivatives(links: int) -> float | None:
@@ -90,24 +106,42 @@ def aba_derivatives(links: int) -> float | None:
     return 1e6 * spent / count
 
 
-def main() -> None:
-    """Print the table."""
-    chosen = [each for each in sys.argv[1:] if not each.startswith("-")]
-    cases = [each for each in CASES if not chosen or each[0] in chosen]
+def jacobians(host: Path, cases: list[tuple[str, str]]) -> None:
+    """Print the first table."""
     titles = "right-hand side [µs] | all columns | one column | by differences | off | Pinocchio [µs]"
     print(f"| machine | formulation | states | {titles} |")
     print("|" + " --- |" * 9)
+    for name, formulation in cases:
+        count, ((rate, columns, column, differences, off),) = hosted(host, name, formulation)
+        links = int(name.removeprefix("spatial-")) if name.startswith("spatial-") else 0
+        other = aba_derivatives(links) if links else None
+        print(
+            f"| {name} | {formulation} | {count} | {rate:.2f} | {columns / rate:.1f} | {column / rate:.2f} | "
+            f"{differences / rate:.1f} | {off:.0e} | {'' if other is None else f'{other:.1f}'} |",
+            flush=True,
+        )
+
+
+def runs(host: Path, names: list[str]) -> None:
+    """Print the second table."""
+    print("| machine | Jacobian | run [ms] | steps | right-hand sides | Jacobians | first state at the end |")
+    print("|" + " --- |" * 7)
+    for name in names:
+        _, lines = hosted(host, name, "double-step", RUNS[name])
+        for kind, (spent, steps, rates, found, end) in zip(("differences", "directional"), lines, strict=True):
+            print(
+                f"| {name} | {kind} | {spent:.2f} | {steps:.0f} | {rates:.0f} | {found:.0f} | {end:.7g} |", flush=True
+            )
+
+
+def main() -> None:
+    """Print both tables."""
+    chosen = [each for each in sys.argv[1:] if not each.startswith("-")]
     with tempfile.TemporaryDirectory() as folder:
         host = compiled_host(Path(folder))
-        for name, formulation in cases:
-            count, (rate, columns, column, differences, off) = timed(host, name, formulation)
-            links = int(name.removeprefix("spatial-")) if name.startswith("spatial-") else 0
-            other = aba_derivatives(links) if links else None
-            print(
-                f"| {name} | {formulation} | {count} | {rate:.2f} | {columns / rate:.1f} | {column / rate:.2f} | "
-                f"{differences / rate:.1f} | {off:.0e} | {'' if other is None else f'{other:.1f}'} |",
-                flush=True,
-            )
+        jacobians(host, [each for each in CASES if not chosen or each[0] in chosen])
+        print()
+        runs(host, [each for each in RUNS if not chosen or each in chosen])
 
 
 if __name__ == "__main__":

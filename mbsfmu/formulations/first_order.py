@@ -317,7 +317,8 @@ class FirstOrderFormulation(Formulation):
     def change(self) -> AnyFunction:
         """Changes of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
 
-        Where code is in loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part `d_velocities` whatever w is; those of the others have their names.
+        Where code is in loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part
+        `d_velocities` whatever w is; those of the others have their names.
         """
         directions = dict(zip(("coordinates", self.moving, "states", "integrals", "inputs"), DIRECTIONS, strict=True))
         symbols = {part: self.functions.symbol(part) for part in directions}

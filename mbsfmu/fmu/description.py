@@ -14,6 +14,10 @@ from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
 from mbsfmu.modelling.variables import Causality, ModelExchangeData, Variable
 
+_GIVEN = (Causality.PARAMETER, Causality.INPUT)
+MOST_LISTED = 100_000
+"""Dependencies that are listed where an unknown of model exchange may depend on everything, which a missing list says
+as well: CasADi reads lists only. Each takes some five characters of the description."""
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 
@@ -198,7 +202,9 @@ def describe(
     if exchange:
         dependencies = exchange.dependencies
         unknowns = sorted({*unknowns, *exchange.derivatives, *exchange.derivatives.values()}, key=index.__getitem__)
-        initial = {**dict.fromkeys(unknowns), **initial}
+        initial = _listed({**dict.fromkeys(unknowns), **initial}, _named(variables, *_GIVEN))
+        dependencies = _listed(dependencies, [*exchange.derivatives, *_named(variables, Causality.INPUT)])
+        exchange = replace(exchange, dependencies=dependencies)
         integrated = _integrated(exchange, index)
     content = UnitDescription(
         name=unit.name,
@@ -221,6 +227,14 @@ def describe(
         integrated=integrated,
     )
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
+
+
+def _listed(
+    dependencies: Mapping[str, tuple[str, ...] | None], known: Sequence[str]
+) -> dict[str, tuple[str, ...] | None]:
+    """Return dependencies where what may depend on everything lists it, unless that would be very long."""
+    short = len(dependencies) * len(known) <= MOST_LISTED
+    return {name: tuple(known) if each is None and short else each for name, each in dependencies.items()}
 
 
 def _integrated(exchange: ModelExchangeData, index: Mapping[str, int]) -> Integrated:

@@ -154,6 +154,43 @@ def test_instants_are_events_of_which_another_update_knows_nothing(instance: Cal
     host.unit.enterContinuousTimeMode()
 
 
+@pytest.mark.parametrize(("name", "formulation"), UNITS[:2])
+def test_states_can_be_set_as_variables_in_event_mode(
+    exchanged: Exchanged, tmp_path: Path, name: str, formulation: str
+) -> None:
+    """As CasADi does; the point is that of continuous-time mode, and events go on from there."""
+    path = exchanged(name, formulation, 3).path
+    one, other = (Instance(path, tmp_path / each) for each in ("one", "other"))
+    states = [each.variable.derivative.valueReference for each in one.description.derivatives]
+    point = one.point + 1e-3 * np.arange(1, one.point.size + 1)
+    one.go(0.0, point)
+    other.unit.enterEventMode()
+    for _ in range(2):  # what was set before does not count
+        other.unit.setFloat64(states, list(point + 1e-2))
+        assert np.abs(other.rates - one.rates).max() > 0.0
+        other.unit.setFloat64(states, list(point))
+        np.testing.assert_array_equal(other.point, one.point)
+        np.testing.assert_array_equal(other.rates, one.rates)
+    other.unit.updateDiscreteStates()
+    other.unit.enterContinuousTimeMode()
+    np.testing.assert_allclose(other.point, point, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(other.rates, one.rates, rtol=1e-9, atol=1e-9)
+
+
+def test_all_unknowns_of_the_start_have_dependencies(exchanged: Exchanged) -> None:
+    """Importers read a missing list as none, or refuse it."""
+    for formulation in ("double-step", "dca"):
+        description = fmpy.read_model_description(str(exchanged("four-bar", formulation, 3).path))
+        unknowns = [*description.initialUnknowns, *description.derivatives, *description.outputs]
+        assert [each.variable.name for each in unknowns if each.dependencies is None] == []
+        given = {each.name for each in description.modelVariables if each.causality in ("parameter", "input")}
+        rates = {each.variable.name for each in description.derivatives}
+        for each in description.initialUnknowns:
+            names = {other.name for other in each.dependencies}
+            assert names <= given
+            assert each.variable.name not in rates or names
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -184,9 +184,6 @@ static Status direct_derivative(
 
 #if MODEL_EXCHANGE
 
-/* The place of a variable among the continuous states; POINT where it is none. */
-static int state_index(unsigned variable) { return state_places[variable]; }
-
 /* Whether derivatives are by continuous states, or of what only who integrates them asks for. */
 static int is_of_flow(const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count) {
     for (size_t k = 0; k < known_count; k++) {

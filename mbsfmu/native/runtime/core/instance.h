@@ -51,6 +51,7 @@ typedef struct {
     Settled settled;
     int exchanges;                      /* whether the host integrates; of one that does not nothing here counts */
     int away;                           /* whether the state is not at the point */
+    int led;                            /* whether continuous states were set one by one since event mode was entered */
 #endif
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */

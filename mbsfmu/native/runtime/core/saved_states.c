@@ -51,7 +51,7 @@ static int possible(const State *state) {
     if (!all_flags(&state->energies_followed, 1) || state->communications > UINT64_MAX / (4 * DENSE)) return 0;
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
 #if MODEL_EXCHANGE
-    if (!all_flags(&state->exchanges, 1) || !all_flags(&state->away, 1) || !all_finite(state->point, POINT)) return 0;
+    if (!all_flags(&state->exchanges, 1) || !all_flags(&state->away, 1) || !all_flags(&state->led, 1) || !all_finite(state->point, POINT)) return 0;
     if (state->mode == (state->exchanges ? STEPPING : CONTINUOUS_TIME)) return 0;
 #else
     if (state->mode == CONTINUOUS_TIME) return 0;

@@ -3,7 +3,7 @@
 /* Bring the state to the point, the parameters and the inputs of now. */
 static int is_located(Instance *instance) {
     if (!initialized(instance) || !agrees(instance)) return 0;
-    if (IN_CONTINUOUS_TIME(&instance->state)) return arrive(instance);
+    if (AT_POINT(&instance->state)) return arrive(instance);
     refresh(instance);
     return 1;
 }
@@ -14,7 +14,7 @@ static int up_to_date(Instance *instance) {
     if (instance->known != NOTHING) return 1;
     find_outputs(instance);
     /* Energies are followed from step to step: points of a host's solver may be trials. */
-    if (is_running(&instance->state) && !IN_CONTINUOUS_TIME(&instance->state)) follow_energy(instance);
+    if (is_running(&instance->state) && !AT_POINT(&instance->state)) follow_energy(instance);
     return 1;
 }
 
@@ -101,7 +101,8 @@ static double *place_of(State *state, const Variable *variable) {
 static Status check_value(Instance *instance, const Variable *variable, double value) {
     State *state = &instance->state;
     const char *space = strcmp(variable->unit, "1") ? " " : "", *unit = *space ? variable->unit : "";
-    if (!variable->settable) return REFUSE("%s is computed and cannot be set", variable->name);
+    const int leads = can_lead(state, (unsigned)(variable - variables));
+    if (!variable->settable && !leads) return REFUSE("%s is computed and cannot be set", variable->name);
     if (!all_finite(&value, 1)) return REFUSE("%s = %g is refused: it must be a finite number", variable->name, value);
     if (value < variable->minimum || value > variable->maximum) {
         char allowed[80];
@@ -122,6 +123,7 @@ static Status check_value(Instance *instance, const Variable *variable, double v
             "%s = %g%s%s is refused: its magnitude must be at most %g", variable->name, value, space, unit, LARGEST
         );
     }
+    if (leads) return DONE;
     /* Some hosts send all parameters in every step; what changes nothing is no error. */
     const int fixed = variable->kind != INPUT && !variable->tunable;
     if (IN_CONTINUOUS_TIME(state) && variable->kind != INPUT && value != *place_of(state, variable)) {
@@ -156,8 +158,14 @@ static Status set(Instance *instance, const unsigned *indices, size_t count, con
     }
     tuned &= is_running(state);
     if (tuned && !state->contradictory) shift_drift(instance, -1.0);
-    for (size_t k = 0; k < count; k++) set_value(instance, &variables[indices[k]], values[k]);
-    if (IN_CONTINUOUS_TIME(state) && count > 0) leave_point(instance);
+    for (size_t k = 0; k < count; k++) {
+        if (can_lead(state, indices[k])) {
+            lead_state(instance, indices[k], values[k]);
+        } else {
+            set_value(instance, &variables[indices[k]], values[k]);
+            if (AT_POINT(state)) leave_point(instance);
+        }
+    }
     if (!tuned) return DONE;
     touch(state);
     instance->known = NOTHING;

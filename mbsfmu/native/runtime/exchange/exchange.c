@@ -47,7 +47,7 @@ static Status set_states(Instance *instance, const double *values, size_t count)
 static Status get_states(Instance *instance, double *values, size_t count) {
     FOR_EXCHANGE;
     ALL_STATES(count);
-    if (state->mode == CONTINUOUS_TIME) {
+    if (AT_POINT(state)) {
         COPY(values, state->point, POINT);
         return DONE;
     }
@@ -193,6 +193,8 @@ static Status update_states(Instance *instance, Updated *updated) {
     double y[ROOM(POINT)];
     int others = 0;
     *before = *state;
+    if (!is_located(instance)) return REFUSE("%s", instance->reason);
+    state->led = 0;
     const Status status = pass_events(instance, &updated->some, &updated->next);
     if (status != DONE) return status;
     flow_functions.pack(state, y);
@@ -213,7 +215,7 @@ static Status begin_continuous_time(Instance *instance) {
     FOR_EXCHANGE;
     if (state->mode != AT_EVENTS) return REFUSE("continuous-time mode is entered from event mode only");
     if (is_at_event(instance)) return REFUSE("events wait for new discrete states; continuous time is entered behind them");
-    if (!agrees(instance) || !follows_motion(instance)) return REFUSE("%s", instance->reason);
+    if (!is_located(instance) || !follows_motion(instance)) return REFUSE("%s", instance->reason);
     refresh(instance);
     if (!state->energies_followed) follow_energy(instance);
     begin_at_state(instance);

@@ -5,6 +5,12 @@
  * which coordinates, loop equations and references - stays from event to event, and changes at an event alone. */
 
 #define IN_CONTINUOUS_TIME(state) (MODEL_EXCHANGE && (state)->mode == CONTINUOUS_TIME)
+/* CasADi sets states as variables, and stays in event mode [casadi, fmu3.cpp]. */
+#if MODEL_EXCHANGE
+#define AT_POINT(state) ((state)->mode == CONTINUOUS_TIME || ((state)->mode == AT_EVENTS && (state)->led))
+#else
+#define AT_POINT(state) 0
+#endif
 
 #if MODEL_EXCHANGE
 
@@ -66,10 +72,43 @@ static void begin_at_state(Instance *instance) {
     State *state = &instance->state;
     flow_functions.pack(state, state->point);
     settle(state);
-    state->away = instance->flow_known = 0;
+    state->away = state->led = instance->flow_known = 0;
+}
+
+/* The place of a variable among the continuous states; POINT where it is none. */
+static int state_index(unsigned variable) { return state_places[variable]; }
+
+/* Whether a variable is a continuous state that can be set now. */
+static int can_lead(const State *state, unsigned variable) {
+    const int mode = state->mode == AT_EVENTS || state->mode == CONTINUOUS_TIME;
+    return state->exchanges && mode && state_index(variable) < POINT;
+}
+
+/* Set one continuous state. */
+static void lead_state(Instance *instance, unsigned variable, double value) {
+    State *state = &instance->state;
+    if (!AT_POINT(state)) {
+        begin_at_state(instance);
+        state->led = 1;
+    }
+    if (state->point[state_index(variable)] == value) return;
+    state->point[state_index(variable)] = value;
+    leave_point(instance);
 }
 
 #else
+
+static int can_lead(const State *state, unsigned variable) {
+    (void)state;
+    (void)variable;
+    return 0;
+}
+
+static void lead_state(Instance *instance, unsigned variable, double value) {
+    (void)instance;
+    (void)variable;
+    (void)value;
+}
 
 static int arrive(Instance *instance) {
     (void)instance;

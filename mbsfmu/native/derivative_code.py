@@ -29,16 +29,17 @@ _BY_TIME = {
 """The derivatives of parts by time."""
 
 
-def derivatives(functions: SystemFunctions) -> Iterable[TracedFunction]:
-    """Return those of straight code."""
+def derivatives(functions: SystemFunctions, *, steps: bool) -> Iterable[TracedFunction]:
+    """Return those of straight code; those of outputs by time where a unit makes steps."""
     given = functions.expressions
     direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
     direct.append(given.derivative(given.quadratic, "inputs"))
     yield functions.traced("feedthrough", direct, matrices=[0, 1, 2])
-    rates = ca.SX.zeros(len(functions.system.outputs))
-    for part, rate in _BY_TIME.items():
-        rates += ca.jtimes(given.outputs, functions.symbol(part), functions.symbol(rate))
-    yield functions.traced("output_rates", [rates])
+    if steps:
+        rates = ca.SX.zeros(len(functions.system.outputs))
+        for part, rate in _BY_TIME.items():
+            rates += ca.jtimes(given.outputs, functions.symbol(part), functions.symbol(rate))
+        yield functions.traced("output_rates", [rates])
     yield variation(functions)
     if is_placed(functions):
         yield _placement_variation(functions)
@@ -48,8 +49,11 @@ _MOVED = tuple(f"d_{part}" for part in ("coordinates", "velocities", "states", "
 """Directions of what the start depends on."""
 
 
-def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
-    """Return those of code in loops: changes of everything along directions of inputs, of the start, and by time."""
+def changes(functions: SystemFunctions, *, steps: bool) -> Iterable[RecordedFunction]:
+    """Return those of code in loops: changes of everything along directions of inputs, of the start, and by time.
+
+    The last are there where a unit makes steps.
+    """
     _add_directions(functions)
 
     def direct(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
@@ -70,7 +74,8 @@ def changes(functions: SystemFunctions) -> Iterable[RecordedFunction]:
     yield functions.recorded("direct_change", direct, ["d_inputs"], into=["d_accelerations"])
     yield functions.recorded("start_change", start, _MOVED, into=["d_accelerations", "d_integrals"])
     yield _recorded_placement(functions) if is_placed(functions) else recorded_variation(functions)
-    yield functions.recorded("output_rates", by_time, ["rates", "integral_rates", "input_rates"])
+    if steps:
+        yield functions.recorded("output_rates", by_time, ["rates", "integral_rates", "input_rates"])
 
 
 def is_placed(functions: SystemFunctions) -> bool:

@@ -72,8 +72,8 @@ class ModelTables:
                 self._places.setdefault(state, ("CONTINUOUS_STATE", index))
                 self._places[derivative] = ("DERIVATIVE", index)
 
-    def of_steps(self, solver: Solver) -> Iterable[str]:
-        """Write what the steps of a solver need."""
+    def of_steps(self, solver: Solver | None) -> Iterable[str]:
+        """Write what the steps of a solver need; without one what equations need that others integrate."""
         system, simulation = self._system, self._simulation
         if isinstance(solver, ImplicitSolver):
             yield f"static const char *const coordinate_names[] = {strings(each.name for each in system.coordinates)};"
@@ -83,7 +83,7 @@ class ModelTables:
             yield f"static const double unknown_nominals[] = {numbers(limits.nominal)};"
         rated = ", ".join(str(int(each.rated)) for each in system.inputs)
         yield f"static const int rated[] = {{{rated or '0'}}};"
-        if not isinstance(solver, ImplicitSolver):
+        if solver is not None and not isinstance(solver, ImplicitSolver):
             yield f"static const double explicit_scales[] = {numbers(simulation.formulation.explicit_scale)};"
         if isinstance(solver, Rosenbrock):
             yield from self._method(solver.method)

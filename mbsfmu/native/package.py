@@ -83,7 +83,7 @@ def export_native(
     standard = STANDARDS[fmi]
     places = {platform_named(name, fmi): None for name in platforms}
     description, texts = described_sources(simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart)
-    compiled = unit_files(fmi, description.integrated is not None)
+    compiled = unit_files(fmi, texts)
     libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
     identifier = description.identifier
     binaries = (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
 from mbsfmu.modelling.variables import ModelExchangeData
+from mbsfmu.native.apart import FILE, LEVEL
 from mbsfmu.native.literals import string
 from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
@@ -16,7 +17,7 @@ from mbsfmu.simulation.simulation import Simulation
 
 _CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
 FLOW = {"flow.c": "-O2"}
-"""What a unit for model exchange has beside: the equations for the solver of its host."""
+"""What a unit for both kinds of use has beside: the equations for the solver of its host."""
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
 """The source files of a unit that are compiled, by the version of the FMI, and how much they are optimized: steps most;
 at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
@@ -83,9 +84,18 @@ def runtime_files() -> dict[str, Path]:
     return {file.name: file for file in sorted(_RUNTIME.rglob("*.[ch]"), key=lambda file: file.name)}
 
 
-def unit_files(fmi: Fmi, exchanges: bool) -> dict[str, str]:
-    """Return the source files of a unit that are compiled, with how much each is optimized."""
-    return UNIT[fmi] | FLOW if exchanges else UNIT[fmi]
+def unit_files(fmi: Fmi, texts: Collection[str]) -> dict[str, str]:
+    """Return the source files of a unit that are compiled, with how much each is optimized.
+
+    Parameters
+    ----------
+    fmi
+        The version of the FMI.
+    texts
+        The names of all its files.
+    """
+    apart = {name: LEVEL for name in texts if name.startswith(FILE)}
+    return UNIT[fmi] | {name: level for name, level in FLOW.items() if name in texts} | apart
 
 
 def unit_sources(
@@ -106,11 +116,15 @@ def unit_sources(
     """
     code = ModelCode(simulation, exchange)
     others = {f"fmi{each}" for each in VERSIONS if each != fmi} | (set() if exchange else set(_EXCHANGE))
+    left_out = (LOOP.keys() | QUICK.keys()) - _CORE.keys()
+    if exchange is None or not exchange.beside_steps:
+        left_out = left_out | FLOW.keys()
 
     def chosen(name: str) -> bool:
-        return name not in (LOOP.keys() | QUICK.keys()) - _CORE.keys() and not name.startswith(tuple(others))
+        return name not in left_out and not name.startswith(tuple(others))
 
-    more = {**({"model_flow.c": code.flow} if exchange else {}), "model_rest.c": code.rest}
+    both = exchange is not None and exchange.beside_steps
+    more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
     return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
 
 
@@ -158,4 +172,5 @@ def _sources(
     runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if chosen(name)}
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}
+    written |= code.apart()
     return {"model.h": code.header(), **written, **runtime}  # the header knows how much room they need

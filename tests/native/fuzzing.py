@@ -67,7 +67,7 @@ def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2, kind: tuple[Inte
     description, sources = described_sources(simulation, fmi, kind, arrays=fmi == 3)
     for name, text in sources.items():
         (folder / name).write_text(text)
-    files = unit_files(fmi, "me" in kind)
+    files = unit_files(fmi, sources)
     compile_c(*SANITIZERS, "-fPIC", "-shared", *files, "-o", "checked.so", "-lm", folder=folder)
     added = len(description.variables) - len(simulation.variables)
     return Checked(folder / "checked.so", description.identity, simulation, fmi, added)

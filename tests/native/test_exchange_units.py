@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -458,6 +459,31 @@ def test_unit_may_be_for_model_exchange_alone(tmp_path: Path) -> None:
     start = host.get("der(energy.start)")[0]
     assert start == 0.0
     assert host.nominals.shape == host.point.shape
+
+
+@pytest.mark.parametrize(("name", "formulation"), [("four-bar", "double-step"), ("ball-pendulum", "hdca")])
+def test_unit_for_model_exchange_alone_has_the_same_equations(
+    exchanged: Exchanged, tmp_path: Path, name: str, formulation: str
+) -> None:
+    """Its equations are in other files, optimized in another way, and nothing is there twice."""
+    both = exchanged(name, formulation).path
+    (alone,) = mbsfmu.export(
+        model_of(name), tmp_path, layout="monolithic", kind="me", formulation=formulation, sources=True
+    )
+    hosts = [Host(path, tmp_path / each) for path, each in ((both, "both"), (alone, "alone"))]
+    for host in hosts:
+        host.begin()
+        host.go(1e-3, host.point + 1e-3)
+    one, other = hosts
+    np.testing.assert_allclose(one.rates, other.rates, rtol=1e-12, atol=1e-12 * np.abs(one.rates).max())
+    exact = jacobian(one)
+    np.testing.assert_allclose(jacobian(other), exact, rtol=1e-10, atol=1e-12 * np.abs(exact).max())
+    with zipfile.ZipFile(alone) as archive:
+        files = {Path(each).name: archive.read(each).decode() for each in archive.namelist() if each.endswith(".c")}
+    written = [text for file, text in files.items() if file.startswith("model_")]
+    slope = "reduced_slope" if formulation == "double-step" else "first_order_slope"
+    assert sum(text.count(f"static void {slope}(") for text in written) == 1
+    assert "model_flow.c" not in files
 
 
 def test_redundant_joints_hold_at_points_far_from_the_last_completed_step(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ static Status lead(Instance *instance, const unsigned *inputs, size_t count, con
     return DONE;
 }
 
+#if CO_SIMULATION
+
 static Status get_rates(Instance *instance, const unsigned *outputs, size_t count, double *rates) {
     double of_outputs[ROOM(OUTPUTS)];
     const State *state = &instance->state;
@@ -79,6 +81,18 @@ static Status get_rates(Instance *instance, const unsigned *outputs, size_t coun
     }
     return DONE;
 }
+
+#else
+
+static Status get_rates(Instance *instance, const unsigned *outputs, size_t count, double *rates) {
+    (void)outputs;
+    (void)count;
+    (void)rates;
+    FOR_STEPS("rates of outputs are found");
+    return REFUSED;
+}
+
+#endif
 
 /* Where everything that changes with what is set has its changes at the start afterwards. */
 static int change_start(

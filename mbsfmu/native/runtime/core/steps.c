@@ -14,6 +14,11 @@
 #include "history.c"
 #include "recentre.c"
 #include "follow_loops.c"
+#if SOLVER == EXCHANGED
+#include "flow.h"
+#include "flow_functions.c"
+#include "flow_no_steps.c"
+#else
 #include FORMULATION_FILE
 #if !CONTINUOUS
 #include "equal_steps.c"
@@ -25,6 +30,7 @@
 #include "rosenbrock.c"
 #else
 #include "explicit.c"
+#endif
 #endif
 
 static void dismiss(Instance *instance) {

@@ -187,16 +187,32 @@ static Status begin_events(Instance *instance) {
     return DONE;
 }
 
+/* Bring the state to where continuous states were set one by one in event mode. */
+static int arrive_if_led(Instance *instance) {
+    State *state = &instance->state;
+    if (state->mode != AT_EVENTS || !state->led) return 1;
+    if (!arrive(instance)) return 0;
+    state->led = 0;
+    return 1;
+}
+
 static Status update_states(Instance *instance, Updated *updated) {
     FOR_EXCHANGE;
     State *const before = &instance->waiting[BEFORE_UPDATE];
     double y[ROOM(POINT)];
     int others = 0;
     *before = *state;
-    if (!is_located(instance)) return REFUSE("%s", instance->reason);
-    state->led = 0;
-    const Status status = pass_events(instance, &updated->some, &updated->next);
-    if (status != DONE) return status;
+    Status status = REFUSED;
+    if (!arrive_if_led(instance)) {
+        report(instance, REFUSED, "%s", instance->reason);
+    } else {
+        status = pass_events(instance, &updated->some, &updated->next);
+    }
+    if (status != DONE) {
+        *state = *before;
+        instance->known = NOTHING;
+        return status;
+    }
     flow_functions.pack(state, y);
     load_constants(instance);
     if (!flow_functions.reach(instance, state->time, y) || !describe_motion(instance, &others)) {
@@ -215,7 +231,13 @@ static Status begin_continuous_time(Instance *instance) {
     FOR_EXCHANGE;
     if (state->mode != AT_EVENTS) return REFUSE("continuous-time mode is entered from event mode only");
     if (is_at_event(instance)) return REFUSE("events wait for new discrete states; continuous time is entered behind them");
-    if (!is_located(instance) || !follows_motion(instance)) return REFUSE("%s", instance->reason);
+    State *const before = &instance->waiting[BEFORE_UPDATE];
+    *before = *state;
+    if (!agrees(instance) || !arrive_if_led(instance) || !follows_motion(instance)) {
+        *state = *before;
+        instance->known = NOTHING;
+        return REFUSE("%s", instance->reason);
+    }
     refresh(instance);
     if (!state->energies_followed) follow_energy(instance);
     begin_at_state(instance);

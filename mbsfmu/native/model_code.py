@@ -151,13 +151,13 @@ class ModelCode:
             return program_code(function, helpers, prefix, shared=shared)
         operations = Operations.of(function, helpers, prefix)
         if operations is None or self._held is None:
-            own: dict[str, str] = {}
-            code = traced_code(function, own, prefix) if operations is None else operations.code()
+            called: dict[str, str] = {}
+            code = traced_code(function, called, prefix) if operations is None else operations.code()
             if self._apart is not None and _is_derivative(function):
-                caller = self._apart.taken(code, helpers | own)
+                caller = self._apart.taken(code, helpers | called)
                 if caller is not None:
                     return caller
-            helpers |= own
+            helpers |= called
             return code
         self._held[operations.name] = operations
         return operations.place
@@ -178,7 +178,7 @@ class ModelCode:
     # -- functions ------------------------------------------------------------------------------------------
 
     def _step_functions(self) -> Iterable[AnyFunction]:
-        """Make what is called in every step, or by every host that makes these: references move along within steps."""
+        """Make what is called in every step, or in any: references move along within steps."""
         functions, history = self._functions, self._simulation.formulation.history
         if self._steps and isinstance(self._simulation.solver, ImplicitSolver):
             yield history.carried

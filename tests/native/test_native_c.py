@@ -18,8 +18,9 @@ from fuzzing import SANITIZERS, Checked
 from native_units import Exported, model_of
 
 import mbsfmu
-from mbsfmu.compiling.platforms import Fmi
-from mbsfmu.native.sources import UNIT, unit_sources
+from mbsfmu.compiling.platforms import Fmi, Interface
+from mbsfmu.native.package import described_sources
+from mbsfmu.native.sources import UNIT, unit_files, unit_sources
 
 Native = Callable[..., Exported]
 HERE = Path(__file__).parent
@@ -144,6 +145,18 @@ def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, fo
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
     run("gcc", *flags, *UNIT[2], cwd=tmp_path)
+
+
+@pytest.mark.parametrize("kind", [("me",), ("cs", "me")])
+@pytest.mark.parametrize(("name", "formulation"), [("four-bar", "double-step"), ("ball-pendulum", "hdca")])
+def test_sources_for_model_exchange_compile_without_warnings(
+    tmp_path: Path, name: str, formulation: str, kind: tuple[Interface, ...]
+) -> None:
+    simulation = model_of(name).simulation(formulation=formulation, compiled=False)
+    _, texts = described_sources(simulation, 3, kind)
+    for file, text in texts.items():
+        (tmp_path / file).write_text(text)
+    run("gcc", "-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", *unit_files(3, texts), cwd=tmp_path)
 
 
 def test_no_global_is_mutable(tmp_path: Path) -> None:

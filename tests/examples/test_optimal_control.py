@@ -15,7 +15,7 @@ from optimal_control import DURATION, INTERVALS, LIMIT, RAISED, Floats, Optimum
 from mbsfmu.models import built_in
 from mbsfmu.simulation.simulation import Simulation
 
-PAGE = Path(__file__).parents[2] / "docs" / "optimal-control.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "optimal-control.md"
 TIGHT = {"solver": "rodas5p", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10}
 GRID = np.linspace(0.0, 0.5, 11)
 COMMAND = 3.0

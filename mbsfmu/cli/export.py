@@ -14,6 +14,7 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.export import BACKENDS, LAYOUTS, LOCALS, export
+from mbsfmu.native.sources import SOURCES
 from mbsfmu.simulation.run_options import RunOptions
 
 
@@ -38,7 +39,14 @@ from mbsfmu.simulation.run_options import RunOptions
     help=f"Platforms of native FMUs, repeatable: {', '.join(platform_names(2))}; "
     f"of FMI 3.0 also {', '.join(platform_names(3))}.",
 )
-@click.option("--sources", is_flag=True, help="Include the C sources in native FMUs.")
+@click.option(
+    "--sources",
+    is_flag=False,
+    flag_value=SOURCES[0],
+    type=str,
+    callback=lambda _, __, value: value or False,
+    help=f"Include the C sources in native FMUs: {' files, or a '.join(SOURCES)} one (default: several).",
+)
 @click.option(
     "--outputs",
     multiple=True,

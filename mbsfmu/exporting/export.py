@@ -26,6 +26,7 @@ from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variable_names import NAMINGS, Naming
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.package import export_native
+from mbsfmu.native.sources import SOURCES, Sources
 from mbsfmu.rules import find_rule
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -57,7 +58,7 @@ def export(
     naming: Naming = "structured",
     arrays: bool = False,
     platforms: Sequence[str] = (),
-    sources: bool = False,
+    sources: Sources | bool = False,
     outputs: Sequence[str] = (),
     locals: Locals = "all",  # noqa: A002 - the word of the FMI
     needs_execution_tool: bool = True,
@@ -96,7 +97,8 @@ def export(
         Platforms of native units, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
         of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
     sources
-        Whether native units carry their C sources, for importers that compile.
+        Whether native units carry their C sources, for importers that compile: `several` files, which true means too,
+        or a `single` one, named after the model.
     outputs
         Patterns of the variables that are outputs, as `CoupledModel.outputs`, which they replace.
     locals
@@ -119,6 +121,7 @@ def export(
         When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
     """
     _check_words(layout, backend, locals, naming, fmi)
+    _check_sources(sources)
     if arrays and (fmi != 3 or backend != "native"):
         raise InputError("arrays are for native units of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
@@ -237,6 +240,12 @@ def _check_words(layout: str, backend: str, shown: str, naming: str, fmi: int) -
             raise InputError(f"there is no {what} '{word}'; {closest_match(word, words)}")
     if fmi not in VERSIONS:
         raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
+
+
+def _check_sources(sources: str | bool) -> None:
+    """Check the choice of C files."""
+    if not isinstance(sources, bool) and sources not in SOURCES:
+        raise InputError(f"there is no choice of sources '{sources}'; {closest_match(sources, SOURCES)}")
 
 
 def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:

@@ -118,7 +118,7 @@ class ModelTables:
             yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
         for name, texts in self._needs.names.items():
             yield f"static const char *const {name}[] = {strings(texts)};"
-        if simulation.functions.rows:
+        if simulation.functions.rows and not self._needs.closes_loops:  # what opened loops are told by
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
                 chosen = strings(texts[row] for row in simulation.functions.rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from mbsfmu.fmu.package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
 from mbsfmu.modelling.variable_names import Naming
 from mbsfmu.modelling.variables import ModelExchangeData
-from mbsfmu.native.sources import identity_source, prefix_source, unit_files, unit_sources
+from mbsfmu.native.single_source import single_source
+from mbsfmu.native.sources import Sources, identity_source, prefix_source, unit_files, unit_sources
 from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variables import NEXT_EVENT
@@ -33,7 +34,7 @@ def export_native(
     naming: Naming = "structured",
     arrays: bool = False,
     apart: Collection[str] = (),
-    sources: bool = False,
+    sources: Sources | bool = False,
     icon: bytes | None = None,
     carried: str | None = None,
     force: bool = False,
@@ -59,7 +60,7 @@ def export_native(
     apart
         Names of variables that stay single where others are elements of arrays.
     sources
-        Whether the C sources are in it, for importers that compile.
+        Whether the C sources are in it, for importers that compile: as several files, or with `single` as one.
     icon
         A picture of it as PNG.
     carried
@@ -90,10 +91,21 @@ def export_native(
         (f"binaries/{platform}/{identifier}{PLATFORMS[platform].suffix}", library)
         for platform, library in libraries.items()
     )
-    shown = {**texts, **prefix_source(fmi, identifier)} if sources else {}
+    shown, listed = _shown(texts, list(compiled), fmi, identifier, sources) if sources else ({}, [])
     added = ((f"sources/{name}", text) for name, text in shown.items())
-    described = standard.describe(description, list(compiled) if sources else [], icon is not None)
+    described = standard.describe(description, listed, icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
+
+
+def _shown(
+    texts: Mapping[str, str], compiled: Sequence[str], fmi: Fmi, identifier: str, sources: Sources | bool
+) -> tuple[dict[str, str], list[str]]:
+    """Return the C files that an FMU carries, by name, and the names of those that importers compile."""
+    files = {**texts, **prefix_source(fmi, identifier)}
+    if sources != "single":
+        return files, list(compiled)
+    name = f"{identifier}.c"
+    return {name: single_source(files, compiled)}, [name]
 
 
 def described_sources(

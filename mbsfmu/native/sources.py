@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
 from mbsfmu.modelling.variables import ModelExchangeData
@@ -15,6 +15,9 @@ from mbsfmu.native.model_code import ModelCode
 from mbsfmu.native.operations import Operations, filled, operations_header
 from mbsfmu.simulation.simulation import Simulation
 
+Sources = Literal["several", "single"]
+"""How many C files an FMU is compiled from."""
+SOURCES: tuple[Sources, ...] = get_args(Sources)
 _CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
 FLOW = {"flow.c": "-O2"}
 """What a unit for both kinds of use has beside: the equations for the solver of its host."""

@@ -170,18 +170,6 @@ def test_no_global_is_mutable(tmp_path: Path) -> None:
         assert set(sizes.values()) == {"0"}
 
 
-HOST_OF_THREE = """
-#include <stdio.h>
-const char *four_bar_fmi2GetVersion(void);
-const char *pendulum_2_fmi2GetVersion(void);
-const char *ball_pendulum_fmi3GetVersion(void);
-int main(void) {
-    printf("%s %s %s", four_bar_fmi2GetVersion(), pendulum_2_fmi2GetVersion(), ball_pendulum_fmi3GetVersion());
-    return 0;
-}
-"""
-
-
 def compiled_sources(path: Path, folder: Path, *flags: str) -> list[Path]:
     """Compile the files that a description lists, and return the objects."""
     fmpy.extract(path, unzipdir=folder)
@@ -190,20 +178,6 @@ def compiled_sources(path: Path, folder: Path, *flags: str) -> list[Path]:
     assert not files.preprocessorDefinitions
     run("gcc", "-std=c99", "-O0", "-fPIC", *flags, "-c", *files.sourceFiles, cwd=folder / "sources")
     return [(folder / "sources" / name).with_suffix(".o") for name in files.sourceFiles]
-
-
-def test_sources_of_several_units_are_one_program(native: Native, tmp_path: Path) -> None:
-    """Listed files compile without a flag; with the prefixes of the standard they define nothing twice."""
-    units = (native("four-bar", "double-step"), native("pendulum-2", "double-step"))
-    third = native("ball-pendulum", "double-step", fmi=3)
-    objects = [compiled_sources(each.path, tmp_path / str(k)) for k, each in enumerate((*units, third))]
-    (tmp_path / "host.c").write_text(HOST_OF_THREE)
-    flat = [str(each) for those in objects for each in those]
-    run("gcc", str(tmp_path / "host.c"), *flat, "-o", str(tmp_path / "host"), "-lm", "-lpthread")
-    assert run(str(tmp_path / "host")) == "2.0 2.0 3.0"
-    for identifier, those in zip(("four_bar", "pendulum_2", "ball_pendulum"), objects, strict=True):
-        defined = re.findall(r" [A-Z] (\S+)", run("nm", "--defined-only", "--extern-only", *map(str, those)))
-        assert all(name.startswith(f"{identifier}_") for name in defined)
 
 
 @pytest.mark.parametrize("fmi", [2, 3])

@@ -21,6 +21,9 @@ NEIGHBOURS = 4.0
 """So are times that differ by less than this many times the resolution of time."""
 RESOLVED_STEP = 16.0
 """Steps must be at least this many times the resolution of time, for their ends to be told apart."""
+LEAST_STEP = 1e-100
+"""Least step in s, wherever time is: at t = 0 the resolution of time is as fine as numbers are, and a step of 1e-315 s
+has neither a square nor an inverse."""
 MOST_STEPS = 1e9
 """Most internal steps in one call; they take hours."""
 OVERSHOOT = 1e-3
@@ -166,7 +169,7 @@ def check_span(start: float, stop: float, step: float) -> None:
 def _check_length(what: str, length: float, time: float) -> None:
     if not (length > 0.0 and math.isfinite(length)):
         raise InputError(f"the {what} is {length:g} s; it must be positive and finite")
-    least = RESOLVED_STEP * resolution(time, time + length)
+    least = max(RESOLVED_STEP * resolution(time, time + length), LEAST_STEP)
     if length < least:
         raise InputError(
             f"the {what} of {length:g} s is lost in the resolution of time at t = {time:g} s; "

@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import shutil
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -50,10 +51,15 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
     InputError
         When the size that the folder may have is no size.
     """
-    for folder in filter(None, (_folder(), _own_folder() if _has_own_folder() else None)):
+    for folder in filter(None, (_safe_folder(), _own_folder() if _has_own_folder() else None)):
         begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}" if maker else "")
         for name in _names(folder):
-            if name.startswith(f"{begin}-") and name.endswith(suffix) and _is_whole(path := folder / name):
+            if not (name.startswith(f"{begin}-") and name.endswith(suffix)):
+                continue
+            path = folder / name
+            if danger := _danger(path):
+                warn_once(f"{path} is not used: {danger}")
+            elif _is_whole(path):
                 with contextlib.suppress(OSError):
                     os.utime(path)
                 return path
@@ -69,7 +75,7 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
         As for `find`.
     """
     name = f"{content[:_DIGITS]}-{maker[:_DIGITS]}-{_checksum(library)}{suffix}"
-    folder = _folder()
+    folder = _safe_folder()
     if folder is not None:
         try:
             path = _write(folder, name, library)
@@ -92,10 +98,27 @@ _told: set[str] = set()
 
 
 def _write(folder: Path, name: str, library: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with complete_file(folder / name) as partial:
         partial.write_bytes(library)
     return folder / name
+
+
+def _danger(path: Path) -> str | None:
+    """Return why what is in a file or folder may be somebody else's; None where it cannot be, or nothing is there.
+
+    Code that is loaded runs at once, before anything can be asked of it: it must be of this user or the machine's
+    administrator, and nobody else may have been able to put it there.
+    """
+    if not hasattr(os, "geteuid"):
+        return None  # Windows gives each user a folder of their own
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "others may write it (chmod go-w)" if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
 
 
 def _is_whole(path: Path) -> bool:
@@ -171,6 +194,15 @@ def _folder() -> Path | None:
     except RuntimeError:
         warn_once(f"there is no home folder to keep compiled code in; {FOLDER} may name a folder")
         return None
+
+
+def _safe_folder() -> Path | None:
+    """Return the folder of the user; None where others may have put something there."""
+    folder = _folder()
+    if folder is None or (danger := _danger(folder)) is None:
+        return folder
+    warn_once(f"nothing is kept in {folder}: {danger}; code is made anew in every process")
+    return None
 
 
 @functools.cache

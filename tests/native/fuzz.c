@@ -11,6 +11,7 @@
  * states which are damaged are refused. It prints how many calls it made and how many of these were taken.
  */
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,8 +24,9 @@
 #define STATES 6
 #define MOST 12      /* references in one call */
 #define MOST_STEPS 50 /* internal steps in one call: sanitizers are slow */
-#define MOST_VALUES 60 /* continuous states */
+#define MOST_VALUES 64 /* continuous states; values of one call */
 #define PATIENCE 5   /* refused calls after which an instance begins anew */
+#define STEP_WORD 1  /* of the state: its internal step */
 #define HEADER 88    /* bytes before the state itself; the checksum is the last eight of them */
 
 typedef fmi2Status (*Plain)(fmi2Component);
@@ -84,6 +86,7 @@ static Unit units[2];
 static Life lives[INSTANCES];
 static Kept kept[STATES];
 static uint64_t chance;
+static int overflows; /* whether something has been set from which numbers overflow */
 static int exchanges; /* whether units are for model exchange too */
 static unsigned long logged;
 
@@ -141,14 +144,17 @@ static unsigned references(const Unit *unit, fmi2ValueReference *found) {
     return count;
 }
 
-/* The state of an instance as bytes. */
+/* The state of an instance as bytes; none where its numbers have overflown, from which nobody could go on. */
 static size_t bytes_of(const Life *life, fmi2Byte **bytes) {
     fmi2FMUstate state = NULL;
     size_t size = 0;
     if (life->unit->save(life->component, &state) != fmi2OK) wrong("a state cannot be saved");
     if (life->unit->size(life->component, state, &size) != fmi2OK) wrong("a state has no size");
     *bytes = malloc(size);
-    if (life->unit->serialize(life->component, state, *bytes, size) != fmi2OK) wrong("a state cannot be serialized");
+    if (life->unit->serialize(life->component, state, *bytes, size) != fmi2OK) {
+        if (!overflows) wrong("a state cannot be serialized");
+        size = 0;
+    }
     if (life->unit->release(life->component, &state) != fmi2OK || state) wrong("a state cannot be freed");
     return size;
 }
@@ -192,8 +198,20 @@ static int spoil(fmi2Byte *bytes, size_t *size) {
         const size_t last = *size - 4 * (1 + below(16));
         const int32_t any = below(2) ? (int32_t)next() : (int32_t)below(4);
         if (last > HEADER) memcpy(bytes + last, &any, sizeof any);
-        memcpy(bytes, copy, HEADER);
+        static const double numbers[] = {
+            NAN, INFINITY, 1e300, -1e300, 1e100, -1e50, 1e50, 5e-324, -1e-310, 0.0, 1.0, -1.0, 1e9
+        };
+        const size_t words = (*size - HEADER) / sizeof *numbers;
+        for (unsigned i = below(6); i > 0; i--) {
+            const size_t word = below((unsigned)words);
+            if (word == STEP_WORD) continue; /* a thousand million steps are allowed, and slow */
+            memcpy(bytes + HEADER + word * sizeof *numbers, &numbers[below(13)], sizeof *numbers);
+        }
+        memcpy(bytes, copy, HEADER + sizeof(double));
+        memcpy(bytes + HEADER + STEP_WORD * sizeof(double), copy + HEADER + STEP_WORD * sizeof(double), sizeof(double));
+        if (!below(8)) memcpy(bytes + HEADER, &numbers[below(13)], sizeof *numbers); /* the time */
         seal(bytes, *size);
+        overflows = 1;
         changed = 0;
     }
     free(copy);
@@ -208,6 +226,10 @@ static fmi2Status take_bytes(Life *life) {
     if (!source->component) return fmi2OK;
     size_t size = bytes_of(source, &bytes);
     const size_t own = bytes_of(life, &before);
+    if (size == 0 || own == 0) {
+        free(bytes), free(before);
+        return fmi2OK;
+    }
     int must_fail = source->unit != life->unit;
     if (below(3)) must_fail |= spoil(bytes, &size);
     /* Behind the last byte there is nothing that may be read. */
@@ -241,6 +263,7 @@ static fmi2Status set_values(Life *life) {
     const size_t size = bytes_of(life, &before);
     const fmi2Status status = life->unit->set(life->component, below(50) ? found : NULL, count, below(50) ? values : NULL);
     if (status != fmi2OK) must_be_as(life, before, size, "fmi2SetReal");
+    if (status == fmi2OK && count > 0) overflows = 1;
     free(before);
     return status;
 }
@@ -268,10 +291,22 @@ static fmi2Status step(Life *life) {
     fmi2Real time = 0.0, most = 1e-3;
     life->unit->real_status(life->component, fmi2LastSuccessfulTime, &time);
     life->unit->get(life->component, &life->unit->step_reference, 1, &most);
-    const fmi2Real sizes[] = {most, 3.3 * most, MOST_STEPS * most, 0.1 * most, 1e-12, 0.0, -1e-3, NAN, INFINITY, 1e300};
+    const fmi2Real sizes[] = {most, 3.3 * most, MOST_STEPS * most, 0.1 * most, 1e-12, 0.0, -1e-3, NAN, INFINITY, 1e300,
+                              1e-315, 5e-324, DBL_MIN, 1e-300, 1e-101, 1e-99};
     const fmi2Real size = sizes[below(sizeof sizes / sizeof *sizes)];
     if (!below(20)) time = number(1.0);
     return life->unit->step(life->component, time, size, (fmi2Boolean)below(2));
+}
+
+/* What is read without a complaint is a number; values that were not read are zero. */
+static fmi2Status in_numbers(fmi2Status status, const fmi2Real *values, const char *what) {
+    for (unsigned i = 0; status == fmi2OK && i < MOST; i++) {
+        if (!isfinite(values[i])) {
+            fprintf(stderr, "%s is %g, and the call is done\n", what, values[i]);
+            abort();
+        }
+    }
+    return status;
 }
 
 static fmi2Status read_something(Life *life) {
@@ -286,15 +321,17 @@ static fmi2Status read_something(Life *life) {
     for (unsigned i = 0; i < MOST; i++) orders[i] = below(10) ? 1 : (fmi2Integer)next(), directions[i] = number(1.0);
     switch (below(10)) {
         case 0: return unit->get_slopes(life->component, found, count, below(50) ? orders : NULL, values);
-        case 1: return unit->directional(
+        case 1: return in_numbers(unit->directional(
             life->component, found, count, knowns, known, below(50) ? directions : NULL, below(50) ? values : NULL
-        );
+        ), values, "a derivative");
         case 2: return unit->status(life->component, (fmi2StatusKind)below(4), below(50) ? &status : NULL);
         case 3: return unit->real_status(life->component, (fmi2StatusKind)below(4), below(50) ? values : NULL);
         case 4: return unit->boolean_status(life->component, (fmi2StatusKind)below(4), below(50) ? &flag : NULL);
         case 5: return unit->get_integer(life->component, found, count, integers);
         case 6: case 7: return unit->cancel(life->component); /* of FMI 3.0: what only that has */
-        default: return unit->get(life->component, below(50) ? found : NULL, count, below(50) ? values : NULL);
+        default: return in_numbers(
+            unit->get(life->component, below(50) ? found : NULL, count, below(50) ? values : NULL), values, "a value"
+        );
     }
 }
 
@@ -326,8 +363,6 @@ static fmi2Status begin(Life *life) {
     life->component = life->unit->instantiate(below(20) ? "fuzz" : NULL, type, guid, "", given, 0, (fmi2Boolean)below(2));
     return life->component ? fmi2OK : fmi2Error;
 }
-
-#ifndef FMI3
 
 /* How many continuous states there are; none where the unit or the instance has none. */
 static size_t count_states(const Life *life) {
@@ -396,8 +431,6 @@ static fmi2Status exchange(Life *life) {
     return status;
 }
 
-#endif
-
 /* What a host does before it steps. */
 static fmi2Status get_going(Life *life) {
     life->unit->reset(life->component);
@@ -435,9 +468,7 @@ static fmi2Status call(Life *life) {
         case 1: case 2: case 3: case 4: return change_mode(life);
         default: break;
     }
-#ifndef FMI3
     if (exchanges && below(2)) return exchange(life);
-#endif
     switch (below(6)) {
         case 0: return step(life);
         case 1: return set_values(life);

@@ -1,7 +1,6 @@
 /* FMI 3.0 in the words of FMI 2.0 that fuzz.c makes its calls in, and the calls that only FMI 3.0 has. */
 #include "fmi3.h"
 
-#define MOST_VALUES 64 /* of one call */
 
 typedef const fmi3ValueReference *References3;
 
@@ -27,6 +26,15 @@ typedef struct {
     fmi3Status (*get)(fmi3Instance, References3, size_t, fmi3Float64 *, size_t);
     fmi3Status (*set)(fmi3Instance, References3, size_t, const fmi3Float64 *, size_t);
     fmi3Status (*get_integer)(fmi3Instance, References3, size_t, fmi3Int32 *, size_t);
+    fmi3Instance (*instantiate_exchange)(
+        fmi3String, fmi3String, fmi3String, fmi3Boolean, fmi3Boolean, fmi3InstanceEnvironment, fmi3LogMessageCallback
+    );
+    fmi3Status (*enter_continuous)(fmi3Instance), (*set_time)(fmi3Instance, fmi3Float64);
+    fmi3Status (*set_states)(fmi3Instance, const fmi3Float64 *, size_t);
+    fmi3Status (*get_states)(fmi3Instance, fmi3Float64 *, size_t), (*get_rates)(fmi3Instance, fmi3Float64 *, size_t);
+    fmi3Status (*get_nominals)(fmi3Instance, fmi3Float64 *, size_t);
+    fmi3Status (*get_indicators)(fmi3Instance, fmi3Float64 *, size_t);
+    fmi3Status (*complete)(fmi3Instance, fmi3Boolean, fmi3Boolean *, fmi3Boolean *);
     fmi3Status (*get_clock)(fmi3Instance, References3, size_t, fmi3Clock *);
     fmi3Status (*get_slopes)(fmi3Instance, References3, size_t, const fmi3Int32 *, fmi3Float64 *, size_t);
     fmi3Status (*directional)(
@@ -48,6 +56,7 @@ typedef struct {
 } Functions3;
 
 static Functions3 functions[2];
+
 
 #define OF(component) \
     Instance3 *const own = (component); \
@@ -94,13 +103,17 @@ static void intermediate_update(
     }
 }
 
-static fmi2Component instantiate3(int unit, fmi2String name, fmi2String token, const fmi2CallbackFunctions *given) {
+static fmi2Component instantiate3(
+    int unit, fmi2String name, fmi2Type type, fmi2String token, const fmi2CallbackFunctions *given
+) {
     const fmi3ValueReference references3[] = {0, 1, below(8), (fmi3ValueReference)next()};
     const Functions3 *const f = &functions[unit];
     Instance3 *own = calloc(1, sizeof *own);
     own->unit = unit;
     own->defined = (int)below(2); /* event mode */
-    own->instance = f->instantiate(
+    own->instance = type == fmi2ModelExchange
+        ? f->instantiate_exchange(name, token, NULL, false, below(2), own, given ? logger3 : NULL)
+        : f->instantiate(
         name, token, below(2) ? "" : NULL, false, below(2), own->defined, below(2), below(50) ? references3 : NULL, below(5), own,
         given ? logger3 : NULL, below(2) ? intermediate_update : NULL
     );
@@ -113,16 +126,16 @@ static fmi2Component instantiate_0(
     fmi2String name, fmi2Type type, fmi2String token, fmi2String resources, const fmi2CallbackFunctions *given,
     fmi2Boolean visible, fmi2Boolean logging
 ) {
-    (void)type, (void)resources, (void)visible, (void)logging;
-    return instantiate3(0, name, token, given);
+    (void)resources, (void)visible, (void)logging;
+    return instantiate3(0, name, type, token, given);
 }
 
 static fmi2Component instantiate_1(
     fmi2String name, fmi2Type type, fmi2String token, fmi2String resources, const fmi2CallbackFunctions *given,
     fmi2Boolean visible, fmi2Boolean logging
 ) {
-    (void)type, (void)resources, (void)visible, (void)logging;
-    return instantiate3(1, name, token, given);
+    (void)resources, (void)visible, (void)logging;
+    return instantiate3(1, name, type, token, given);
 }
 
 static void free3(fmi2Component component) {
@@ -301,6 +314,49 @@ static fmi2Status deserialize3(fmi2Component component, const fmi2Byte *bytes, s
     return (fmi2Status)f->deserialize(own->instance, (const fmi3Byte *)bytes, size, state);
 }
 
+static fmi2Status enter_events3(fmi2Component component) {
+    OF(component);
+    return (fmi2Status)f->enter_events(own->instance);
+}
+
+static fmi2Status enter_continuous3(fmi2Component component) {
+    OF(component);
+    return (fmi2Status)f->enter_continuous(own->instance);
+}
+
+static fmi2Status update3(fmi2Component component, fmi2EventInfo *info) {
+    OF(component);
+    fmi3Boolean flags[5];
+    fmi3Float64 time;
+    return (fmi2Status)f->update(own->instance, info ? &flags[0] : NULL, &flags[1], &flags[2], &flags[3], &flags[4], &time);
+}
+
+static fmi2Status complete3(fmi2Component component, fmi2Boolean prior, fmi2Boolean *event, fmi2Boolean *end) {
+    OF(component);
+    fmi3Boolean flags[2];
+    return (fmi2Status)f->complete(own->instance, prior != 0, event ? &flags[0] : NULL, end ? &flags[1] : NULL);
+}
+
+static fmi2Status set_time3(fmi2Component component, fmi2Real time) {
+    OF(component);
+    return (fmi2Status)f->set_time(own->instance, time);
+}
+
+static fmi2Status set_states3(fmi2Component component, const fmi2Real *values, size_t count) {
+    OF(component);
+    return (fmi2Status)f->set_states(own->instance, values, count);
+}
+
+#define READS(name, member) \
+    static fmi2Status name(fmi2Component component, fmi2Real *values, size_t count) { \
+        OF(component); \
+        return (fmi2Status)f->member(own->instance, values, count); \
+    }
+READS(get_states3, get_states)
+READS(get_rates3, get_rates)
+READS(get_nominals3, get_nominals)
+READS(get_indicators3, get_indicators)
+
 static void *symbol(void *library, const char *name);
 
 /* Find out how many values each reference has: there are arrays of three and four. */
@@ -332,6 +388,15 @@ static void load_functions(Unit *unit) {
     FIND3(get, "GetFloat64");
     FIND3(set, "SetFloat64");
     FIND3(get_integer, "GetInt32");
+    FIND3(instantiate_exchange, "InstantiateModelExchange");
+    FIND3(enter_continuous, "EnterContinuousTimeMode");
+    FIND3(set_time, "SetTime");
+    FIND3(set_states, "SetContinuousStates");
+    FIND3(get_states, "GetContinuousStates");
+    FIND3(get_rates, "GetContinuousStateDerivatives");
+    FIND3(get_nominals, "GetNominalsOfContinuousStates");
+    FIND3(get_indicators, "GetEventIndicators");
+    FIND3(complete, "CompletedIntegratorStep");
     FIND3(get_clock, "GetClock");
     FIND3(get_slopes, "GetOutputDerivatives");
     FIND3(directional, "GetDirectionalDerivative");
@@ -350,6 +415,10 @@ static void load_functions(Unit *unit) {
     unit->reset = reset3, unit->cancel = cancel3, unit->debug = debug3, unit->setup = setup3;
     unit->get = get3, unit->set = set3, unit->get_integer = get_integer3;
     unit->set_slopes = set_slopes3, unit->get_slopes = get_slopes3, unit->directional = directional3;
+    unit->enter_events = enter_events3, unit->enter_continuous = enter_continuous3, unit->update = update3;
+    unit->complete = complete3, unit->set_time = set_time3, unit->set_states = set_states3;
+    unit->get_states = get_states3, unit->get_rates = get_rates3, unit->get_nominals = get_nominals3;
+    unit->get_indicators = get_indicators3;
     unit->step = step3, unit->status = status3, unit->real_status = real_status3, unit->boolean_status = boolean_status3;
     unit->save = save3, unit->restore = restore3, unit->release = release3;
     unit->size = size3, unit->serialize = serialize3, unit->deserialize = deserialize3;

@@ -1,6 +1,7 @@
 """Random calls of native units under sanitizers; by hand for longer than the suite has time for.
 
 PYTHONPATH=tests:examples python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
+With --exchange units are for model exchange too, and half of the calls are its own.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def main() -> None:
     parser.add_argument("units", nargs=2, metavar="MODEL:FORMULATION[:SOLVER]")
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--exchange", action="store_true")
     parser.add_argument("--fmi", type=int, choices=VERSIONS, default=2)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -107,10 +109,13 @@ def main() -> None:
             options = {"formulation": formulation, **({"solver": solver[0]} if solver else {})}
             made.append(
                 checked(
-                    model_of(name).simulation(compiled=False, **options), Path(folder) / f"unit-{number}", chosen.fmi
+                    model_of(name).simulation(compiled=False, **options),
+                    Path(folder) / f"unit-{number}",
+                    chosen.fmi,
+                    ("cs", "me") if chosen.exchange else ("cs",),
                 )
             )
-        print(fuzz(*made, chosen.calls, chosen.seed))  # noqa: T201 - what it is run for
+        print(fuzz(*made, chosen.calls, chosen.seed, exchange=chosen.exchange))  # noqa: T201 - what it is run for
 
 
 if __name__ == "__main__":

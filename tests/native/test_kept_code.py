@@ -328,3 +328,32 @@ def test_models_that_differ_in_numbers_share_their_code(folder: Path) -> None:
     np.testing.assert_allclose(heavy, run(50.0, compiled=False), rtol=1e-12)
     assert is_compiled(mbsfmu.models.pendulum(3).simulation(step=1e-2))
     assert len(libraries()) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners of files")
+@pytest.mark.parametrize("mode", [0o1777, 0o770, 0o702])
+def test_a_folder_that_others_may_write_is_not_used(folder: Path, caplog: pytest.LogCaptureFixture, mode: int) -> None:
+    """Code that somebody has put there would run when it is loaded: none is taken, and none is kept."""
+    own = kept.store("content", "maker", ".so", b"own")
+    assert own.parent == folder
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(mode)
+    assert kept.find("content", "maker", ".so") is None
+    assert kept.store("content", "maker", ".so", b"again").parent != folder
+    assert any("others may write it" in each and "chmod go-w" in each for each in warnings(caplog))
+    folder.chmod(0o755)
+    assert kept.find("content", "maker", ".so") == own
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_files_of_others_are_not_used(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    own = kept.store("content", "maker", ".so", b"own")
+    os.chown(own, 12345, 12345)
+    assert kept.find("content", "maker", ".so") is None
+    assert own.exists()
+    assert any("it belongs to another user" in each for each in warnings(caplog))
+    os.chown(own, 0, 0)
+    own.chmod(0o666)
+    assert kept.find("content", "maker", ".so") is None
+    own.chmod(0o644)
+    assert kept.find("content", "maker", ".so") == own

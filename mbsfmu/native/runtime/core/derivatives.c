@@ -8,7 +8,9 @@ static Status set_slopes(Instance *instance, const unsigned *inputs, size_t coun
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[inputs[k]];
         if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);
-        if (!all_finite(&slopes[k], 1)) return REFUSE("the derivative of %s must be a finite number", variable->name);
+        if (!(fabs(slopes[k]) <= MOST_REACHED)) {
+            return REFUSE("the derivative of %s must be a finite number of at most %g", variable->name, MOST_REACHED);
+        }
     }
     step_functions.inputs_at(instance, state->time, now);
     for (size_t k = 0; k < count; k++) {
@@ -358,7 +360,7 @@ static Status get_flow_derivatives(
 
 #endif
 
-static Status get_derivatives(
+static Status find_any_derivatives(
     Instance *instance, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
     const double *direction, double *values
 ) {
@@ -387,4 +389,20 @@ static Status get_derivatives(
     }
     if (at_start) return initial_derivative(instance, d_parameters, d_inputs, unknowns, unknown_count, values);
     return direct_derivative(instance, d_inputs, unknowns, unknown_count, values);
+}
+
+/* Whether derivatives that were found are numbers; those by values of 1e50 may overflow. */
+static Status check_derivatives(Instance *instance, const unsigned *unknowns, size_t count, const double *values) {
+    for (size_t k = 0; k < count; k++) {
+        if (!all_finite(&values[k], 1)) return REFUSE("the derivative of %s is %g here", variables[unknowns[k]].name, values[k]);
+    }
+    return DONE;
+}
+
+static Status get_derivatives(
+    Instance *instance, const unsigned *unknowns, size_t unknown_count, const unsigned *knowns, size_t known_count,
+    const double *direction, double *values
+) {
+    const Status status = find_any_derivatives(instance, unknowns, unknown_count, knowns, known_count, direction, values);
+    return status == DONE ? check_derivatives(instance, unknowns, unknown_count, values) : status;
 }

@@ -145,7 +145,7 @@ static int simulate_in_company(Instance *instance, double end, const Wishes *wis
     const State *state = &instance->state;
     const double begin = state->time, count = count_steps(begin, end, state->step_size);
     double until = end;
-    for (double k = 1.0; until - state->time >= RESOLVED_STEP * resolution(state->time, until); k += 1.0) {
+    for (double k = 1.0; until - state->time >= larger(RESOLVED_STEP * resolution(state->time, until), LEAST_STEP); k += 1.0) {
         const double grid = k < count ? begin + k * (end - begin) / count : end, next = smaller(grid, until);
         const int holds = wishes->holds_events && (wishes->ends_at_events || next == end);
         int event;
@@ -179,7 +179,8 @@ static int agrees(Instance *instance) { return !instance->state.contradictory ||
 
 /* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
 static int can_step(Instance *instance, double time, double length) {
-    const double least = RESOLVED_STEP * resolution(time, time + length), internal = instance->state.step_size;
+    const double least = larger(RESOLVED_STEP * resolution(time, time + length), LEAST_STEP);
+    const double internal = instance->state.step_size;
     if (!all_finite(&time, 1)) return fail(instance, "the step begins at t = %g s; it must be a finite number", time);
     if (!(length > 0.0) || !all_finite(&length, 1)) {
         return fail(instance, "the step is %g s; it must be positive and finite", length);

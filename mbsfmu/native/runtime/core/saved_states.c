@@ -41,9 +41,23 @@ static int all_flags(const int *flags, int count) {
     return 1;
 }
 
+/* Whether a run could have come to all numbers of a state, which are the fields before the number of communications: none
+ * of them is larger than products of numbers that can be set. Any stop time may be set, and energies begin at the least one. */
+static int all_reached(const State *state) {
+    const char *bytes = (const char *)state;
+    if (!all_finite(&state->stop_time, 1) || !all_finite(state->highest, HIGHEST * BALANCES)) return 0;
+    for (size_t i = 0; i < offsetof(State, highest); i += sizeof(double)) {
+        double number;
+        memcpy(&number, bytes + i, sizeof number);
+        if (!(fabs(number) <= MOST_REACHED) && i != offsetof(State, stop_time)) return 0;
+    }
+    return 1;
+}
+
 /* Whether a state is one that an instance can be in. */
 static int possible(const State *state) {
     int dependent = 0;
+    if (!all_reached(state)) return 0;
     if (!all_flags(state->held, INPUTS) || !all_flags(state->dependent, COORDINATES)) return 0;
     for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
     if (!all_flags(&state->has_stop_time, 1) || !all_flags(&state->initialized, 1)) return 0;
@@ -63,10 +77,6 @@ static int possible(const State *state) {
 #endif
     if (state->step_status < DONE || state->step_status > REFUSED) return 0;
     if (dependent != DEPENDENT && (DEPENDENT == 0 || state->initialized)) return 0;
-    const double numbers[] = {
-        state->time, state->passed, state->due, state->sampled, state->stop_time, state->slope_time, state->step_size
-    };
-    if (!all_finite(numbers, (int)(sizeof numbers / sizeof *numbers)) || !all_finite(state->ahead, AHEAD)) return 0;
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
 }
 
@@ -77,7 +87,7 @@ static const char *objection(const Saved *saved) {
     if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another unit";
     if (saved->size != sizeof(Saved)) return "its size is not that of a state of this unit";
     if (saved->checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
-    if (!possible(&saved->state)) return "it says what no instance can be in";
+    if (!possible(&saved->state)) return "it says what no instance can go on from";
     return NULL;
 }
 

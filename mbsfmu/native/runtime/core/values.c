@@ -8,6 +8,8 @@ static int is_located(Instance *instance) {
     return 1;
 }
 
+#define MOST_REACHED (LARGEST * LARGEST) /* by numbers of a state, and by derivatives of what is set */
+
 /* Make everything that can be read fit the parameters and inputs of now. */
 static int up_to_date(Instance *instance) {
     if (!is_located(instance)) return 0;
@@ -83,6 +85,9 @@ static Status get(Instance *instance, const unsigned *indices, size_t count, dou
         }
         if (variable->kind == REACTION) find_reactions(instance);
         values[k] = value_of(instance, variable);
+        if (!(anytime || all_finite(&values[k], 1))) {
+            return REFUSE("%s is %g at t = %.9g s: it is no number there", variable->name, values[k], instance->state.time);
+        }
     }
     return DONE;
 }

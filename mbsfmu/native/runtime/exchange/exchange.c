@@ -21,7 +21,7 @@ static Instance *create_for_exchange(Logger logger, void *environment) {
 
 static Status set_time(Instance *instance, double time) {
     FOR_EXCHANGE;
-    if (!all_finite(&time, 1)) return REFUSE("the time is %g s; it must be a finite number", time);
+    if (!(fabs(time) <= MOST_REACHED)) return REFUSE("the time is %g s; it must be a finite number of at most %g", time, MOST_REACHED);
     if (state->mode == AT_EVENTS && fabs(time - state->time) <= same_time(state, DBL_MAX, time, state->time)) return DONE;
     if (state->mode != CONTINUOUS_TIME) return REFUSE("the time is set in continuous-time mode only");
     if (time + 2.0 * same_time(state, DBL_MAX, time, state->passed) < state->passed) {
@@ -37,7 +37,9 @@ static Status set_time(Instance *instance, double time) {
 static Status set_states(Instance *instance, const double *values, size_t count) {
     AT_POINTS("continuous states are set");
     ALL_STATES(count);
-    if (!all_finite(values, POINT)) return REFUSE("continuous states must be finite numbers");
+    for (int i = 0; i < POINT; i++) {
+        if (!(fabs(values[i]) <= MOST_REACHED)) return REFUSE("continuous states must be finite numbers of at most %g", MOST_REACHED);
+    }
     if (memcmp(state->point, values, sizeof(double) * POINT) == 0) return DONE;
     COPY(state->point, values, POINT);
     leave_point(instance);

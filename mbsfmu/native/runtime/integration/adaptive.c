@@ -1,6 +1,25 @@
 /* What methods that choose their steps have in common: how large an error is, what to begin with, and values inside steps
  * that pass over times at which they are wanted. WATCHED elements of y count for the error, ORDER is the method's. */
 
+/* How far an interval has been at the last one of so many tries of steps. */
+typedef struct {
+    int tries;
+    double elapsed;
+} Progress;
+
+/* Count a try; returns 0 with a reason where steps will not come to the end of the interval. */
+static int goes_on(Instance *instance, Progress *progress, double time, double elapsed, double whole) {
+    if (++progress->tries < CRAWLING_STEPS) return 1;
+    const double made = elapsed - progress->elapsed;
+    progress->tries = 0;
+    progress->elapsed = elapsed;
+    if (made >= CRAWLING_SHARE * whole) return 1;
+    return fail(
+        instance, "at t = %.9g s %d steps have come no farther than %.3g s of %.3g s: the equations are too stiff or "
+        "not continuous there", time, CRAWLING_STEPS, made, whole
+    );
+}
+
 /* Root mean square of the first elements of a difference by the tolerances. */
 static double size_of_first(
     int count, const State *state, const double *start, const double *end, const double *difference

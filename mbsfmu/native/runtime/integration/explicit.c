@@ -124,12 +124,13 @@ static int advance(Instance *instance, double begin_time, double end, double hor
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
     double elapsed = 0.0, most = 10.0;
+    Progress progress = {0, 0.0};
     while (elapsed < whole) {
         const double time = begin_time + elapsed;
-        if (is_stopped(instance)) return 0;
+        if (is_stopped(instance) || !goes_on(instance, &progress, time, elapsed, whole)) return 0;
         pack(state, tried.start);
         pack_rates(state, tried.stages[0]);
-        if (!(*state->suggested_step > 0.0)) {
+        if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) { /* none yet, or one that would lead nowhere */
             *state->suggested_step = first_step(instance, tried.start, tried.stages[0], time, whole);
         }
         const double suggested = *state->suggested_step;
@@ -143,7 +144,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
             state->retries += 1.0;
             most = 1.0;
             *state->suggested_step = step * (error < HUGE_VAL ? smaller(factor, 1.0) : 0.2);
-            if (*state->suggested_step < SMALLEST_SHARE * whole) {
+            if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) {
                 char reason[sizeof instance->reason];
                 memcpy(reason, instance->reason, sizeof reason);
                 return fail(

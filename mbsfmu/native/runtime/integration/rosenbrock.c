@@ -153,6 +153,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const Tried tried = {begin.start, values, (const Increments *)increments};
     double elapsed = 0.0;
+    Progress progress = {0, 0.0};
 #if LED
     instance->leads = 0;
 #endif
@@ -166,9 +167,11 @@ static int advance(Instance *instance, double begin_time, double end, double hor
             memcpy(reason, instance->reason, sizeof reason);
             return fail(instance, SOLVER_NAME " fails at t = %.9g s: %.300s", time, reason);
         }
-        if (!(*state->suggested_step > 0.0)) *state->suggested_step = first_step(instance, begin.start, begin.rates, time, whole);
+        if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) { /* none yet, or one that would lead nowhere */
+            *state->suggested_step = first_step(instance, begin.start, begin.rates, time, whole);
+        }
         for (;;) {
-            if (is_stopped(instance)) return 0;
+            if (is_stopped(instance) || !goes_on(instance, &progress, time, elapsed, whole)) return 0;
             const double suggested = *state->suggested_step;
             const int last = elapsed + suggested * (1.0 + SAME_TIME) >= whole;
             const double step = last ? whole - elapsed : suggested, reached = last ? whole : elapsed + suggested;

@@ -121,17 +121,18 @@ static inline void least_squares(
     for (int k = 0; k < rank; k++) {
         for (int j = 0; j < columns; j++) turned[j + columns * k] = j >= k ? factors[k + rows * j] : 0.0;
     }
-    orthogonalize(columns, rank, turned, turned_scales, turned_order, 0.0);
+    /* Numbers that overflow may leave less than the rank of before. */
+    const int turned_rank = orthogonalize(columns, rank, turned, turned_scales, turned_order, 0.0);
     /* The pivoting of this second decomposition permutes the equations of c. */
     double *y = turned_scales + columns;
     for (int k = 0; k < columns; k++) y[k] = 0.0;
-    for (int k = 0; k < rank; k++) {
+    for (int k = 0; k < turned_rank; k++) {
         double value = right[turned_order[k]];
         for (int i = 0; i < k; i++) value -= turned[i + columns * k] * y[i];
         y[k] = value / turned[k + columns * k];
     }
-    for (int k = rank - 1; k >= 0; k--) reflect(columns, turned, turned_scales, k, y);
-    arrange_back(rank, turned_order + rank, y);
+    for (int k = turned_rank - 1; k >= 0; k--) reflect(columns, turned, turned_scales, k, y);
+    arrange_back(turned_rank, turned_order + rank, y);
     for (int j = 0; j < columns; j++) x[order[j]] = y[j];
 }
 

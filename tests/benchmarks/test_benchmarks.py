@@ -17,6 +17,7 @@ FOLDER = Path(mbsfmu.__file__).parents[1] / "benchmarks"
 SCRIPTS = sorted(path for path in FOLDER.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 NEEDED = {
     "speed.py": ("exudyn", "gcc"),
+    "source_fmus.py": ("gcc",),
     "step_times.py": ("gcc",),
     "work_precision.py": ("gcc",),
     "windows_under_wine.py": ("ziglang", "wine64"),

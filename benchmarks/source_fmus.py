@@ -1,7 +1,7 @@
 """C sources of FMUs as a target with hard deadlines has them: allocations, stack, and the worst of a million steps.
 
 Each model is exported with one C file, compiled with a host in C into one program, and stepped by 1 ms with a limit of
-iterations. The program counts what `malloc` and its kin are called (by the linker's --wrap), paints the stack of the thread
+iterations. The program counts calls of `malloc` and its kin (by the linker's --wrap), paints the stack of the thread
 that steps and sees how deep it was used, and times each step. Of each step the least of all runs counts, which leaves
 out what else the machine does.
 
@@ -88,7 +88,8 @@ static void *run(void *given) {
         if (k == 0) started = allocations;
         for (long i = 0; i < steps; i++) {
             const double start = now();
-            const int status = @_fmi2DoStep(unit, (double)i * step_size, step_size, 1) || @_fmi2GetReal(unit, &output, 1, &value);
+            const int status = @_fmi2DoStep(unit, (double)i * step_size, step_size, 1)
+                || @_fmi2GetReal(unit, &output, 1, &value);
             const float taken = (float)(1e6 * (now() - start));
             if (status) { failed = i + 1; return NULL; }
             if (k == 0 || taken < least[i]) least[i] = taken;

@@ -12,9 +12,11 @@ from mbsfmu.compiling.platforms import Fmi
 CALLS = 20_000
 
 
-def test_random_calls_of_model_exchange_find_nothing(sanitized: Callable[..., Checked]) -> None:
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_random_calls_of_model_exchange_find_nothing(sanitized: Callable[..., Checked], fmi: Fmi) -> None:
     """A unit for both, whose instances' states must not be mixed up, and one that has no model exchange."""
-    one, other = sanitized("sampled", "double-step", kind=("cs", "me")), sanitized("ball-pendulum", "double-step")
+    one = sanitized("sampled", "double-step", fmi=fmi, kind=("cs", "me"))
+    other = sanitized("ball-pendulum", "double-step", fmi=fmi)
     report = fuzz(one, other, CALLS, seed=1, exchange=True)
     done, _, refused = (int(text.split()[0]) for text in report.split(": ")[1].split(", ")[:3])
     assert min(done, refused) > CALLS / 5

@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
+    from mbsfmu.analysis.gradient import Gradient
     from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
+    from mbsfmu.analysis.measures import (
+        EndValue,
+        Integral,
+        Largest,
+        LeastSquares,
+        Mean,
+        Measure,
+        OutputEnds,
+        OutputWeights,
+        RootMeanSquare,
+    )
+    from mbsfmu.analysis.model_functions import FunctionArgument, ModelFunctions
+    from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.comparison_options import ComparisonKeywords
@@ -127,7 +141,11 @@ if TYPE_CHECKING:
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
+    "analysis.gradient": "Gradient",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
+    "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
+    "analysis.model_functions": "FunctionArgument ModelFunctions",
+    "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.comparison_options": "ComparisonKeywords",
@@ -232,6 +250,7 @@ __all__ = [
     "Differential",
     "Direction",
     "DistanceSensor",
+    "EndValue",
     "Equilibrium",
     "ErrorEstimate",
     "Finding",
@@ -240,10 +259,13 @@ __all__ = [
     "Force",
     "ForceContext",
     "Free",
+    "FunctionArgument",
     "Gain",
     "Gap",
     "Gear",
+    "Gradient",
     "InputError",
+    "Integral",
     "Integrator",
     "Joint",
     "JointActuator",
@@ -256,20 +278,27 @@ __all__ = [
     "JointSensor",
     "JointSpringDamper",
     "JointStop",
+    "Largest",
+    "LeastSquares",
     "Limiter",
     "LineOfAction",
     "LinearCoupling",
     "LinearSignal",
     "LinearSystem",
+    "Mean",
+    "Measure",
     "Mechanism",
     "MeshShape",
     "Mimic",
     "Mode",
+    "ModelFunctions",
     "NonNegative",
     "Numbers",
     "Offset",
     "OperatingValue",
     "OrientationSensor",
+    "OutputEnds",
+    "OutputWeights",
     "Parameter",
     "PidController",
     "Planar",
@@ -295,6 +324,7 @@ __all__ = [
     "Revolute",
     "RigidBody",
     "RodShape",
+    "RootMeanSquare",
     "Rule",
     "Run",
     "RunKeywords",
@@ -303,6 +333,7 @@ __all__ = [
     "SampledBlock",
     "SampledPidController",
     "SecondOrder",
+    "SensitivityResult",
     "Sensor",
     "SensorContext",
     "Shaft",

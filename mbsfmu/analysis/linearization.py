@@ -48,14 +48,14 @@ def linearize(
     if not (np.isfinite(at) and at >= 0.0):
         raise InputError(f"a model is linearized at a time of 0 s or later; {at:g} s is none")
     system = simulation.functions.system
-    driving = _chosen(inputs, system.inputs, "input", simulation)
+    driving = chosen_places(inputs, system.inputs, "input", simulation)
     prescribing = rated_names(system.inputs)
     exactly = {inputs} if isinstance(inputs, str) else set(inputs)
     if named := sorted(exactly & prescribing):
         raise InputError(f"'{named[0]}' prescribes a motion, and is no input of a linear system; leave it out")
     driving = [each for each in driving if system.inputs[each].name not in prescribing]
     computed = [*system.outputs, *system.coordinates, *system.velocities, *system.accelerations, *system.states]
-    rows = _chosen(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
+    rows = chosen_places(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
     simulation.initialize()
     if at > 0.0:
         simulation.step(0.0, at)
@@ -69,7 +69,9 @@ def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
     return [places[name] for name in names if name in places]
 
 
-def _chosen(patterns: Sequence[str], variables: Sequence[Variable], kind: str, simulation: Simulation) -> list[int]:
+def chosen_places(
+    patterns: Sequence[str], variables: Sequence[Variable], kind: str, simulation: Simulation
+) -> list[int]:
     """Return the places of the variables that patterns mean, in the order of the patterns; all without a pattern.
 
     A variable is meant by its name, and by `system.variable`.

@@ -7,8 +7,12 @@ from typing import Self, Unpack
 
 from pydantic import model_validator
 
+from mbsfmu.analysis.gradient import Gradient, gradient
 from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.linearization import FORMULATION, linearize
+from mbsfmu.analysis.measures import Measure
+from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
+from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
@@ -16,6 +20,7 @@ from mbsfmu.equilibrium.equilibrium import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
+from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -145,13 +150,107 @@ class CoupledModel(ModelData):
         SimulationError
             When the run to the time fails.
         """
+        simulation = self._in_independent_coordinates("linearization", given, compiled=at > 0.0)
+        return linearize(simulation, at, inputs, outputs)
+
+    def _in_independent_coordinates(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
+        """Return a simulation by double-step, which keeps what is analysed in independent coordinates."""
         if given.get("formulation") not in (None, FORMULATION):
             raise InputError(
-                f"linearization takes the independent coordinates of '{FORMULATION}', whose motion is that of all "
+                f"{subject} takes the independent coordinates of '{FORMULATION}', whose motion is that of all "
                 "formulations; name none"
             )
-        simulation = self.simulation(compiled=at > 0.0, **{**given, "formulation": FORMULATION})
-        return linearize(simulation, at, inputs, outputs)
+        return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
+
+    def _in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
+        """Return a simulation by double-step and the trapezoidal rule."""
+        if given.get("solver") not in (None, Trapezoidal.name):
+            raise InputError(f"{subject} differentiates steps of the solver '{Trapezoidal.name}'; name none")
+        return self._in_independent_coordinates(subject, {**given, "solver": Trapezoidal.name}, compiled=True)
+
+    @heeding_interruptions()
+    def casadi(self, **given: Unpack[RunKeywords]) -> ModelFunctions:
+        """Return the equations as CasADi functions with names, units and start values, for other tools.
+
+        Parameters
+        ----------
+        given
+            Options as for `simulation`, but for the formulation.
+
+        Raises
+        ------
+        InputError
+            When the model has sampled blocks or an algebraic loop that is solved by iteration, or a formulation is
+            named.
+        """
+        return model_functions(self._in_independent_coordinates("casadi", given, compiled=False))
+
+    @heeding_interruptions()
+    def sensitivities(
+        self,
+        parameters: Sequence[str],
+        outputs: Sequence[str] = (),
+        *,
+        stop: float | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> SensitivityResult:
+        """Run the model, and differentiate what it computes by parameters, exactly for the steps that are made.
+
+        Parameters
+        ----------
+        parameters
+            Names such as `circuit.valve.flow_coefficient`; start values are parameters, too.
+        outputs
+            Patterns such as `cylinder.*`; all outputs by default. Coordinates, velocities, accelerations, states and
+            integrals that are no outputs can be named, too.
+        stop
+            End of the run in s; the model's own by default.
+        given
+            Options as for `simulation`, but for formulation and solver, which are double-step and the trapezoidal rule.
+
+        Raises
+        ------
+        InputError
+            When a name means nothing, or the model has what is not differentiated, as sampled blocks.
+        SimulationError
+            When the run fails, or its steps are halved.
+        """
+        simulation = self._in_trapezoidal_steps("sensitivities", given)
+        return sensitivities(simulation, parameters, outputs, self.stop_time if stop is None else stop)
+
+    @heeding_interruptions()
+    def gradient(
+        self,
+        of: str | Measure,
+        parameters: Sequence[str] = (),
+        inputs: Sequence[str] = (),
+        *,
+        stop: float | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> Gradient:
+        """Run the model, and differentiate a scalar of the run by any number of parameters and samples of inputs.
+
+        Parameters
+        ----------
+        of
+            The scalar: `end(output)`, `integral(output)`, `mean(output)`, `rms(output)`, `max(output)`,
+            `min(output)`, or a measure such as `LeastSquares`.
+        parameters
+            Names of parameters.
+        inputs
+            Patterns of inputs, by whose values at the ends of steps the scalar is differentiated.
+        stop, given
+            As for `sensitivities`.
+
+        Raises
+        ------
+        InputError
+            As `sensitivities`.
+        SimulationError
+            As `sensitivities`.
+        """
+        simulation = self._in_trapezoidal_steps("gradient", given)
+        return gradient(simulation, of, parameters, inputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
     def simulation_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -80,23 +81,32 @@ class ReducedEquations:
         written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
         return self._functions.traced("reduced_motion", list(written.values()), into=written)
 
-    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX, inputs: ca.SX | None = None) -> ca.SX:
+    def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
         """Return (δz, δż, δz̈) one below the other for R_z times variations of z^i, ż^i and z̈^i, side by side.
 
-        They follow from differentiating Φ, Φ̇ and Φ̈, which stay zero. Inputs that prescribe motion move the dependent
-        coordinates, too; their variation is a vector, and the others are then.
+        They follow from differentiating Φ, Φ̇ and Φ̈, which stay zero.
         """
         given = self._given
-        if inputs is not None and given.driven:
-            along = self._functions.symbol("inputs")
-            opened = [given.closure, given.closure_rate, given.closure_acceleration]
-            first, second, third = (ca.mtimes(self._g, ca.jtimes(each, along, inputs)) for each in opened)
-            coordinates, velocities, accelerations = coordinates - first, velocities - second, accelerations - third
         turned = ca.mtimes(given.derivative(given.closure_rate, "coordinates"), coordinates)
         velocities = velocities - ca.mtimes(self._g, turned)
         both = given.derivative(given.closure_acceleration, "coordinates", "velocities")
         turned = ca.mtimes(both, ca.vertcat(coordinates, velocities))
         return ca.vertcat(coordinates, velocities, accelerations - ca.mtimes(self._g, turned))
+
+    def _moved_by(self, part: str, along: ca.SX) -> ca.SX:
+        """Return (δz, δż, δz̈) for a variation of a part, as inputs and parameters of Φ move dependent coordinates."""
+        given, symbol = self._given, self._functions.symbol(part)
+        opened = [given.closure, given.closure_rate, given.closure_acceleration]
+        return self._moved(*(-ca.mtimes(self._g, ca.jtimes(each, symbol, along)) for each in opened))
+
+    def _changes_by(self, part: str, along: ca.SX, values: Sequence[ca.SX]) -> list[ca.SX]:
+        """Return the changes of vectors with a part, z^i, ż^i and z̈^i and the multipliers being held."""
+        changes = [ca.jtimes(each, self._functions.symbol(part), along) for each in values]
+        if part != "inputs" or self._given.driven:
+            motion = self._moved_by(part, along)
+            pushed = [ca.mtimes(self._given.derivative(each, *MOTION), motion) for each in values]
+            changes = [first + second for first, second in zip(changes, pushed, strict=True)]
+        return changes
 
     def _by_multipliers(self, flow: ca.SX, balance: ca.SX) -> ca.SX:
         """Return the change of rates with multipliers that keep the dependent part of M z̈ − Q + Φ_zᵀ λ zero.
@@ -121,6 +131,11 @@ class ReducedEquations:
         Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `tangent` λ is such that the
         dependent part of ρ vanishes.
         """
+        return self._functions.traced("reduced_slope", self._slopes, matrices=[0, 1, 2])
+
+    @cached_property
+    def _slopes(self) -> list[ca.SX]:
+        """The results of `slope`."""
         given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
         motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
         along = [
@@ -129,8 +144,7 @@ class ReducedEquations:
         ]
         mass = ca.mtimes(r.T, ca.mtimes(given.mass, r))
         rates = along[1] + self._by_multipliers(self._whole_flow, along[0])
-        results = [mass, -ca.mtimes(r.T, along[0]), rates]
-        return self._functions.traced("reduced_slope", results, matrices=[0, 1, 2])
+        return [mass, -ca.mtimes(r.T, along[0]), rates]
 
     @property
     def flow_by_accelerations(self) -> bool:
@@ -140,9 +154,13 @@ class ReducedEquations:
     @cached_property
     def by_accelerations(self) -> TracedFunction:
         """Derivative of (ẋ, rates of the integrals) by z̈^i, shape (k + i, n − r)."""
+        return self._functions.traced("reduced_by_accelerations", [self._flow_by_accelerations], matrices=[0])
+
+    @cached_property
+    def _flow_by_accelerations(self) -> ca.SX:
+        """The result of `by_accelerations`."""
         flow, pushed = self._whole_flow, ca.mtimes(self._given.mass, self._r)
-        matrix = ca.mtimes(self._given.derivative(flow, "accelerations"), self._r) + self._by_multipliers(flow, pushed)
-        return self._functions.traced("reduced_by_accelerations", [matrix], matrices=[0])
+        return ca.mtimes(self._given.derivative(flow, "accelerations"), self._r) + self._by_multipliers(flow, pushed)
 
     @cached_property
     def _whole_flow(self) -> ca.SX:
@@ -158,15 +176,13 @@ class ReducedEquations:
     @cached_property
     def drift(self) -> TracedFunction:
         """Change of M'' z̈^i and of (ẋ, rates of the integrals) with time, by the part `input_rates`."""
-        given, along = self._given, self._functions.symbol("input_rates")
-        changing, still = [given.balance, self._whole_flow], ca.SX(self._r.shape[0], 1)
-        balance, flow = (ca.jtimes(each, self._functions.symbol("inputs"), along) for each in changing)
-        if given.driven:
-            motion = self._moved(still, still, still, along)
-            moved = [ca.mtimes(given.derivative(each, *MOTION), motion) for each in changing]
-            balance, flow = balance + moved[0], flow + moved[1]
-        flow += self._by_multipliers(self._whole_flow, balance)
-        return self._functions.traced("reduced_drift", [ca.vertcat(-ca.mtimes(self._r.T, balance), flow)])
+        balance, flow = self._drift("inputs", self._functions.symbol("input_rates"))
+        return self._functions.traced("reduced_drift", [ca.vertcat(balance, flow)])
+
+    def _drift(self, part: str, along: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the changes of M'' z̈^i and of (ẋ, rates of the integrals) with inputs or parameters."""
+        balance, flow = self._changes_by(part, along, [self._given.balance, self._whole_flow])
+        return -ca.mtimes(self._r.T, balance), flow + self._by_multipliers(self._whole_flow, balance)
 
     @cached_property
     def change(self) -> TracedFunction:
@@ -178,10 +194,80 @@ class ReducedEquations:
         z, v, a = (ca.mtimes(self._r, functions.add_part(f"d_{part}", freedom)[0]) for part in MOTION)
         others = {part: functions.symbol(part) for part in ("states", "integrals", "inputs")}
         along = [functions.add_part(f"d_{part}", symbol.numel())[0] for part, symbol in others.items()]
-        motion = self._moved(z, v, a, along[-1])
+        motion = self._moved(z, v, a)
+        if given.driven:
+            motion += self._moved_by("inputs", along[-1])
         directly = ca.jtimes(given.outputs, ca.vertcat(*others.values()), ca.vertcat(*along))
         outputs = ca.mtimes(given.derivative(given.outputs, *MOTION), motion) + directly
         return functions.traced("reduced_change", [outputs, motion[:n], motion[n : 2 * n], motion[2 * n :]])
+
+    @property
+    def computed(self) -> ca.SX:
+        """Outputs, z, ż, z̈, x and the integrals, one below the other."""
+        parts = (*MOTION, "states", "integrals")
+        return ca.vertcat(self._given.outputs, *(self._functions.symbol(part) for part in parts))
+
+    def along_states(self, rows: Sequence[int]) -> TracedFunction:
+        """Return the derivatives by (z^i, ż^i, x), and by z̈^i, of what a run computes.
+
+        Parameters
+        ----------
+        rows
+            Those of `computed` that count.
+
+        Returns
+        -------
+        function
+            Of the results of `slope`; then of derivatives of (ẋ, rates of the integrals) by z̈^i, of the rows of
+            `computed` by (z^i, ż^i, x, integrals), and of these by z̈^i.
+        """
+        given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
+        motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
+        read = self.computed[list(rows)]
+        by_motion = given.derivative(read, *MOTION)
+        others = given.derivative(read, "states", "integrals")
+        by_accelerations = ca.mtimes(given.derivative(read, "accelerations"), r)
+        results = [ca.horzcat(ca.mtimes(by_motion, motion), others), by_accelerations]
+        slopes = [*self._slopes, self._flow_by_accelerations, *results]
+        return self._functions.traced("reduced_along_states", slopes, matrices=range(6))
+
+    def along_parameters(self, columns: Sequence[int], rows: Sequence[int]) -> TracedFunction:
+        """Return the derivatives of Q'' − M'' z̈^i, (ẋ, rates of the integrals) and `computed` by parameters.
+
+        Parameters
+        ----------
+        columns, rows
+            Indices of the parameters, and of the rows of `computed`.
+        """
+        size = self._functions.symbol("parameters").numel()
+        along, read = ca.SX.eye(size)[:, list(columns)], self.computed[list(rows)]
+        by_load, by_flow = self._drift("parameters", along)
+        (by_read,) = self._changes_by("parameters", along, [read])
+        return self._functions.traced("reduced_along_parameters", [by_load, by_flow, by_read], matrices=range(3))
+
+    def pulled_back(self, part: str, rows: Sequence[int]) -> TracedFunction:
+        """Return products of rows with the derivatives by all elements of a part, by one reverse pass.
+
+        The rows are the parts `by_load`, `by_flow` and `by_read`, for Q'' − M'' z̈^i, (ẋ, rates of the integrals), and
+        rows of `computed`.
+        """
+        functions, (_, freedom) = self._functions, self._r.shape
+        read = self.computed[list(rows)]
+        along = ca.SX.sym("along", functions.symbol(part).numel())
+        changes = [*self._drift(part, along), *self._changes_by(part, along, [read])]
+        sizes = {"by_load": freedom, "by_flow": self._whole_flow.numel(), "by_read": len(rows)}
+        given = [functions.add_part(name, size)[0] for name, size in sizes.items()]
+        total = sum((ca.dot(row, change) for row, change in zip(given, changes, strict=True)), ca.SX(0))
+        return functions.traced(f"reduced_pulled_back_{part}", [ca.gradient(total, along)])
+
+    @cached_property
+    def moved(self) -> TracedFunction:
+        """Derivatives of z and ż, one below the other, by (z^i, ż^i) and by all parameters."""
+        r, nothing, size = self._r, ca.SX(*self._r.shape), self._functions.symbol("parameters").numel()
+        motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
+        by_parameters = self._moved_by("parameters", ca.SX.eye(size))
+        rows = 2 * r.shape[0]
+        return self._functions.traced("reduced_moved", [motion[:rows, :], by_parameters[:rows, :]], matrices=[0, 1])
 
     @cached_property
     def tangent(self) -> TracedFunction:

@@ -178,6 +178,11 @@ class Workspace:
         """Return the values of a part, as they are shared."""
         return self._memory[part]
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return tuple(self._memory)
+
     def symbol(self, part: str) -> ca.SX:
         """Return the symbols of a part."""
         return self._symbol_by_part[part]

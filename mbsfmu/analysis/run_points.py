@@ -1,0 +1,314 @@
+"""A run by the trapezoidal rule as data: the values at both ends of each step, in independent coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.times import counted
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.initialization.independent_coordinates import Partition
+from mbsfmu.integration.implicit import SHORT
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
+
+Indices = NDArray[np.intp]
+CHUNK = 512
+"""Points at which functions are evaluated in one call: enough to make the call cheap, few enough to fit in a cache."""
+_CONSTANT = ("parameters", "references", "discrete", "guesses", "active")
+"""Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
+_UNSOLVED = 1e-5
+"""Share of its magnitude by which a state may miss the trapezoidal rule: Newton's iteration leaves 1e-7 or less."""
+
+
+@dataclass(frozen=True)
+class RunPoints:
+    """A run from step to step. Each step begins at one point and ends at another; inputs jump between steps.
+
+    Attributes
+    ----------
+    times
+        Ends of the steps in s, the start first; shape (N + 1,).
+    begins, ends
+        Index of the point where each step begins and ends, shape (N,).
+    partitions
+        Choice of independent coordinates of each point.
+    values
+        Values at the points by the name of the part of the functions; shape (size, points), of matrices
+        (points, rows, columns).
+    """
+
+    times: Floats
+    begins: Indices
+    ends: Indices
+    partitions: tuple[Partition, ...]
+    values: dict[str, Floats]
+
+    @property
+    def steps(self) -> Floats:
+        """Sizes of the steps in s, shape (N,)."""
+        return np.diff(self.times)
+
+
+class RecordedRun:
+    """Makes a run by the trapezoidal rule, and evaluates functions at its points.
+
+    With w = (z^i, ż^i, x, integrals) and ẇ = F(w, u, p) a step of double-step is
+    w_{n+1} = w_n + h/2 (F(w_n, u_n, p) + F(w_{n+1}, u_{n+1}, p)): positions, velocities and states follow the
+    trapezoidal rule [Jaiswal2021, eqs. 33 and 34], and accelerations are those of the equations of motion.
+
+    Parameters
+    ----------
+    simulation
+        By `double-step` and the trapezoidal rule.
+    stop
+        End of the run in s.
+
+    Raises
+    ------
+    InputError
+        When the model has what cannot be differentiated along a run.
+    SimulationError
+        When the run fails, or a step was halved.
+    """
+
+    def __init__(self, simulation: Simulation, stop: float) -> None:
+        self.simulation = simulation
+        formulation = simulation.formulation
+        assert isinstance(formulation, DoubleStep)
+        assert isinstance(formulation.rule, Trapezoidal)
+        self.equations = formulation.equations
+        self.functions = functions = formulation.functions
+        system = functions.system
+        if system.discrete:
+            raise InputError(
+                f"{simulation.name} has sampled blocks ({system.discrete[0].name}): runs with updates at instants are "
+                "not differentiated; replace them by continuous blocks"
+            )
+        self.freedom = formulation.freedom
+        self.size = 2 * self.freedom + len(functions.states) + len(functions.integrals)
+        nodes = self._nodes(stop)
+        self._constant = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
+        self.points = self._complete(nodes)
+
+    # -- the run --------------------------------------------------------------------------------------------
+
+    def _nodes(self, stop: float) -> tuple[Floats, Floats, list[Partition], Floats, Floats]:
+        """Return times, rows of (z, ż, x, integrals), choices of coordinates, and inputs where steps begin and end."""
+        simulation = self.simulation
+        course = simulation.course
+        simulation.initialize()
+        times, same = self._times(stop), course.same(simulation.step_size, 0.0, stop)
+        begun = [course.inputs.over(time + same) for time in times[:-1]]
+        at_begin = np.array([inputs(time) for inputs, time in zip(begun, times[:-1], strict=True)])
+        at_end = np.array([inputs(time) for inputs, time in zip(begun, times[1:], strict=True)])
+        course.stepped = True
+        references, first = course.present.references, course.present.partition
+        recording = Recording(times, len(simulation.continuous))
+        recording.take_first(course.readings())
+        simulation.runner.run(course, recording)
+        rows = self._motion(recording.recorded[1])
+        assert first is not None
+        partitions = [first] * len(times)
+        if simulation.statistics.repartitions:
+            partitions = self._partitions(times)
+        if simulation.statistics.retries:
+            raise SimulationError(
+                f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
+                "is differentiated only with equal steps; take smaller ones"
+            )
+        if not np.array_equal(references, course.present.references):
+            raise InputError(
+                f"{simulation.name} has a joint that turns freely and far: its reference moves in the run, which is "
+                "not differentiated; end the run before, or take another joint"
+            )
+        return times, rows, partitions, at_begin, at_end
+
+    def _times(self, stop: float) -> Floats:
+        """Return the ends of steps: every internal step, and where signals jump or bend."""
+        simulation = self.simulation
+        step = simulation.step_size
+        if not (np.isfinite(stop) and stop >= step):
+            raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
+        times = counted(0.0, stop, step)
+        signals = simulation.course.inputs.signals.values()
+        events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
+        near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) < SHORT * step
+        return np.sort(np.concatenate([times, events[~near]]))
+
+    def _motion(self, rows: Floats) -> Floats:
+        """Return (z, ż, x, integrals) of rows of readings; shape (times, sizes)."""
+        functions = self.functions
+        coordinates, states = len(functions.coordinates), len(functions.states)
+        first = len(functions.inputs)
+        moving = rows[:, first : first + 2 * coordinates]
+        first += 3 * coordinates
+        return np.hstack([moving, rows[:, first : first + states + len(functions.integrals)]])
+
+    def _partitions(self, times: Floats) -> list[Partition]:
+        """Return the choices of coordinates with which a run goes on at times, by making it once more in steps."""
+        simulation = self.simulation
+        simulation.initialize()
+        found = [simulation.course.present.partition]
+        for begin, end in pairwise(times.tolist()):
+            simulation.step(begin, end - begin)
+            found.append(simulation.course.present.partition)
+        return [each for each in found if each is not None]
+
+    def _complete(self, nodes: tuple[Floats, Floats, list[Partition], Floats, Floats]) -> RunPoints:
+        """Return the points, with velocities, accelerations and multipliers as the equations give them."""
+        times, rows, partitions, at_begin, at_end = nodes
+        joined = [0]  # the point where each step begins: the one where the step before ends, unless something jumps
+        places: list[int] = [0]
+        inputs: list[Floats] = [at_begin[0]]
+        chosen: list[Partition] = [partitions[0]]
+        ends: list[int] = []
+        for step in range(len(times) - 1):
+            places.append(step + 1)
+            inputs.append(at_end[step])
+            chosen.append(chosen[joined[-1]])
+            ends.append(len(places) - 1)
+            if step + 1 == len(times) - 1:
+                break
+            jumps = not np.array_equal(at_end[step], at_begin[step + 1])
+            if jumps or not partitions[step + 1].same_as(chosen[-1]):
+                places.append(step + 1)
+                inputs.append(at_begin[step + 1])
+                chosen.append(partitions[step + 1])
+            joined.append(len(places) - 1)
+        functions = self.functions
+        n, k = len(functions.coordinates), len(functions.states)
+        at_points = rows[places].T
+        values = dict(
+            zip(
+                ("coordinates", "velocities", "states", "integrals"),
+                np.split(at_points, [n, 2 * n, 2 * n + k]),
+                strict=True,
+            )
+        )
+        values["inputs"] = np.array(inputs).reshape(len(places), -1).T
+        points = RunPoints(times, np.array(joined), np.array(ends), tuple(chosen), values)
+        self.points = points
+        self._reduce()
+        self._accelerate()
+        self._check()
+        return points
+
+    def _reduce(self) -> None:
+        """Add R_z and G, and the independent velocities."""
+        values, points = self.points.values, self.points
+        count, n, m = len(points.partitions), len(self.functions.coordinates), len(self.functions.rows)
+        velocities = np.empty((self.freedom, count))
+        basis, lift = np.zeros((count, n, self.freedom)), np.zeros((count, n, m))
+        jacobian = self.evaluate(self.functions.closure)[1] if m else np.zeros((count, 0, n))
+        groups: dict[int, list[int]] = {}
+        for index, each in enumerate(points.partitions):
+            groups.setdefault(id(each), []).append(index)
+        for group in groups.values():
+            chosen = points.partitions[group[0]]
+            velocities[:, group] = values["velocities"][np.ix_(chosen.independent, group)]
+            if not m:
+                continue
+            dependent = jacobian[group][:, :, chosen.dependent]
+            inverse = np.linalg.inv(dependent) if m == len(chosen.dependent) else np.linalg.pinv(dependent)
+            here = np.array(group)
+            basis[here[:, None], chosen.independent] = np.eye(self.freedom)
+            basis[here[:, None], chosen.dependent] = -inverse @ jacobian[group][:, :, chosen.independent]
+            lift[here[:, None], chosen.dependent] = inverse
+        values["independent_velocities"] = velocities
+        if m:
+            values["basis"], values["lift"] = basis, lift
+
+    def _accelerate(self) -> None:
+        """Add accelerations and multipliers."""
+        values, functions = self.points.values, self.functions
+        mass, load = self.evaluate(self.equations.explicit)[:2]
+        values["independent_accelerations"] = np.linalg.solve(mass, load)[:, :, 0].T
+        for part, found in zip(self.equations.motion.into, self.evaluate(self.equations.motion), strict=True):
+            values[part] = found[:, :, 0].T
+        rates = [values["independent_velocities"], values["independent_accelerations"]]
+        own = (functions.state_rates, functions.integral_rates)
+        rates.extend(self.evaluate(each)[0][:, :, 0].T for each in own)
+        self.rates = np.vstack(rates)
+
+    def motion(self) -> Floats:
+        """Return w = (z^i, ż^i, x, integrals) at the points, shape (size, points)."""
+        values = self.points.values
+        chosen = np.array([each.independent for each in self.points.partitions]).reshape(-1, self.freedom).T
+        coordinates = np.take_along_axis(values["coordinates"], chosen, axis=0)
+        return np.vstack([coordinates, values["independent_velocities"], values["states"], values["integrals"]])
+
+    def _check(self) -> None:
+        """Refuse a run whose steps are not those of the trapezoidal rule with the equations evaluated here."""
+        points, motion = self.points, self.motion()
+        half = 0.5 * points.steps
+        before, after = motion[:, points.begins], motion[:, points.ends]
+        moved = half * (self.rates[:, points.begins] + self.rates[:, points.ends])
+        off = np.abs(after - before - moved)
+        nominal = [1.0] * (2 * self.freedom)
+        nominal += [each.nominal or 1.0 for each in (*self.functions.system.states, *self.functions.system.integrals)]
+        sizes = np.maximum(np.abs(motion).max(axis=1), nominal)
+        shares = off / sizes[:, None]
+        if not np.max(shares, initial=0.0) <= _UNSOLVED:
+            row, step = np.unravel_index(int(np.argmax(shares)), shares.shape)
+            raise SimulationError(
+                f"the step that ends at t = {points.times[step + 1]:.6g} s misses the trapezoidal rule by "
+                f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
+            )
+
+    # -- functions at points --------------------------------------------------------------------------------
+
+    def evaluate(
+        self, function: AnyFunction, chosen: Sequence[int] | Indices | None = None, **given: Floats
+    ) -> list[Floats]:
+        """Return the results of a traced function at points, each of shape (points, rows, columns).
+
+        Parameters
+        ----------
+        function
+            A `TracedFunction` in straight code.
+        chosen
+            Indices of the points; all of them by default.
+        given
+            Values of further parts, shape (size, number of points).
+        """
+        assert isinstance(function, TracedFunction)
+        traced = function.function
+        places = np.arange(len(self.points.partitions)) if chosen is None else np.asarray(chosen, dtype=np.intp)
+        results: list[list[Floats]] = [[] for _ in range(traced.n_out())]
+        for first in range(0, len(places), CHUNK):
+            part = slice(first, first + CHUNK)
+            here = places[part]
+            arguments = [self._argument(name, here, part, given) for name in traced.name_in()]
+            found = traced.call(arguments) if arguments else traced.call([])
+            for index, (kept, value) in enumerate(zip(results, found, strict=True)):
+                rows, columns = traced.size_out(index)
+                array = np.asarray(value.full())
+                if array.shape[1] == columns and len(here) > 1:  # of functions of nothing that changes
+                    array = np.tile(array, len(here))
+                kept.append(array.reshape(rows, len(here), columns).transpose(1, 0, 2))
+        return [np.concatenate(each) for each in results]
+
+    def _argument(self, name: str, here: Indices, part: slice, given: dict[str, Floats]) -> ca.DM:
+        if name in given:
+            return ca.DM(np.ascontiguousarray(given[name][:, part]))
+        if name not in self.points.values:
+            return ca.DM(self._constant[name])
+        values = self.points.values[name]
+        if values.ndim == 2:
+            return ca.DM(np.ascontiguousarray(values[:, here]))
+        taken = values[here]
+        return ca.DM(np.ascontiguousarray(taken.transpose(1, 0, 2).reshape(taken.shape[1], -1)))
+
+
+def chunks(count: int) -> list[slice]:
+    """Return slices of so many steps, few enough that their matrices fit into a cache."""
+    return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]

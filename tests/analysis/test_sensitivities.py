@@ -1,0 +1,190 @@
+"""Sensitivities and gradients of runs against complex steps, central differences and each other."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, oscillator
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError, LeastSquares
+
+STEP = 1e-3
+COMPLEX = 1e-30
+"""Step of complex differences: nothing cancels [Squire, Trapp 1998]."""
+
+
+def trapezoidal_oscillator(stop: float, forces: Any = FORCES, mass: Any = MASS, start: Any = START) -> Any:
+    """Return times, displacements and accelerations of trapezoidal steps that halt at the jumps, as complex numbers."""
+    grid = np.arange(round(stop / STEP) + 1) * STEP
+    times = np.unique(np.round(np.concatenate([grid, [each for each in JUMPS if each < stop]]), 12))
+    matrix = np.array([[0.0, 1.0], [-STIFFNESS / mass, -DAMPING / mass]])
+    state, states = np.array([start, SPEED], dtype=complex), []
+    states.append(state)
+    for begin, end in pairwise(times):
+        force = next((value for jump, value in zip(JUMPS[::-1], forces[::-1], strict=True) if jump <= begin), 0.0)
+        half, push = 0.5 * (end - begin), np.array([0.0, force / mass])
+        right = state + half * (matrix @ state + 2.0 * push)
+        state = np.linalg.solve(np.eye(2) - half * matrix, right)
+        states.append(state)
+    return times, np.array(states)
+
+
+def test_an_oscillator_through_jumps_off_the_grid() -> None:
+    """Derivatives are those of the very steps: by the mass and by the start, to round-off."""
+    model = oscillator()
+    found = model.sensitivities(["slider.mass", "slider.displacement_start"], ["*slider.displacement"], stop=1.2)
+    times, by_mass = trapezoidal_oscillator(1.2, mass=MASS + COMPLEX * 1j)
+    by_start = trapezoidal_oscillator(1.2, start=START + COMPLEX * 1j)[1]
+    np.testing.assert_allclose(found.time, times, atol=1e-12)
+    np.testing.assert_allclose(found["slider.displacement"], by_mass[:, 0].real, atol=1e-12)
+    for name, exact in (("mass", by_mass), ("displacement_start", by_start)):
+        derivative = found.derivative("slider.displacement", f"slider.{name}")
+        np.testing.assert_allclose(derivative, exact[:, 0].imag / COMPLEX, atol=1e-10)
+    assert found.parameter_units == ("kg", "m")
+
+
+def test_the_gradient_by_samples_of_an_input() -> None:
+    """A force that is another one between two jumps changes both ends of all steps there."""
+    model = oscillator()
+    found = model.gradient("slider.displacement", ["slider.mass"], ["*motor.force"], stop=1.0)
+    (by_samples,) = found.inputs.values()
+    moved = trapezoidal_oscillator(1.0, (FORCES[0], FORCES[1] + COMPLEX * 1j, FORCES[2]))[1][-1, 0].imag / COMPLEX
+    inside = (found.time > JUMPS[1] + 1e-9) & (found.time < 1.0 - 1e-9)
+    edge = abs(found.time - JUMPS[1]) < 1e-9
+    before = trapezoidal_oscillator(1.0, (FORCES[0] + COMPLEX * 1j, *FORCES[1:]))[1][-1, 0].imag / COMPLEX
+    early = (found.time > JUMPS[0] + 1e-9) & (found.time < JUMPS[1] - 1e-9)
+    total = by_samples[inside].sum() + by_samples[edge].sum() + by_samples[-1] + by_samples[early].sum()
+    first = by_samples[abs(found.time - JUMPS[0]) < 1e-9].sum()
+    # At the jumps one sample is the sum for both sides: with no force before the first, half a step of it is not moved.
+    assert abs(total + first - moved - before) <= 0.6 * abs(first) + 1e-12
+    assert abs(by_samples[inside].sum() - moved) < 0.01 * abs(moved)
+    exact = trapezoidal_oscillator(1.0, mass=MASS + COMPLEX * 1j)[1][-1, 0].imag / COMPLEX
+    assert found.parameters["slider.mass"] == pytest.approx(exact, rel=1e-9)
+
+
+def differences(model: CoupledModel, name: str, outputs: list[str], stop: float, share: float = 1e-4) -> Any:
+    """Return the derivative of outputs at the end of a run, by central differences that are extrapolated once."""
+    simulation = model.simulation(formulation="double-step", solver="trapezoidal", step=STEP, newton_tolerance=1e-11)
+    start = simulation.get(name)
+    found = []
+    for width in (share, 0.5 * share):
+        ends = []
+        for sign in (1.0, -1.0):
+            simulation.reset()
+            simulation.set(name, start + sign * width * abs(start))
+            result = simulation.run(stop)
+            ends.append(np.array([result[each][-1] for each in outputs]))
+        found.append((ends[0] - ends[1]) / (2.0 * width * abs(start)))
+    return (4.0 * found[1] - found[0]) / 3.0
+
+
+PARAMETERS = {
+    "valve.flow_coefficient": 1e-3,
+    "boom.length": 1e-4,
+    "boom.mass": 1e-4,
+    "hose_3.volume": 1e-2,
+    "V3.initial_pressure": 1e-3,
+}
+"""With the share by which each is moved."""
+OUTPUTS = ["boom.angle", "boom.angular_velocity", "cylinder.pressure_piston", "cylinder.force", "pump.flow"]
+
+
+@pytest.fixture(scope="module")
+def four_bar() -> Any:
+    """The four-bar through the opening of its valve at 1 s, with its sensitivities and the gradient of an end value."""
+    model = mbsfmu.models.built_in("four-bar")
+    options: Any = {"stop": 1.06, "newton_tolerance": 1e-11}
+    return model, model.sensitivities(list(PARAMETERS), OUTPUTS, **options), options
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_the_four_bar_through_its_valve(four_bar: Any, name: str) -> None:
+    """Lengths and masses in the loop, volumes, the valve and the start, against central differences."""
+    model, found, options = four_bar
+    expected = differences(model, name, OUTPUTS, options["stop"], PARAMETERS[name])
+    column = found.parameters.index(name)
+    np.testing.assert_allclose(found.derivatives[-1, :, column], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "of", ["cylinder.force", "integral(pump.flow)", "max(boom.angular_velocity)", "mean(boom.angle)"]
+)
+def test_the_adjoint_is_the_transpose_of_the_forward_steps(four_bar: Any, of: str) -> None:
+    """The gradient equals the sum of sensitivities with the weights of the measure."""
+    model, found, options = four_bar
+    gradient = model.gradient(of, list(PARAMETERS), **options)
+    kind, _, rest = of.partition("(")
+    output = rest[:-1] or kind
+    row = found.outputs.index(output)
+    values, derivatives = found.values[:, row], found.derivatives[:, row]
+    expected = {
+        "cylinder.force": (values[-1], derivatives[-1]),
+        "integral": (np.trapezoid(values, found.time), np.trapezoid(derivatives, found.time, axis=0)),
+        "max": (values.max(), derivatives[int(np.argmax(values))]),
+        "mean": (np.trapezoid(values, found.time) / 1.06, np.trapezoid(derivatives, found.time, axis=0) / 1.06),
+    }[kind]
+    # The flow jumps with nothing at the event: the spool follows the command.
+    assert gradient.value == pytest.approx(expected[0], rel=1e-9)
+    np.testing.assert_allclose(list(gradient.parameters.values()), expected[1], rtol=1e-6)
+
+
+def test_coordinates_that_are_chosen_anew() -> None:
+    """The loop of eight links takes other independent coordinates at 0.94 s."""
+    model = mbsfmu.models.built_in("loop-8")
+    options: Any = {"newton_tolerance": 1e-11}
+    names = ["link_1.angle", "link_5.angle", "link_5.angular_velocity"]
+    simulation = model.simulation(formulation="double-step", solver="trapezoidal", **options)
+    simulation.run(0.96)
+    assert simulation.statistics.repartitions == 1
+    found = model.sensitivities(["gravity.y"], names, stop=0.96, **options).derivatives[-1, :, 0]
+    # Wider differences would choose coordinates a step sooner or later.
+    np.testing.assert_allclose(found, differences(model, "gravity.y", names, 0.96, 1e-5), rtol=1e-5)
+    gradient = model.gradient("link_5.angle", ["gravity.y"], stop=0.96, **options)
+    assert gradient.parameters["gravity.y"] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_least_squares_to_a_signal() -> None:
+    """Values measured between steps: of the exact signal the sum is zero, next to it the gradient is 2 Σ (y − m) y′."""
+    model = oscillator()
+    times = np.array([0.1, 0.3335, 0.9])
+    run = model.sensitivities(["slider.mass"], ["*slider.displacement"], stop=1.0)
+    exact = np.interp(times, run.time, run["slider.displacement"])
+    slopes = np.interp(times, run.time, run.derivative("slider.displacement", "slider.mass"))
+    assert model.gradient(LeastSquares("slider.displacement", times, exact), ["slider.mass"], stop=1.0).value < 1e-24
+    found = model.gradient(LeastSquares("slider.displacement", times, exact - 0.1, 0.5), ["slider.mass"], stop=1.0)
+    assert found.value == pytest.approx(3 * 0.04)
+    assert found.parameters["slider.mass"] == pytest.approx(np.sum(2.0 * 0.1 / 0.25 * slopes), rel=1e-9)
+
+
+def test_one_run_gives_the_gradient_by_all_parameters() -> None:
+    """Its cost hardly depends on their number: counted in evaluations, which are the same."""
+    model = mbsfmu.models.built_in("four-bar")
+    names = [each.name for each in model.simulation().variables if each.causality.value == "parameter"]
+    names = [each for each in names if not each.startswith("solver")]
+    found = model.gradient("boom.angle", names, stop=0.1)
+    assert len(found.parameters) == len(names) > 45
+    assert all(math.isfinite(each) for each in found.parameters.values())
+
+
+def test_what_is_not_differentiated_is_refused() -> None:
+    """In one sentence."""
+    model = oscillator()
+    for match, call in (
+        ("there is no parameter|no parameter", lambda: model.sensitivities(["slider.weight"], stop=1.0)),
+        ("is named twice", lambda: model.sensitivities(["slider.mass", "slider.mass"], stop=1.0)),
+        ("name parameters or inputs", lambda: model.gradient("slider.displacement", stop=1.0)),
+        ("is no measure", lambda: model.gradient("peak(slider.displacement)", ["slider.mass"], stop=1.0)),
+        ("name none", lambda: model.sensitivities(["slider.mass"], solver="rodas5p")),
+        ("the run ends at", lambda: model.sensitivities(["slider.mass"], stop=-1.0)),
+        (
+            "is measured from",
+            lambda: model.gradient(LeastSquares("slider.displacement", [2.0], [0.0]), ["slider.mass"], stop=1.0),
+        ),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()

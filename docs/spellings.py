@@ -104,6 +104,16 @@ CALLS = {
             "json_file": "`json.dumps(system.to_dict())`",
         },
     ),
+    "fit": Call(
+        "found = model.fit([\"log.csv\"], {\"valve.flow_coefficient\": (1e-8, 1e-7)})",
+        (mbsfmu.CoupledModel.fit,),
+        (RunOptions,),
+        {
+            "delay": "`delays={\"boom.angle\": (0.0, 0.05)}`",
+            "output": "`found.model.to_file(\"fitted.json\")`",
+            "json_file": "`json.dumps(found.to_dict())`",
+        },
+    ),
     "export": Call(
         "paths = mbsfmu.export(model, \"out\", layout=\"separate\")",
         (mbsfmu.export,),

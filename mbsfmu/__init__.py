@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
+    from mbsfmu.analysis.fitting import FitResult, FitSignal
     from mbsfmu.analysis.gradient import Gradient
     from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
     from mbsfmu.analysis.measures import (
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
+    "analysis.fitting": "FitResult FitSignal",
     "analysis.gradient": "Gradient",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
@@ -255,6 +257,8 @@ __all__ = [
     "ErrorEstimate",
     "Finding",
     "FirstOrder",
+    "FitResult",
+    "FitSignal",
     "Fixed",
     "Force",
     "ForceContext",

@@ -16,7 +16,7 @@ from mbsfmu.analysis.start_derivatives import start_derivatives
 from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.tracing.workspace import Floats, TracedFunction
+from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ class Adjoint:
         self.run = RecordedRun(simulation, stop)
         self._read = read_values(self.run, self._rows)
         self._derivatives = StepDerivatives(self.run, self._rows, ())
-        self._pulled: dict[str, TracedFunction] = {}
 
     @cached_property
     def values(self) -> list[float]:
@@ -134,9 +133,11 @@ class Adjoint:
             by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
             rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
             if len(chosen):
-                by_parameters += run.evaluate(self._pulled_back("parameters"), places, **rows)[0][:, :, 0].sum(axis=0)
+                by_parameters += run.evaluate(run.equations.pulled_back("parameters", self._rows), places, **rows)[0][
+                    :, :, 0
+                ].sum(axis=0)
             if len(inputs):
-                found = run.evaluate(self._pulled_back("inputs"), places, **rows)[0][:, :, 0]
+                found = run.evaluate(run.equations.pulled_back("inputs", self._rows), places, **rows)[0][:, :, 0]
                 times = np.empty(len(places), dtype=np.intp)
                 times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
                 np.add.at(by_inputs, times, found)
@@ -146,11 +147,6 @@ class Adjoint:
         n, first = len(run.functions.coordinates), points.partitions[0].independent
         motion = start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
         return by_parameters @ start.parameters + adjoint @ motion, by_inputs[:, list(inputs)]
-
-    def _pulled_back(self, part: str) -> TracedFunction:
-        if part not in self._pulled:
-            self._pulled[part] = self.run.equations.pulled_back(part, self._rows)
-        return self._pulled[part]
 
 
 def gradient(

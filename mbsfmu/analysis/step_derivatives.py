@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.analysis.run_points import Indices, RecordedRun
-from mbsfmu.tracing.workspace import Floats, TracedFunction
+from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,6 @@ class StepDerivatives:
         self.columns = list(columns)
         self._along_states = run.equations.along_states(rows)
         self._rows = list(rows)
-        self._along_parameters: TracedFunction | None = None
 
     def slopes(self, points: Indices) -> Slopes:
         """Return derivatives by the motion at points."""
@@ -70,9 +69,7 @@ class StepDerivatives:
 
     def by_parameters(self, points: Indices, slopes: Slopes) -> tuple[Floats, Floats]:
         """Return derivatives of F and of what is read by the parameters, (points, size or rows, columns)."""
-        if self._along_parameters is None:
-            self._along_parameters = self.run.equations.along_parameters(self.columns, self._rows)
-        load, flow, read = self.run.evaluate(self._along_parameters, points)
+        load, flow, read = self.run.evaluate(self.run.equations.along_parameters(self.columns, self._rows), points)
         pushed = np.linalg.solve(slopes.mass, load)
         flow = flow + slopes.flow_by_accelerations @ pushed
         return (

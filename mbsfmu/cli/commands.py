@@ -23,6 +23,7 @@ COMMANDS = {
     "cosim": "Run coupled FMUs: SOURCE is an SSP file, a folder that holds one, or FMU files as [name=]file.",
     "equilibrium": "Find where MODEL is at rest, or what holds it where it is.",
     "export": "Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.",
+    "fit": "Fit parameters of MODEL to measured signals.",
     "linearize": "Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.",
     "models": "List the built-in models.",
     "schema": "Write the JSON Schema of model files.",

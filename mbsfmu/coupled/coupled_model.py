@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self, Unpack
 
 from pydantic import model_validator
 
+from mbsfmu.analysis.experiments import Measured
+from mbsfmu.analysis.fitting import FitResult, Loss
 from mbsfmu.analysis.gradient import Gradient, gradient
 from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.linearization import FORMULATION, linearize
@@ -15,6 +17,7 @@ from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.coupled.model_fit import fit_model
 from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.equilibrium.equilibrium import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
@@ -162,7 +165,7 @@ class CoupledModel(ModelData):
             )
         return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
 
-    def _in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
+    def in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
         """Return a simulation by double-step and the trapezoidal rule."""
         if given.get("solver") not in (None, Trapezoidal.name):
             raise InputError(f"{subject} differentiates steps of the solver '{Trapezoidal.name}'; name none")
@@ -215,7 +218,7 @@ class CoupledModel(ModelData):
         SimulationError
             When the run fails, or its steps are halved.
         """
-        simulation = self._in_trapezoidal_steps("sensitivities", given)
+        simulation = self.in_trapezoidal_steps("sensitivities", given)
         return sensitivities(simulation, parameters, outputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
@@ -249,8 +252,55 @@ class CoupledModel(ModelData):
         SimulationError
             As `sensitivities`.
         """
-        simulation = self._in_trapezoidal_steps("gradient", given)
+        simulation = self.in_trapezoidal_steps("gradient", given)
         return gradient(simulation, of, parameters, inputs, self.stop_time if stop is None else stop)
+
+    @heeding_interruptions()
+    def fit(
+        self,
+        measured: Measured | Sequence[Measured],
+        free: Mapping[str, tuple[float, float]],
+        *,
+        noise: Mapping[str, float] | None = None,
+        delays: Mapping[str, tuple[float, float]] | None = None,
+        loss: Loss = "linear",
+        progress: Callable[[int], None] | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> FitResult:
+        """Fit parameters to measured signals, with exact sensitivities.
+
+        Parameters
+        ----------
+        measured
+            One experiment or several: files of signals with a column `time`, trajectories, or arrays by name.
+            Columns named as inputs are given to the model, interpolated linearly; others are outputs that were
+            measured. Units are those of the file; without one, SI.
+        free
+            Least and greatest values of the parameters to be fitted, by their names.
+        noise
+            Standard deviations of measured outputs in SI units; what the fit leaves, where they are not given.
+        delays
+            Least and greatest delay in s of outputs whose sensors lag: y(t − delay) was measured.
+        loss
+            `linear`, or for data with outliers `soft_l1`, `huber` or `cauchy`.
+        progress
+            Called with the number of runs so far.
+        given
+            Options as for `sensitivities`.
+
+        Returns
+        -------
+        result
+            Values, 95 % intervals, correlation, what the data do not tell, and the fitted model as `model`.
+
+        Raises
+        ------
+        InputError
+            When a name means nothing, bounds are none, or there are fewer measured values than parameters.
+        SimulationError
+            When the run with the first values fails.
+        """
+        return fit_model(self, measured, free, noise or {}, delays or {}, loss, progress, given)
 
     @heeding_interruptions()
     def simulation_of(

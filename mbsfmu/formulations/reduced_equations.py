@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import casadi as ca
@@ -52,6 +52,7 @@ class ReducedEquations:
         self._v, self.velocities = functions.add_part("independent_velocities", freedom)
         self._a, self.accelerations = functions.add_part("independent_accelerations", freedom)
         self.end = StepRates(functions, rule, freedom, len(functions.states))
+        self._made: dict[tuple[str, tuple[int, ...], tuple[int, ...]], TracedFunction] = {}
 
     def _motion(self, independent_velocities: ca.SX, independent_accelerations: ca.SX) -> dict[str, ca.SX]:
         """Return ż and z̈ from the independent ones [Jaiswal2021, eqs. 14 and 15], with Φ_t and Φ_tt."""
@@ -221,6 +222,22 @@ class ReducedEquations:
             Of the results of `slope`; then of derivatives of (ẋ, rates of the integrals) by z̈^i, of the rows of
             `computed` by (z^i, ż^i, x, integrals), and of these by z̈^i.
         """
+        return self._once("states", (), rows, lambda: self._along_states(rows))
+
+    def _once(
+        self, name: str, columns: Sequence[int], rows: Sequence[int], make: Callable[[], TracedFunction]
+    ) -> TracedFunction:
+        """Return a function that is traced when it is first asked for."""
+        key = name, tuple(columns), tuple(rows)
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def read(self, rows: Sequence[int]) -> TracedFunction:
+        """Return rows of `computed`."""
+        return self._once("read", (), rows, lambda: self._functions.traced("computed", [self.computed[list(rows)]]))
+
+    def _along_states(self, rows: Sequence[int]) -> TracedFunction:
         given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
         motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
         read = self.computed[list(rows)]
@@ -239,6 +256,9 @@ class ReducedEquations:
         columns, rows
             Indices of the parameters, and of the rows of `computed`.
         """
+        return self._once("parameters", columns, rows, lambda: self._along_parameters(columns, rows))
+
+    def _along_parameters(self, columns: Sequence[int], rows: Sequence[int]) -> TracedFunction:
         size = self._functions.symbol("parameters").numel()
         along, read = ca.SX.eye(size)[:, list(columns)], self.computed[list(rows)]
         by_load, by_flow = self._drift("parameters", along)
@@ -251,6 +271,9 @@ class ReducedEquations:
         The rows are the parts `by_load`, `by_flow` and `by_read`, for Q'' − M'' z̈^i, (ẋ, rates of the integrals), and
         rows of `computed`.
         """
+        return self._once(f"back {part}", (), rows, lambda: self._pulled_back(part, rows))
+
+    def _pulled_back(self, part: str, rows: Sequence[int]) -> TracedFunction:
         functions, (_, freedom) = self._functions, self._r.shape
         read = self.computed[list(rows)]
         along = ca.SX.sym("along", functions.symbol(part).numel())

@@ -1,0 +1,124 @@
+"""Measured signals of experiments: which column is an input of the model, and which one is measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.signals import AnySignal, LinearSignal
+from mbsfmu.io.tabular import full_name
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.physical_units import DISPLAY_UNITS
+from mbsfmu.modelling.variables import Variable
+from mbsfmu.tracing.workspace import Floats
+
+Measured: TypeAlias = "str | os.PathLike[str] | Trajectory | Mapping[str, Floats]"
+"""A file of signals, a trajectory, or arrays by name with `time` among them."""
+TIME = "time"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment, in SI units.
+
+    Attributes
+    ----------
+    name
+        Of its file, or its number.
+    signals
+        Inputs that were measured, by `system.variable`.
+    outputs
+        Places of the measured outputs among what is computed.
+    times, values
+        Of each output, without missing values.
+    """
+
+    name: str
+    signals: Mapping[str, AnySignal]
+    outputs: tuple[int, ...]
+    times: tuple[Floats, ...]
+    values: tuple[Floats, ...]
+
+    @property
+    def stop(self) -> float:
+        """The last time in s."""
+        return max(float(each[-1]) for each in self.times)
+
+
+def read_experiment(
+    measured: Measured,
+    name: str,
+    inputs: Sequence[Variable],
+    computed: Sequence[Variable],
+    reference: Callable[[str], str],
+    short: Mapping[str, str],
+) -> Experiment:
+    """Return an experiment from measured signals.
+
+    Parameters
+    ----------
+    measured
+        The signals; those called as an input of the model are given to it, interpolated linearly.
+    name
+        What it is called where it is no file.
+    inputs, computed
+        Variables of the model.
+    reference
+        Gives `system.variable` for the name of an input.
+    short
+        Names by `system.variable`.
+
+    Raises
+    ------
+    InputError
+        When a column is no variable of the model, its unit is another quantity, or nothing is measured.
+    """
+    if isinstance(measured, Mapping) and not isinstance(measured, Trajectory):
+        table = {each: np.asarray(values, dtype=float) for each, values in measured.items()}
+        if TIME not in table:
+            raise InputError(f"{name} has no '{TIME}'")
+        time = table.pop(TIME)
+        units = dict.fromkeys(table, "1")
+    else:
+        read = measured if isinstance(measured, Trajectory) else Trajectory.from_file(measured)
+        name = name if isinstance(measured, Trajectory) else Path(measured).name
+        time, table = read.time, {each: read[each] for each in read.names}
+        units = {each: read.unit(each) for each in read.names}
+    driving, known = [each.name for each in inputs], [each.name for each in computed]
+    signals: dict[str, AnySignal] = {}
+    found: dict[int, tuple[Floats, Floats]] = {}
+    for column, values in table.items():
+        if values.shape != time.shape:
+            raise InputError(f"{name}: '{column}' has {values.shape} values at {time.shape} times")
+        meant = full_name(short.get(column, column), [*driving, *known], "variable", f" for a column of {name}")
+        variable = (*inputs, *computed)[[*driving, *known].index(meant)]
+        there = np.isfinite(values)
+        numbers = values[there] / _factor(units[column], variable, f"{name}: '{column}'")
+        if not there.any():
+            raise InputError(f"{name}: '{column}' has no value")
+        if meant in driving:
+            signals[reference(meant)] = LinearSignal(times=tuple(time[there].tolist()), values=tuple(numbers.tolist()))
+        else:
+            found[known.index(meant)] = time[there], numbers
+    if not found:
+        raise InputError(f"{name} has no column of an output of the model")
+    if min(times[0] for times, _ in found.values()) < 0.0:
+        raise InputError(f"{name}: times begin before 0 s, where the run begins")
+    return Experiment(name, signals, tuple(found), *(tuple(each[part] for each in found.values()) for part in (0, 1)))
+
+
+def _factor(unit: str, variable: Variable, where: str) -> float:
+    """Return by how much a value in a unit is larger than that in SI; a column without a unit is in SI."""
+    if unit in ("1", "", variable.unit):
+        return 1.0
+    shown = DISPLAY_UNITS.get(variable.unit)
+    if shown is None or shown.name != unit:
+        allowed = variable.unit if shown is None else f"{variable.unit} or {shown.name}"
+        raise InputError(f"{where} is in {unit}; {variable.name} is in {allowed}")
+    return shown.factor

@@ -1,0 +1,98 @@
+"""The command `mbsfmu fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
+from mbsfmu.base.errors import InputError
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.terminal import at_work, print_table, shown
+
+
+@click.command("fit")
+@model_argument
+@click.option("--measured", multiple=True, required=True, metavar="FILE", help="Signals of an experiment; repeatable.")
+@click.option("--free", multiple=True, required=True, metavar="NAME=LO:HI", help="Parameter with bounds; repeatable.")
+@click.option("--noise", multiple=True, metavar="OUTPUT=SIGMA", help="Standard deviation in SI units; repeatable.")
+@click.option("--delay", multiple=True, metavar="OUTPUT=LO:HI", help="Bounds of a sensor's delay in s; repeatable.")
+@click.option("--loss", type=click.Choice(LOSSES), default="linear", show_default=True, help="Others bear outliers.")
+@click.option("--step", type=float, help="Internal step in s; the model's by default.")
+@click.option("-o", "--output", callback=output_file(".json"), help="Model file with the fitted values.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and intervals.")
+@common_options
+def command(
+    model: str,
+    parts: tuple[str, ...],
+    measured: tuple[str, ...],
+    free: tuple[str, ...],
+    noise: tuple[str, ...],
+    delay: tuple[str, ...],
+    loss: Loss,
+    step: float | None,
+    output: str | None,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Fit parameters of MODEL to measured signals.
+
+    Derivatives are exact; the table has 95 % intervals, and sentences say what the data do not tell.
+
+    \b
+    Example: mbsfmu fit four-bar --measured log.csv --free valve.flow_coefficient=1e-8:1e-7 --free boom.mass=100:400
+    """
+    log_to_stderr(quiet)
+    refuse_same_files(output, json_file, inputs=[model, *parts, *measured])
+    given = find_model(model, parts)
+    options = {} if step is None else {"step": step}
+    with at_work("fitting", quiet):
+        found = given.fit(
+            list(measured),
+            _bounds(free, "--free"),
+            noise={name: _number(value, f"--noise {name}") for name, value in map(assignment, noise)},
+            delays=_bounds(delay, "--delay"),
+            loss=loss,
+            **options,
+        )
+    write_json(json_file, found.to_dict())
+    if output is not None:
+        found.model.to_file(output)
+    columns = ["parameter", "unit", "value", "95 % interval"]
+    print_table("fitted", columns, _rows(found))
+    left = [[each.experiment, each.output, each.unit, shown(each.noise)] for each in found.signals]
+    print_table("measured", ["experiment", "output", "unit", "noise"], left)
+    for sentence in found.sentences:
+        say(sentence)
+
+
+def _rows(found: FitResult) -> list[list[str]]:
+    parts = zip(found.names, found.units, found.values, found.lower, found.upper, strict=True)
+    return [[name, unit, f"{value:.6g}", f"{low:.6g} to {high:.6g}"] for name, unit, value, low, high in parts]
+
+
+def _bounds(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
+    """Read `name=low:high` of an option that is repeated."""
+    found: dict[str, tuple[float, float]] = {}
+    for text in given:
+        name, bounds = assignment(text)
+        low, colon, high = bounds.partition(":")
+        if not colon:
+            raise InputError(f"{option} {text} is refused: it must read name=low:high")
+        if name in found:
+            raise InputError(f"{option} names '{name}' twice")
+        found[name] = _number(low, f"{option} {name}"), _number(high, f"{option} {name}")
+    return found
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text}' is no number") from None

@@ -1,0 +1,112 @@
+"""Fits of models: names, bounds and files to indices and numbers, and the fitted model."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from mbsfmu.analysis.experiments import Experiment, Measured, read_experiment
+from mbsfmu.analysis.fitting import LOSSES, FitResult, Free, Loss, fit
+from mbsfmu.analysis.linearization import chosen_places
+from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
+from mbsfmu.base.errors import InputError
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.variables import Variable
+from mbsfmu.simulation.run_options import RunKeywords
+from mbsfmu.simulation.simulation import Simulation
+
+
+class FittableModel(Protocol):
+    """A model whose runs are differentiated."""
+
+    @property
+    def signals(self) -> Mapping[str, Any]:
+        """Signals by `system.variable`."""
+        ...
+
+    @property
+    def start(self) -> Mapping[str, float]:
+        """Start values by `system.variable`."""
+        ...
+
+    def in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
+        """Return a simulation by double-step and the trapezoidal rule."""
+        ...
+
+    def model_copy(self, *, update: Mapping[str, Any]) -> Any:
+        """Return a copy with other fields."""
+        ...
+
+
+def fit_model(
+    model: FittableModel,
+    measured: Measured | Sequence[Measured],
+    free: Mapping[str, tuple[float, float]],
+    noise: Mapping[str, float],
+    delays: Mapping[str, tuple[float, float]],
+    loss: Loss,
+    progress: Callable[[int], None] | None,
+    given: RunKeywords,
+) -> FitResult:
+    """Fit a model; see `CoupledModel.fit`."""
+    if loss not in LOSSES:
+        raise InputError(f"the loss '{loss}' is unknown; {closest_match(loss, LOSSES)}")
+    several = not isinstance(measured, str | os.PathLike | Trajectory | Mapping)
+    given_ones: Sequence[Any] = list(measured) if several else [measured]
+    if not given_ones:
+        raise InputError("no experiment is given; give one at least")
+    simulation = model.in_trapezoidal_steps("a fit", given)
+    computed, qualified = computed_variables(simulation), simulation.shown.qualified
+    read = [
+        read_experiment(
+            each,
+            f"experiment {number}",
+            simulation.functions.system.inputs,
+            computed,
+            lambda name: qualified.get(name, name),
+            simulation.shown.by_system,
+        )
+        for number, each in enumerate(given_ones, start=1)
+    ]
+    chosen = parameter_places(simulation, list(free))
+    delayed = [_output(name, simulation, computed) for name in delays]
+    low, high = np.array([_bounds(name, *each) for name, each in (*free.items(), *delays.items())]).T
+    deviations = {_output(name, simulation, computed): _noise(name, value) for name, value in noise.items()}
+    pairs = [(each, _following(model, each, simulation, given)) for each in read]
+    found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
+    names = [qualified.get(each, each) for each in found.names[: len(chosen)]]
+    start = {**model.start, **dict(zip(names, found.values.tolist(), strict=False))}
+    return replace(found, model=model.model_copy(update={"start": start}))
+
+
+def _following(model: FittableModel, experiment: Experiment, usual: Simulation, given: RunKeywords) -> Simulation:
+    """Return a simulation that follows the inputs of an experiment."""
+    if not experiment.signals:
+        return usual
+    driven = model.model_copy(update={"signals": {**model.signals, **experiment.signals}})
+    return driven.in_trapezoidal_steps("a fit", given)
+
+
+def _output(name: str, simulation: Simulation, computed: Sequence[Variable]) -> int:
+    found = chosen_places([name], computed, "output", simulation)
+    if len(found) != 1:
+        raise InputError(f"'{name}' means {len(found)} outputs; name one")
+    return found[0]
+
+
+def _bounds(name: str, low: float, high: float) -> tuple[float, float]:
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
+    return low, high
+
+
+def _noise(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"the noise of {name} is {value:g}; it must be positive")
+    return value

@@ -1,0 +1,180 @@
+"""Fits to data whose parameters are known: closed forms, noise, delays, outliers, and what data do not tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from oscillator_in_closed_form import DAMPING, STIFFNESS, motion, oscillator
+
+import mbsfmu
+from mbsfmu import InputError
+from mbsfmu.analysis.identifiability import information
+from mbsfmu.cli.commands import cli
+
+TIMES = np.linspace(0.02, 1.5, 75)
+NAMES = ("spring.stiffness", "spring.damping")
+FREE = {"spring.stiffness": (10.0, 200.0), "spring.damping": (0.1, 5.0)}
+NOISE = 2e-3
+
+
+def measured(seed: int, times: Any = TIMES, delay: float = 0.0) -> dict[str, Any]:
+    """Return the closed form of the oscillator with noise."""
+    exact = motion(times - delay)[0]
+    return {
+        "time": times,
+        "slider.displacement": exact + NOISE * np.random.default_rng(seed).standard_normal(len(times)),
+    }
+
+
+def started() -> mbsfmu.CoupledModel:
+    """Return the oscillator with other parameters than those of the data."""
+    start = {"mechanism.spring.stiffness": 80.0, "mechanism.spring.damping": 2.0}
+    return oscillator().model_copy(update={"start": start})
+
+
+def test_data_without_noise_give_the_parameters_back() -> None:
+    """The closed form, which steps of 1 ms miss by their own error, and a fitted model that runs with the values."""
+    data = {"time": TIMES, "slider.displacement": motion(TIMES)[0]}
+    found = started().fit(data, FREE)
+    np.testing.assert_allclose(found.values, [STIFFNESS, DAMPING], rtol=1e-4)
+    run = found.model.simulation()
+    assert run.get("spring.stiffness") == found["spring.stiffness"]
+
+
+def test_intervals_are_those_of_the_textbook() -> None:
+    """(JᵀJ)⁻¹ σ² with J by differences of the closed form of undamped motion, and t of Student."""
+    found = started().fit(measured(1), FREE, noise={"*slider.displacement": NOISE})
+    slopes = []
+    for name in NAMES:
+        ends = []
+        for sign in (1.0, -1.0):
+            given = dict(zip(NAMES, found.values.tolist(), strict=True))
+            given[name] *= 1.0 + sign * 1e-4
+            model = oscillator().model_copy(
+                update={"start": {f"mechanism.{each}": value for each, value in given.items()}}
+            )
+            run = model.simulation(formulation="double-step", solver="dop853").run(1.5, output_step=2.5e-4)
+            ends.append(np.interp(TIMES, run.time, run["slider.displacement"]))
+        slopes.append((ends[0] - ends[1]) / (2e-4 * found[name]))
+    jacobian = np.array(slopes).T / NOISE
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(jacobian.T @ jacobian), rtol=1e-2)
+    np.testing.assert_allclose(found.upper - found.values, 1.9930 * found.deviations, rtol=1e-3)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+    """Of 40 seeds 95 % are 38; fewer than 33 would be so in one of 400 cases."""
+    model = started()
+    covered = []
+    for seed in range(40):
+        found = model.fit(measured(seed), FREE)
+        covered.append((found.lower < [STIFFNESS, DAMPING]) & (found.upper > [STIFFNESS, DAMPING]))
+    assert np.all(np.sum(covered, axis=0) >= 33)
+    assert found.signals[0].noise == pytest.approx(NOISE, rel=0.3)
+
+
+def test_a_sensor_that_lags() -> None:
+    """The delay is found beside the parameters; without it they are off."""
+    late = measured(3, np.linspace(0.05, 1.5, 150), delay=0.013)
+    found = started().fit(late, FREE, delays={"slider.displacement": (0.0, 0.05)})
+    assert found.names[-1] == "delay(slider.displacement)"
+    assert found.values[-1] == pytest.approx(0.013, abs=5.0 * found.deviations[-1])
+    assert found.deviations[-1] < 1e-3
+    without = started().fit(late, FREE)
+    assert abs(without["spring.stiffness"] - STIFFNESS) > 3.0 * abs(found["spring.stiffness"] - STIFFNESS)
+
+
+def test_outliers() -> None:
+    """A tenth of the values is wrong by a hundred deviations: a robust loss bears it, squares do not."""
+    data = measured(4)
+    data["slider.displacement"][::10] += 0.2
+    robust = started().fit(data, FREE, loss="soft_l1")
+    squares = started().fit(data, FREE)
+    off = [abs(each["spring.stiffness"] - STIFFNESS) for each in (robust, squares)]
+    assert off[0] < 0.5 < off[1]
+
+
+def test_two_parameters_of_which_only_a_ratio_counts() -> None:
+    """Free motion without damping tells k / m."""
+    data = {"time": TIMES, "slider.displacement": motion(TIMES, driven=False)[0]}
+    free = {"spring.stiffness": (10.0, 200.0), "slider.mass": (1.0, 4.0), "gravity.y": (-20.0, 0.0)}
+    model = oscillator(driven=False).model_copy(update={"start": {"mechanism.spring.damping": 1e-9}})
+    found = model.fit(
+        data, {name: free[name] for name in ("spring.stiffness", "slider.mass")}, noise={"*displacement": 0.01}
+    )
+    assert any("only what" in each and "/" in each for each in found.sentences), found.sentences
+    assert np.isinf(found.deviations).all()
+
+
+@pytest.mark.parametrize(
+    ("jacobian", "units", "values", "told"),
+    [
+        ([[1.0, 1.0]], ("m", "m"), (3.0, 1.0), "only what the sum of a and b is"),
+        ([[1.0, -1.0]], ("m", "m"), (3.0, 1.0), "only what the difference of a and b is"),
+        ([[2.0, 3.0]], ("m", "s"), (3.0, 2.0), "only what a·b is"),
+        ([[2.0, -3.0]], ("m", "s"), (3.0, 2.0), "only what a / b is"),
+        ([[4.0, 12.0]], ("m", "s"), (3.0, 2.0), "only what a·b^2 is"),
+        ([[1.0, 0.0]], ("m", "s"), (3.0, 2.0), "say nothing of b"),
+        ([[1.0, 0.7]], ("m", "s"), (3.0, 2.0), "only what combinations of a, b are"),
+    ],
+)
+def test_what_is_not_told_in_words(jacobian: Any, units: Any, values: Any, told: str) -> None:
+    """Rows that are gradients of the sum, the difference, the product, the ratio, and a b²."""
+    rows = 1e3 * np.repeat(jacobian, 5, axis=0)
+    found = information(rows, ("a", "b"), units, np.array(values), np.array([2.0, 1.5]))
+    assert len(found.sentences) == 1
+    assert told in found.sentences[0]
+
+
+def test_a_file_with_an_input_and_display_units(tmp_path: Path) -> None:
+    """A column of the valve's command drives the model; pressures in bar; the fitted model as a file."""
+    model = mbsfmu.models.built_in("four-bar")
+    driven = model.model_copy(update={"signals": {}})
+    times = np.linspace(0.0, 0.4, 81)
+    command = np.interp(times, [0.0, 0.1, 0.12, 0.3, 0.32], [0.0, 0.0, 8.0, 8.0, 0.0])
+    signal = mbsfmu.LinearSignal(times=tuple(times.tolist()), values=tuple(command.tolist()))
+    truth = model.model_copy(
+        update={"signals": {"circuit.valve.command": signal}, "start": {"circuit.valve.flow_coefficient": 3e-8}}
+    )
+    run = truth.simulation(formulation="double-step", solver="trapezoidal").run(0.4, output_step=5e-3)
+    log = tmp_path / "log.csv"
+    pressure = run["cylinder.pressure_piston"] / 1e5
+    rows = ["time [s],valve.command,cylinder.pressure_piston [bar]"]
+    rows += [f"{time:.6f},{value:.12g},{bar:.12g}" for time, value, bar in zip(times, command, pressure, strict=True)]
+    log.write_text("\n".join(rows), encoding="utf-8")
+    fitted, numbers, given = tmp_path / "fitted.json", tmp_path / "fit.json", tmp_path / "given.json"
+    driven.to_file(given)
+    call = ["fit", str(given), "--measured", str(log), "--free", "valve.flow_coefficient=1e-8:1e-7", "--quiet"]
+    done = CliRunner().invoke(cli, [*call, "-o", str(fitted), "--json", str(numbers)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (parameter,) = json.loads(numbers.read_text(encoding="utf-8"))["parameters"]
+    assert parameter["value"] == pytest.approx(3e-8, rel=1e-6)
+    read = mbsfmu.CoupledModel.from_file(fitted)
+    assert read.start["circuit.valve.flow_coefficient"] == parameter["value"]
+
+
+def test_several_experiments() -> None:
+    """Two logs together tell more than one."""
+    one = started().fit(measured(1), FREE, noise={"*displacement": NOISE})
+    two = started().fit([measured(1), measured(2)], FREE, noise={"*displacement": NOISE})
+    np.testing.assert_allclose(two.deviations, one.deviations / np.sqrt(2.0), rtol=0.05)
+
+
+def test_what_is_refused() -> None:
+    """In one sentence."""
+    model, data = oscillator(), measured(1)
+    for match, call in (
+        ("give a smaller and a greater", lambda: model.fit(data, {"spring.stiffness": (2.0, 1.0)})),
+        ("no parameter is named", lambda: model.fit(data, {})),
+        ("has no 'time'", lambda: model.fit({"slider.displacement": data["time"]}, FREE)),
+        ("has no column of an output", lambda: model.fit({"time": data["time"]}, FREE)),
+        ("it must be positive", lambda: model.fit(data, FREE, noise={"*displacement": 0.0})),
+        ("is unknown", lambda: model.fit(data, FREE, loss="sqare")),  # pyright: ignore[reportArgumentType]
+        ("cannot tell", lambda: model.fit({key: value[:2] for key, value in data.items()}, FREE)),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()

@@ -133,9 +133,8 @@ class Adjoint:
             by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
             rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
             if len(chosen):
-                by_parameters += run.evaluate(run.equations.pulled_back("parameters", self._rows), places, **rows)[0][
-                    :, :, 0
-                ].sum(axis=0)
+                pulled = run.equations.pulled_back("parameters", self._rows)
+                by_parameters += run.evaluate(pulled, places, **rows)[0][:, :, 0].sum(axis=0)
             if len(inputs):
                 found = run.evaluate(run.equations.pulled_back("inputs", self._rows), places, **rows)[0][:, :, 0]
                 times = np.empty(len(places), dtype=np.intp)

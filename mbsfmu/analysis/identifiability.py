@@ -76,7 +76,7 @@ def information(
     correlation[unknown], correlation[:, unknown] = np.nan, np.nan
     pairs = [(first, second) for first in range(len(names)) for second in range(first)]
     sentences += [
-        f"{names[second]} and {names[first]} are hardly told apart: their correlation is {correlation[first, second]:.4f}"
+        f"{names[second]} and {names[first]} are hardly told apart: correlation {correlation[first, second]:.4f}"
         for first, second in pairs
         if abs(correlation[first, second]) > _CORRELATED
     ]

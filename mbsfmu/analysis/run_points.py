@@ -231,7 +231,7 @@ class RecordedRun:
         """Add accelerations and multipliers."""
         values, functions = self.points.values, self.functions
         mass, load = self.evaluate(self.equations.explicit)[:2]
-        values["independent_accelerations"] = np.linalg.solve(mass, load)[:, :, 0].T
+        values["independent_accelerations"] = np.asarray(np.linalg.solve(mass, load)[:, :, 0].T, dtype=np.float64)
         for part, found in zip(self.equations.motion.into, self.evaluate(self.equations.motion), strict=True):
             values[part] = found[:, :, 0].T
         rates = [values["independent_velocities"], values["independent_accelerations"]]

@@ -132,7 +132,7 @@ def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> E
     """
     simulation, points = run.simulation, run.points
     start = start_derivatives(simulation, chosen)
-    columns = np.flatnonzero(np.any(start.parameters != 0.0, axis=1))
+    columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
     derivatives = StepDerivatives(run, rows, columns)
     effect = start.parameters[columns]
     n = len(run.functions.coordinates)

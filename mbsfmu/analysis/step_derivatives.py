@@ -70,11 +70,11 @@ class StepDerivatives:
     def by_parameters(self, points: Indices, slopes: Slopes) -> tuple[Floats, Floats]:
         """Return derivatives of F and of what is read by the parameters, (points, size or rows, columns)."""
         load, flow, read = self.run.evaluate(self.run.equations.along_parameters(self.columns, self._rows), points)
-        pushed = np.linalg.solve(slopes.mass, load)
+        pushed: Floats = np.asarray(np.linalg.solve(slopes.mass, load), dtype=np.float64)
         flow = flow + slopes.flow_by_accelerations @ pushed
         return (
             np.concatenate([np.zeros_like(pushed), pushed, flow], axis=1),
-            read + slopes.read_by_accelerations @ pushed,
+            np.asarray(read + slopes.read_by_accelerations @ pushed),
         )
 
     def rechosen(self, step: int) -> tuple[Floats, Floats] | None:

@@ -51,7 +51,6 @@ def command(
     log_to_stderr(quiet)
     refuse_same_files(output, json_file, inputs=[model, *parts, *measured])
     given = find_model(model, parts)
-    options = {} if step is None else {"step": step}
     with at_work("fitting", quiet):
         found = given.fit(
             list(measured),
@@ -59,7 +58,7 @@ def command(
             noise={name: _number(value, f"--noise {name}") for name, value in map(assignment, noise)},
             delays=_bounds(delay, "--delay"),
             loss=loss,
-            **options,
+            step=step,
         )
     write_json(json_file, found.to_dict())
     if output is not None:

@@ -69,12 +69,13 @@ def test_intervals_are_those_of_the_textbook() -> None:
 def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
     """Of 40 seeds 95 % are 38; fewer than 33 would be so in one of 400 cases."""
     model = started()
-    covered = []
+    covered, noises = [], []
     for seed in range(40):
         found = model.fit(measured(seed), FREE)
+        noises.append(found.signals[0].noise)
         covered.append((found.lower < [STIFFNESS, DAMPING]) & (found.upper > [STIFFNESS, DAMPING]))
     assert np.all(np.sum(covered, axis=0) >= 33)
-    assert found.signals[0].noise == pytest.approx(NOISE, rel=0.3)
+    assert np.mean(noises) == pytest.approx(NOISE, rel=0.05)
 
 
 def test_a_sensor_that_lags() -> None:
@@ -101,11 +102,9 @@ def test_outliers() -> None:
 def test_two_parameters_of_which_only_a_ratio_counts() -> None:
     """Free motion without damping tells k / m."""
     data = {"time": TIMES, "slider.displacement": motion(TIMES, driven=False)[0]}
-    free = {"spring.stiffness": (10.0, 200.0), "slider.mass": (1.0, 4.0), "gravity.y": (-20.0, 0.0)}
+    free = {"spring.stiffness": (10.0, 200.0), "slider.mass": (1.0, 4.0)}
     model = oscillator(driven=False).model_copy(update={"start": {"mechanism.spring.damping": 1e-9}})
-    found = model.fit(
-        data, {name: free[name] for name in ("spring.stiffness", "slider.mass")}, noise={"*displacement": 0.01}
-    )
+    found = model.fit(data, free, noise={"*displacement": 0.01})
     assert any("only what" in each and "/" in each for each in found.sentences), found.sentences
     assert np.isinf(found.deviations).all()
 

@@ -1,0 +1,34 @@
+"""Python of docs/sensitivities.md and docs/fitting.md runs as it is printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documented import ROOT
+
+
+def run_page(name: str) -> dict[str, Any]:
+    """Run the Python blocks of a page one after the other, and return their names."""
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(code, names)  # the page is ours
+    return names
+
+
+def test_sensitivities() -> None:
+    """docs/sensitivities.md: a heavier boom raises the peak of the pressure, and IDAS runs."""
+    names = run_page("sensitivities.md")
+    assert names["peak"].parameters["boom.mass"] > 0.0
+    assert names["end"].numel() == len(names["given"].x.names)
+
+
+def test_fitting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/fitting.md: the values that made the log are found within their intervals, and the model is a file."""
+    monkeypatch.chdir(tmp_path)
+    found = run_page("fitting.md")["found"]
+    assert found["boom.mass"] == pytest.approx(225.0, abs=4.0 * found.deviations[1])
+    assert (tmp_path / "fitted.json").is_file()

@@ -114,6 +114,15 @@ CALLS = {
             "json_file": "`json.dumps(found.to_dict())`",
         },
     ),
+    "optimize": Call(
+        "found = model.optimize(\"max(cylinder.force)\", {\"boom.C.along\": (0.2, 0.5)})",
+        (mbsfmu.CoupledModel.optimize,),
+        (RunOptions,),
+        {
+            "output": "`found.model.to_file(\"best.json\")`",
+            "json_file": "`json.dumps(found.to_dict())`",
+        },
+    ),
     "export": Call(
         "paths = mbsfmu.export(model, \"out\", layout=\"separate\")",
         (mbsfmu.export,),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RootMeanSquare,
     )
     from mbsfmu.analysis.model_functions import FunctionArgument, ModelFunctions
+    from mbsfmu.analysis.optimization import OptimizationResult
     from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
@@ -147,6 +148,7 @@ _HOMES = {
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
+    "analysis.optimization": "OptimizationResult",
     "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
@@ -300,6 +302,7 @@ __all__ = [
     "Numbers",
     "Offset",
     "OperatingValue",
+    "OptimizationResult",
     "OrientationSensor",
     "OutputEnds",
     "OutputWeights",

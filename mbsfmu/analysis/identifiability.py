@@ -66,7 +66,7 @@ def information(
     unknown = np.zeros(len(names), dtype=bool)
     sentences = []
     for direction in lost:
-        taking = np.flatnonzero(direction**2 > _SHARE)
+        taking: list[int] = np.flatnonzero(direction**2 > _SHARE).tolist()
         unknown |= direction**2 > _SHARE
         sentences.append(_sentence(direction * ranges, taking, names, units, values))
     covariance[unknown, unknown] = np.inf

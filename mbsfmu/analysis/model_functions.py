@@ -151,10 +151,12 @@ def model_functions(simulation: Simulation) -> ModelFunctions:
     moving = [*(coordinates[each] for each in free), *(velocities[each] for each in free)]
     bound_ones = [*(coordinates[each] for each in bound), *(velocities[each] for each in bound)]
     loads = [Variable(f"multiplier.{system.constraints[functions.rows[row]]}", unit="1") for row in rows]
-    shares = state.multipliers[rows]
+    shares: Floats = state.multipliers[rows]
     if len(rows) < len(functions.rows):  # of redundant loop equations other multipliers add up to the same loads
         jacobian = _jacobian(simulation)
-        shares = np.linalg.lstsq(jacobian[rows].T, jacobian.T @ state.multipliers, rcond=None)[0]
+        shares = np.asarray(
+            np.linalg.lstsq(jacobian[rows].T, jacobian.T @ state.multipliers, rcond=None)[0], dtype=float
+        )
     return ModelFunctions(
         *made,
         x=FunctionArgument.of(

@@ -187,13 +187,9 @@ class RecordedRun:
         functions = self.functions
         n, k = len(functions.coordinates), len(functions.states)
         at_points = rows[places].T
-        values = dict(
-            zip(
-                ("coordinates", "velocities", "states", "integrals"),
-                np.split(at_points, [n, 2 * n, 2 * n + k]),
-                strict=True,
-            )
-        )
+        parts = np.split(at_points, [n, 2 * n, 2 * n + k])
+        names = ("coordinates", "velocities", "states", "integrals")
+        values: dict[str, Floats] = dict(zip(names, parts, strict=True))
         values["inputs"] = np.array(inputs).reshape(len(places), -1).T
         points = RunPoints(times, np.array(joined), np.array(ends), tuple(chosen), values)
         self.points = points
@@ -214,7 +210,7 @@ class RecordedRun:
             groups.setdefault(id(each), []).append(index)
         for group in groups.values():
             chosen = points.partitions[group[0]]
-            velocities[:, group] = values["velocities"][np.ix_(chosen.independent, group)]
+            velocities[:, group] = values["velocities"][chosen.independent[:, None], np.array(group)]
             if not m:
                 continue
             dependent = jacobian[group][:, :, chosen.dependent]

@@ -26,6 +26,7 @@ COMMANDS = {
     "fit": "Fit parameters of MODEL to measured signals.",
     "linearize": "Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.",
     "models": "List the built-in models.",
+    "optimize": "Find parameters of MODEL that minimise a scalar of its run under constraints.",
     "schema": "Write the JSON Schema of model files.",
     "show": "Show what MODEL is made of, how it hangs together, its variables with their units, and how it moves.",
     "simulate": "Simulate MODEL monolithically, in process.",

@@ -54,9 +54,9 @@ def command(
     with at_work("fitting", quiet):
         found = given.fit(
             list(measured),
-            _bounds(free, "--free"),
+            bounds_of(free, "--free"),
             noise={name: _number(value, f"--noise {name}") for name, value in map(assignment, noise)},
-            delays=_bounds(delay, "--delay"),
+            delays=bounds_of(delay, "--delay"),
             loss=loss,
             step=step,
         )
@@ -76,7 +76,7 @@ def _rows(found: FitResult) -> list[list[str]]:
     return [[name, unit, f"{value:.6g}", f"{low:.6g} to {high:.6g}"] for name, unit, value, low, high in parts]
 
 
-def _bounds(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
+def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
     """Read `name=low:high` of an option that is repeated."""
     found: dict[str, tuple[float, float]] = {}
     for text in given:

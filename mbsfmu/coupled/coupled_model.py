@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Self, Unpack
 
 from pydantic import model_validator
@@ -14,10 +15,11 @@ from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.linearization import FORMULATION, linearize
 from mbsfmu.analysis.measures import Measure
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
+from mbsfmu.analysis.optimization import OptimizationResult, optimize
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
-from mbsfmu.coupled.model_fit import fit_model
+from mbsfmu.coupled.model_fit import fit_model, with_parameters
 from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
 from mbsfmu.equilibrium.equilibrium import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
@@ -301,6 +303,45 @@ class CoupledModel(ModelData):
             When the run with the first values fails.
         """
         return fit_model(self, measured, free, noise or {}, delays or {}, loss, progress, given)
+
+    @heeding_interruptions()
+    def optimize(
+        self,
+        minimize: str | Measure,
+        free: Mapping[str, tuple[float, float]],
+        *,
+        subject_to: Sequence[str] = (),
+        stop: float | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> OptimizationResult:
+        """Find parameters that minimise a scalar of a run under constraints, with exact gradients.
+
+        Parameters
+        ----------
+        minimize
+            The scalar, as for `gradient`.
+        free
+            Least and greatest values of the parameters, by their names; the search begins at the model's.
+        subject_to
+            Constraints such as `max(cylinder.pressure_piston)<=2e7`, in SI units.
+        stop, given
+            As for `sensitivities`.
+
+        Returns
+        -------
+        result
+            A local minimum; `model` is the model with its values.
+
+        Raises
+        ------
+        InputError
+            When a name means nothing, bounds are none, or a constraint cannot be read.
+        SimulationError
+            When a run of the search fails.
+        """
+        simulation = self.in_trapezoidal_steps("optimize", given)
+        found = optimize(simulation, minimize, free, subject_to, self.stop_time if stop is None else stop)
+        return replace(found, model=with_parameters(self, simulation, found.names, found.values))
 
     @heeding_interruptions()
     def simulation_of(

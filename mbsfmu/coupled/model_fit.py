@@ -20,6 +20,7 @@ from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
 
 
 class FittableModel(Protocol):
@@ -80,9 +81,15 @@ def fit_model(
     deviations = {_output(name, simulation, computed): _noise(name, value) for name, value in noise.items()}
     pairs = [(each, _following(model, each, simulation, given)) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
-    names = [qualified.get(each, each) for each in found.names[: len(chosen)]]
-    start = {**model.start, **dict(zip(names, found.values.tolist(), strict=False))}
-    return replace(found, model=model.model_copy(update={"start": start}))
+    count = len(chosen)
+    return replace(found, model=with_parameters(model, simulation, found.names[:count], found.values[:count]))
+
+
+def with_parameters(model: FittableModel, simulation: Simulation, names: Sequence[str], values: Floats) -> Any:
+    """Return a model whose parameters have other values, by their names in a simulation of it."""
+    qualified = simulation.shown.qualified
+    found = {qualified.get(name, name): value for name, value in zip(names, values.tolist(), strict=True)}
+    return model.model_copy(update={"start": {**model.start, **found}})
 
 
 def _following(model: FittableModel, experiment: Experiment, usual: Simulation, given: RunKeywords) -> Simulation:

@@ -1,0 +1,224 @@
+"""Parameters that minimise a scalar of a run under constraints, with exact gradients."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.analysis.gradient import Adjoint
+from mbsfmu.analysis.measures import Measure, measure
+from mbsfmu.analysis.sensitivities import parameter_places
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
+
+_WRITTEN = re.compile(r"(.+?)\s*(<=|>=)\s*([^<>=]+)")
+_VIOLATED = 1e-6
+"""Share of a limit by which the found constraint may miss it: the search ends at its own tolerance."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A scalar of a run that has to stay below or above a value.
+
+    Attributes
+    ----------
+    text
+        As it was written.
+    measure
+        The scalar.
+    value
+        The limit, in the SI unit.
+    sign
+        1 where it is at most that, −1 where it is at least.
+    """
+
+    text: str
+    measure: Measure
+    value: float
+    sign: float
+
+    @classmethod
+    def of(cls, text: str) -> Limit:
+        """Read `max(cylinder.pressure_piston)<=2e7`.
+
+        Raises
+        ------
+        InputError
+            When it does not read so.
+        """
+        found = _WRITTEN.fullmatch(text.strip())
+        if found is None:
+            raise InputError(f"'{text}' is no constraint; write measure<=value or measure>=value")
+        try:
+            value = float(found[3])
+        except ValueError:
+            raise InputError(f"'{text}' is no constraint: '{found[3].strip()}' is no number") from None
+        return cls(text, measure(found[1]), value, 1.0 if found[2] == "<=" else -1.0)
+
+
+@dataclass(frozen=True)
+class OptimizationResult:
+    """Parameters that were found.
+
+    Attributes
+    ----------
+    names
+        Of the parameters.
+    values
+        Shape (p,).
+    first, value
+        The objective at the first values, and at those that were found.
+    limits
+        Value of each constraint there, by its text.
+    converged
+        Whether the search ended where no feasible direction makes the objective less.
+    message
+        What SciPy says of the end of the search.
+    runs
+        Number of runs.
+    model
+        The model with these values.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    first: float
+    value: float
+    limits: dict[str, float]
+    converged: bool
+    message: str
+    runs: int
+    model: Any = field(repr=False, default=None)
+
+    def __getitem__(self, name: str) -> float:
+        """Return the value of a parameter by its name."""
+        if name not in self.names:
+            raise InputError(f"'{name}' was not free; {', '.join(self.names)} were")
+        return float(self.values[self.names.index(name)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        values = dict(zip(self.names, self.values.tolist(), strict=True))
+        parts = ("first", "value", "limits", "converged", "message", "runs")
+        return {"parameters": values, **{part: getattr(self, part) for part in parts}}
+
+
+class _Runs:
+    """Scalars of runs and their gradients by shares of the ranges of parameters."""
+
+    def __init__(
+        self, simulation: Simulation, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats
+    ) -> None:
+        self._simulation, self._measures, self._chosen = simulation, list(measures), list(chosen)
+        self._low, self._width = low, high - low
+        self._known: tuple[Floats, Floats, Floats] | None = None
+        self.stop = 0.0
+        self.count = 0
+
+    def at(self, shares: Floats) -> tuple[Floats, Floats]:
+        """Return the scalars, shape (m,), and their gradients, shape (m, p)."""
+        if self._known is None or not np.array_equal(self._known[0], shares):
+            simulation, values = self._simulation, self._low + self._width * shares
+            simulation.reset()
+            names = [simulation.functions.system.parameters[each].name for each in self._chosen]
+            for name, value in zip(names, values.tolist(), strict=True):
+                simulation.set(name, value)
+            self.count += 1
+            try:
+                adjoint = Adjoint(simulation, self._measures, self.stop)
+            except (InputError, SimulationError) as error:
+                told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=True))
+                raise SimulationError(f"the run with {told} fails: {error}; take narrower bounds") from error
+            rows = [adjoint.gradient(index, self._chosen, ())[0] for index in range(len(self._measures))]
+            self._known = shares.copy(), np.array(adjoint.values), np.array(rows) * self._width
+        return self._known[1], self._known[2]
+
+
+def optimize(
+    simulation: Simulation,
+    minimize: str | Measure,
+    free: Mapping[str, tuple[float, float]],
+    subject_to: Sequence[str],
+    stop: float,
+) -> OptimizationResult:
+    """Minimise a scalar of a run by parameters.
+
+    By sequential quadratic programming, `scipy.optimize.minimize(method="SLSQP")` [Kraft 1988], with the gradients of
+    the discrete adjoint: a local minimum.
+
+    Parameters
+    ----------
+    simulation
+        By `double-step` and the trapezoidal rule.
+    minimize
+        The scalar: a measure or its text.
+    free
+        Bounds of the parameters by their names.
+    subject_to
+        Constraints such as `max(cylinder.pressure_piston)<=2e7`.
+    stop
+        End of the runs in s.
+
+    Raises
+    ------
+    InputError
+        When a name means nothing, or bounds are none.
+    SimulationError
+        When a run of the search fails.
+    """
+    from scipy import optimize as scipy_optimize  # noqa: PLC0415 - takes long to load
+
+    chosen = parameter_places(simulation, list(free))
+    for name, (least, greatest) in free.items():
+        if not (math.isfinite(least) and math.isfinite(greatest) and least < greatest):
+            raise InputError(f"{name} is to lie between {least:g} and {greatest:g}; give a smaller, then a greater one")
+    low, high = np.array(list(free.values()), dtype=float).T
+    limits = [Limit.of(each) for each in subject_to]
+    objective = measure(minimize) if isinstance(minimize, str) else minimize
+    runs = _Runs(simulation, [objective, *(each.measure for each in limits)], chosen, low, high)
+    runs.stop = stop
+    given = simulation.course.parameters[chosen]
+    start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)
+    first = float(runs.at(start)[0][0])
+    size = abs(first) or 1.0
+
+    def constraint(index: int) -> Callable[[Floats], float]:
+        limit = limits[index]
+        return lambda shares: limit.sign * (limit.value - float(runs.at(shares)[0][index + 1])) / _size(limit)
+
+    def slope(index: int) -> Callable[[Floats], Floats]:
+        limit = limits[index]
+        return lambda shares: -limit.sign * runs.at(shares)[1][index + 1] / _size(limit)
+
+    found = scipy_optimize.minimize(
+        lambda shares: runs.at(shares)[0][0] / size,
+        start,
+        jac=lambda shares: runs.at(shares)[1][0] / size,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(chosen),
+        constraints=[{"type": "ineq", "fun": constraint(index), "jac": slope(index)} for index in range(len(limits))],
+        options={"ftol": 1e-10, "maxiter": 200},
+    )
+    shares = np.clip(np.asarray(found.x, dtype=np.float64), 0.0, 1.0)
+    values = runs.at(shares)[0]
+    kept = all(constraint(index)(shares) >= -_VIOLATED for index in range(len(limits)))
+    return OptimizationResult(
+        tuple(simulation.functions.system.parameters[each].name for each in chosen),
+        low + (high - low) * shares,
+        first,
+        float(values[0]),
+        {each.text: float(value) for each, value in zip(limits, values[1:], strict=True)},
+        bool(found.success) and kept,
+        str(found.message),
+        runs.count,
+    )
+
+
+def _size(limit: Limit) -> float:
+    return abs(limit.value) or 1.0

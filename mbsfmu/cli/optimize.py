@@ -1,0 +1,60 @@
+"""The command `mbsfmu optimize`."""
+
+from __future__ import annotations
+
+import click
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.fit import bounds_of
+from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.option_types import output_file, refuse_same_files, stop_time
+from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.standard_output import say
+from mbsfmu.cli.terminal import at_work, print_table, shown
+
+
+@click.command("optimize")
+@model_argument
+@click.option("--minimize", required=True, metavar="MEASURE", help="As 'max(cylinder.force)'; integral, rms, end …")
+@click.option("--free", multiple=True, required=True, metavar="NAME=LO:HI", help="Parameter with bounds; repeatable.")
+@click.option("--subject-to", multiple=True, metavar="'MEASURE<=X'", help="Constraint, <= or >=; repeatable.")
+@click.option("--stop", type=float, callback=stop_time, help="End of the runs in s; the model's by default.")
+@click.option("--step", type=float, help="Internal step in s; the model's by default.")
+@click.option("-o", "--output", callback=output_file(".json"), help="Model file with the values that were found.")
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and constraints.")
+@common_options
+def command(
+    model: str,
+    parts: tuple[str, ...],
+    minimize: str,
+    free: tuple[str, ...],
+    subject_to: tuple[str, ...],
+    stop: float | None,
+    step: float | None,
+    output: str | None,
+    json_file: str | None,
+    quiet: bool,
+    debug: bool,  # noqa: ARG001
+) -> None:
+    """Find parameters of MODEL that minimise a scalar of its run under constraints.
+
+    Gradients are exact; the minimum is a local one.
+
+    \b
+    Example: mbsfmu optimize four-bar --minimize 'max(cylinder.pressure_piston)' --free boom.C.along=0.2:0.5
+    """
+    log_to_stderr(quiet)
+    refuse_same_files(output, json_file, inputs=[model, *parts])
+    given = find_model(model, parts)
+    with at_work("optimizing", quiet):
+        found = given.optimize(minimize, bounds_of(free, "--free"), subject_to=subject_to, stop=stop, step=step)
+    write_json(json_file, found.to_dict())
+    if output is not None:
+        found.model.to_file(output)
+    values = zip(found.names, found.values, strict=True)
+    print_table("found", ["parameter", "value"], [[name, f"{value:.6g}"] for name, value in values])
+    print_table("constraints", ["constraint", "value"], [[text, shown(value)] for text, value in found.limits.items()])
+    say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} runs")
+    if not found.converged:
+        raise SimulationError(f"no minimum that keeps the constraints is found: {found.message}")

@@ -1,0 +1,70 @@
+"""Minima of runs against closed forms, and constraints that hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from oscillator_in_closed_form import oscillator
+
+import mbsfmu
+from mbsfmu import InputError
+from mbsfmu.cli.commands import cli
+
+MODEL = oscillator(driven=False).model_copy(
+    update={"start": {"mechanism.slider.velocity_start": 0.0, "mechanism.spring.damping": 1e-6}}
+)
+"""x = 0.3 cos(√(k/m) t), all but undamped."""
+
+
+def test_a_minimum_in_closed_form() -> None:
+    """x(0.5) is least where √(k/m) · 0.5 = π."""
+    found = MODEL.optimize("slider.displacement", {"spring.stiffness": (40.0, 120.0)}, stop=0.5, step=5e-4)
+    assert found.converged
+    assert found["spring.stiffness"] == pytest.approx(2.0 * (2.0 * math.pi) ** 2, rel=1e-3)
+    assert found.value == pytest.approx(-0.3, rel=1e-5)
+    assert found.model.simulation().get("spring.stiffness") == found["spring.stiffness"]
+
+
+def test_a_constraint_in_closed_form() -> None:
+    """Of the least velocity −0.3 √(k/m) with the largest one at most 1.5 m/s the minimum is at k = m (1.5 / 0.3)²."""
+    limit = "max(slider.velocity)<=1.5"
+    free = {"spring.stiffness": (20.0, 120.0)}
+    found = MODEL.optimize("min(slider.velocity)", free, subject_to=[limit], stop=1.5, step=5e-4)
+    assert found.converged
+    assert found["spring.stiffness"] == pytest.approx(50.0, rel=1e-4)
+    assert found.limits[limit] == pytest.approx(1.5, rel=1e-5)
+
+
+def test_a_lighter_boom_for_less_pressure(tmp_path: Path) -> None:
+    """The command makes the boom lighter until it would rise too far; a run of the written model has the value."""
+    output, numbers = tmp_path / "best.json", tmp_path / "numbers.json"
+    objective = "rms(cylinder.pressure_piston)"
+    call = ["optimize", "four-bar", "--minimize", objective, "--free", "boom.mass=150:300", "--stop", "1.5"]
+    call += ["--subject-to", "end(boom.angle)<=0.028", "-o", str(output), "--json", str(numbers), "--quiet"]
+    done = CliRunner().invoke(cli, call, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    content = json.loads(numbers.read_text(encoding="utf-8"))
+    assert content["value"] < content["first"]
+    assert content["limits"]["end(boom.angle)<=0.028"] == pytest.approx(0.028, rel=1e-5)
+    model = mbsfmu.CoupledModel.from_file(output)
+    run = model.simulation(formulation="double-step", solver="trapezoidal").run(1.5)
+    pressure = run["cylinder.pressure_piston"]
+    assert math.sqrt(np.trapezoid(pressure**2, run.time) / 1.5) == pytest.approx(content["value"], rel=1e-6)
+
+
+def test_what_is_refused() -> None:
+    """In one sentence."""
+    free = {"spring.stiffness": (20.0, 120.0)}
+    for match, call in (
+        ("is no constraint", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x=1"], stop=0.5)),
+        ("is no number", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=y"], stop=0.5)),
+        ("give a smaller", lambda: MODEL.optimize("slider.displacement", {"spring.stiffness": (2.0, 1.0)}, stop=0.5)),
+        ("is no measure", lambda: MODEL.optimize("peak(slider.displacement)", free, stop=0.5)),
+    ):
+        with pytest.raises(InputError, match=match):
+            call()

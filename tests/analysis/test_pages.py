@@ -1,4 +1,4 @@
-"""Python of docs/sensitivities.md and docs/fitting.md runs as it is printed."""
+"""Python of docs/sensitivities.md, docs/fitting.md and docs/optimization.md runs as it is printed."""
 
 from __future__ import annotations
 
@@ -32,3 +32,10 @@ def test_fitting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = run_page("fitting.md")["found"]
     assert found["boom.mass"] == pytest.approx(225.0, abs=4.0 * found.deviations[1])
     assert (tmp_path / "fitted.json").is_file()
+
+
+def test_optimization() -> None:
+    """docs/optimization.md: the constraint is what ends the search."""
+    found = run_page("optimization.md")["found"]
+    assert found.converged
+    assert found.limits["end(boom.angle)<=0.028"] == pytest.approx(0.028, rel=1e-5)

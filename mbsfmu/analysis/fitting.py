@@ -71,6 +71,8 @@ class FitResult:
         Measured and fitted outputs.
     runs
         Number of runs of an experiment.
+    model
+        The model with the fitted values.
     """
 
     names: tuple[str, ...]
@@ -85,7 +87,6 @@ class FitResult:
     signals: tuple[FitSignal, ...]
     runs: int
     model: Any = field(repr=False, default=None)
-    """The model with the fitted values."""
 
     def __getitem__(self, name: str) -> float:
         """Return the fitted value of a parameter by its name."""

@@ -293,7 +293,7 @@ class CoupledModel(ModelData):
         Returns
         -------
         result
-            Values, 95 % intervals, correlation, what the data do not tell, and the fitted model as `model`.
+            Values, 95 % intervals, correlation, what the data do not tell, and the fitted model.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class CoupledModel(ModelData):
         Returns
         -------
         result
-            A local minimum; `model` is the model with its values.
+            A local minimum, with the model that has its values.
 
         Raises
         ------

@@ -11,10 +11,10 @@ from typing import TypeAlias
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.physical_units import DISPLAY_UNITS
 from mbsfmu.io.signals import AnySignal, LinearSignal
 from mbsfmu.io.tabular import full_name
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.model.physical_units import DISPLAY_UNITS
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 

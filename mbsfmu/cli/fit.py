@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Fit parameters of MODEL to measured signals.
 
-    Derivatives are exact; the table has 95 % intervals, and sentences say what the data do not tell.
+    Derivatives follow the steps of the run; the table has 95 % intervals, and sentences say what the data do not tell.
 
     \b
     Example: mbsfmu fit four-bar --measured log.csv --free valve.flow_coefficient=1e-8:1e-7 --free boom.mass=100:400

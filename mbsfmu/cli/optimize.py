@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Find parameters of MODEL that minimise a scalar of its run under constraints.
 
-    Gradients are exact; the minimum is a local one.
+    Gradients follow the steps of the run; the minimum is a local one.
 
     \b
     Example: mbsfmu optimize four-bar --minimize 'max(cylinder.pressure_piston)' --free boom.C.along=0.2:0.5

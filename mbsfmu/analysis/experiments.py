@@ -93,11 +93,15 @@ def read_experiment(
     driving, known = [each.name for each in inputs], [each.name for each in computed]
     signals: dict[str, AnySignal] = {}
     found: dict[int, tuple[Floats, Floats]] = {}
+    columns: dict[str, str] = {}
     for column, values in table.items():
         if values.shape != time.shape:
             raise InputError(f"{name}: '{column}' has {values.shape} values at {time.shape} times")
         meant = full_name(short.get(column, column), [*driving, *known], "variable", f" for a column of {name}")
         variable = (*inputs, *computed)[[*driving, *known].index(meant)]
+        if meant in columns:
+            raise InputError(f"{name}: the columns '{columns[meant]}' and '{column}' are both {meant}; leave one out")
+        columns[meant] = column
         there = np.isfinite(values)
         numbers = values[there] / _factor(units[column], variable, f"{name}: '{column}'")
         if not there.any():

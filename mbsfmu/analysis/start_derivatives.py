@@ -13,13 +13,17 @@ from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
-_SHARE = 2e-3
+_SHARES = (2e-3, 2e-4, 2e-5, 2e-6)
 """Of the magnitude of a parameter: differences of fourth order are off by its fourth power, and by round-off over it,
-about 1e-12 both."""
+about 1e-12 both for the first. The others follow where the start is not smooth so far away."""
 _CENTRAL = (np.array([-2.0, -1.0, 1.0, 2.0]), np.array([1.0, -8.0, 8.0, -1.0]) / 12.0)
 """Distances in steps, and weights, of the central difference of fourth order …"""
-_FORWARD = (np.arange(5.0), np.array([-25.0, 48.0, -36.0, 16.0, -3.0]) / 12.0)
-"""… and of the one to one side [Fornberg 1988, tables 1 and 3]."""
+_FORWARD = (np.arange(1.0, 5.0), np.array([48.0, -36.0, 16.0, -3.0]) / 12.0)
+"""… and of the one to one side, that of the point itself apart [Fornberg 1988, tables 1 and 3]."""
+_SMOOTH = 1e-3
+"""By how much differences of second and fourth order may differ, as a share of the derivative."""
+_KINKED = 0.75
+"""Second differences over the step halve with it where the start is smooth, and stay where slopes jump."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
     """Return the derivatives of the start by some parameters of a simulation.
 
     The start is found by iteration: what it depends on is found by differences of fourth order, and nothing else is.
+    Steps of differences shrink until those of second order agree with them, and slopes on both sides with each other.
 
     Parameters
     ----------
@@ -50,6 +55,11 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
         The simulation; it is initialized anew.
     chosen
         Indices of the parameters among those of the system.
+
+    Raises
+    ------
+    InputError
+        When the start has no derivative by a parameter, as loops are closed in different ways on its two sides.
     """
     course, variables = simulation.course, simulation.functions.system.parameters
     given = course.parameters.copy()
@@ -61,13 +71,8 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
         if not decisive[index]:
             found.parameters[index, column] = 1.0
             continue
-        step, (places, weights) = _differences(variables[index], float(given[index]))
-        for place, weight in zip(places, weights, strict=True):
-            moved = given.copy()
-            moved[index] += place * step
-            at_start, all_parameters = _start(simulation, moved)
-            found.motion[:, column] += weight / step * (at_start - motion)
-            found.parameters[:, column] += weight / step * (all_parameters - parameters)
+        motion_change, parameters_change = _column(simulation, variables[index], given, index, (motion, parameters))
+        found.motion[:, column], found.parameters[:, column] = motion_change, parameters_change
     course.start_anew(given)
     return found
 
@@ -95,9 +100,50 @@ def _decisive(simulation: Simulation) -> NDArray[np.bool_]:
     return np.any([given.depends(each, "parameters").any(axis=0) for each in vectors], axis=0)
 
 
-def _differences(variable: Variable, value: float) -> tuple[float, tuple[Floats, Floats]]:
+def _column(
+    simulation: Simulation, variable: Variable, given: Floats, index: int, here: tuple[Floats, Floats]
+) -> tuple[Floats, Floats]:
+    """Return the derivatives of the motion and of all parameters at the start by one parameter.
+
+    Raises
+    ------
+    InputError
+        When there are none.
+    """
+    value, count = float(given[index]), len(here[0])
+    middle = np.concatenate(here)
+    magnitude = abs(value) or variable.nominal or 1.0
+    least = (np.abs(middle) + _SMOOTH) / magnitude
+    last = None
+    for share in _SHARES:
+        step, (places, weights) = _differences(variable, value, share * magnitude)
+        changes = []
+        for place in places:
+            moved = given.copy()
+            moved[index] += place * step
+            changes.append(np.concatenate(_start(simulation, moved)) - middle)
+        slope = np.asarray(weights @ np.stack(changes)) / step
+        tolerated = _SMOOTH * (np.abs(slope) + least)
+        if places[0] > 0.0:
+            smooth = last is not None and bool(np.all(np.abs(slope - last) <= tolerated))
+        else:
+            far_before, before, after, far_after = changes
+            second_order = (after - before) / (2.0 * step)
+            kink, far_kink = np.abs(after + before) / abs(step), np.abs(far_after + far_before) / abs(2.0 * step)
+            smooth = bool(
+                np.all((np.abs(slope - second_order) <= tolerated) & (kink <= _KINKED * far_kink + tolerated))
+            )
+        if smooth:
+            return slope[:count], slope[count:]
+        last = slope
+    raise InputError(
+        f"the start has no derivative by {variable.name} at {value:.6g} {variable.unit}: next to it loops close "
+        "in another way, or other coordinates give way; choose start values that close the loops, or another value"
+    )
+
+
+def _differences(variable: Variable, value: float, step: float) -> tuple[float, tuple[Floats, Floats]]:
     """Return the step of differences, and their distances in steps and weights, within the limits of a parameter."""
-    step = _SHARE * (abs(value) or variable.nominal or 1.0)
     low = -np.inf if variable.minimum is None else variable.minimum
     high = np.inf if variable.maximum is None else variable.maximum
     if low < value - 2.0 * step and value + 2.0 * step < high:

@@ -1,0 +1,49 @@
+"""Derivatives of the start, held against starts that are found with other values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_machines import random_machine
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError
+from mbsfmu.analysis.start_derivatives import start_derivatives
+
+
+def _starts(model: CoupledModel, name: str, change: float) -> np.ndarray:
+    simulation = model.simulation(formulation="double-step", step=1e-3, compiled=False)
+    simulation.set(name, simulation.get(name) + change)
+    simulation.initialize()
+    system = simulation.functions.system
+    return np.array([simulation.get(each.name) for each in (*system.coordinates, *system.velocities)])
+
+
+def _derivative(model: CoupledModel, name: str) -> np.ndarray:
+    simulation = model.simulation(formulation="double-step", step=1e-3, compiled=False)
+    names = [each.name for each in simulation.functions.system.parameters]
+    chosen = names.index(simulation.variable(name).name)
+    return start_derivatives(simulation, [chosen]).motion[: 2 * len(simulation.functions.coordinates), 0]
+
+
+@pytest.mark.parametrize(
+    ("seed", "name"),
+    [(11, "body_1.angle_start_2"), (24, "body_1.cardan_angle_start.z"), (28, "body_1.displacement_start")],
+)
+def test_steps_shrink_where_the_start_is_smooth_next_to_a_value_only(seed: int, name: str) -> None:
+    model, change = random_machine(seed), 1e-5
+    expected = (_starts(model, name, change) - _starts(model, name, -change)) / (2.0 * change)
+    np.testing.assert_allclose(_derivative(model, name), expected, rtol=1e-4, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("loop-8", "link_1.length"), ("loop-4", "link_2.length"), ("five-bar", "link_1.angle_start")]
+)
+def test_a_start_that_turns_off_on_one_side_has_no_derivative(model: str, name: str) -> None:
+    """Symmetric loops are closed by other links on either side: the slopes of the two sides are different ones."""
+    found, change = mbsfmu.models.built_in(model), 1e-6
+    middle = _starts(found, name, 0.0)
+    sides = [(_starts(found, name, sign * change) - middle) / (sign * change) for sign in (-1.0, 1.0)]
+    assert np.max(np.abs(sides[1] - sides[0])) > 0.1
+    with pytest.raises(InputError, match=f"has no derivative by {name}"):
+        _derivative(found, name)

@@ -36,4 +36,4 @@ def main(seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(3 if "--quick" in sys.argv else int(sys.argv[1]) if len(sys.argv) > 1 else 200)

@@ -25,6 +25,8 @@ _FAILED = 1e6
 """Residual in standard deviations of a run that fails: the search takes a shorter step."""
 _CONSISTENT = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
+_UNEXPLAINED = 0.7
+"""Share of a signal's standard deviation: where the fit leaves as much, it describes less than half of the variance."""
 _PASSES = 2
 """Fits one after the other where the noise is not known: the second one weighs outputs by what the first one left."""
 
@@ -234,13 +236,14 @@ def fit(
     Raises
     ------
     InputError
-        When there are fewer measured values than parameters.
+        When there are fewer measured values than parameters, or a delay may be longer than its signal.
     SimulationError
         When the run with the first values fails.
     """
     from scipy.optimize import least_squares  # noqa: PLC0415 - takes long to load
 
     residuals, first = _Residuals(experiments, free), experiments[0][1]
+    _check_delays(residuals, free, first)
     count, width = len(residuals.measured), free.high - free.low
     if count <= len(width):
         raise InputError(f"{count} measured values cannot tell {len(width)} parameters; measure more, or free fewer")
@@ -311,10 +314,36 @@ def fit(
         values + reach,
         known.covariance,
         known.correlation,
-        (*known.sentences, *bounds),
+        (*known.sentences, *bounds, *_unexplained(signals)),
         signals,
         residuals.runs,
     )
+
+
+def _check_delays(residuals: _Residuals, free: Free, simulation: Simulation) -> None:
+    """Refuse delays beyond the end of a signal: nothing of it would be left to compare with."""
+    computed = computed_variables(simulation)
+    for index, place in enumerate(free.delays, start=len(free.parameters)):
+        ends = [each.times[own][-1] for each, own in residuals.outputs if each.outputs[own] == place]
+        if ends and not free.high[index] < min(ends):
+            raise InputError(
+                f"the delay of {computed[place].name} may be up to {free.high[index]:.6g} s, but its signal ends at "
+                f"{min(ends):.6g} s; give a smaller bound"
+            )
+
+
+def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
+    """Return sentences on measured signals that the fitted model does not follow."""
+    sentences = []
+    for each in signals:
+        left = _CONSISTENT * float(np.median(np.abs(each.fitted - each.measured)))
+        extent = float(np.std(each.measured))
+        if left > _UNEXPLAINED * extent > 0.0:
+            sentences.append(
+                f"{each.experiment}: the model does not describe {each.output}: the fit leaves {left:.3g} {each.unit}, "
+                f"and the signal varies by {extent:.3g} {each.unit} about its mean; the intervals do not count"
+            )
+    return sentences
 
 
 def _same(places: Sequence[int], place: int) -> set[int]:

@@ -12,7 +12,7 @@ from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, measure
 from mbsfmu.analysis.run_points import RecordedRun, chunks
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places, read_values
-from mbsfmu.analysis.start_derivatives import start_derivatives
+from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.simulation.simulation import Simulation
@@ -102,6 +102,7 @@ class Adjoint:
         by_parameters, count = np.zeros(len(parameters)), len(points.steps)
         by_inputs = np.zeros((count + 1, len(run.functions.inputs)))
         adjoint = np.zeros(run.size)
+        follows = len(inputs) > 0 and start_follows_inputs(run.simulation, inputs)
         for part in reversed(chunks(count)):
             begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
             places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
@@ -132,7 +133,7 @@ class Adjoint:
             pushed = pushed + np.einsum("ij,ijk->ik", by_read, slopes.read_by_accelerations)
             by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
             rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
-            if len(chosen):
+            if len(chosen) or follows:
                 pulled = run.equations.pulled_back("parameters", self._rows)
                 by_parameters += run.evaluate(pulled, places, **rows)[0][:, :, 0].sum(axis=0)
             if len(inputs):
@@ -140,12 +141,16 @@ class Adjoint:
                 times = np.empty(len(places), dtype=np.intp)
                 times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
                 np.add.at(by_inputs, times, found)
-        if not len(chosen):
-            return np.zeros(0), by_inputs[:, list(inputs)]
-        start = start_derivatives(run.simulation, chosen)
         n, first = len(run.functions.coordinates), points.partitions[0].independent
-        motion = start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
-        return by_parameters @ start.parameters + adjoint @ motion, by_inputs[:, list(inputs)]
+
+        def by_start(start: StartDerivatives) -> Floats:
+            motion = start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
+            return by_parameters @ start.parameters + adjoint @ motion
+
+        if follows:
+            by_inputs[0, list(inputs)] += by_start(start_by_inputs(run.simulation, inputs))
+        of_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
+        return of_parameters, by_inputs[:, list(inputs)]
 
 
 def gradient(

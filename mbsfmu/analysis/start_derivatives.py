@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,27 +61,75 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
     InputError
         When the start has no derivative by a parameter, as loops are closed in different ways on its two sides.
     """
-    course, variables = simulation.course, simulation.functions.system.parameters
-    given = course.parameters.copy()
-    simulation.initialize()
-    motion, parameters = _start(simulation, given)
-    found = StartDerivatives(np.zeros((len(motion), len(chosen))), np.zeros((len(parameters), len(chosen))))
-    decisive = _decisive(simulation)
+    variables, decisive = simulation.functions.system.parameters, _decisive(simulation)
+    given = simulation.course.parameters.copy()
+
+    def at(index: int, change: float) -> tuple[Floats, Floats]:
+        moved = given.copy()
+        moved[index] += change
+        return _start(simulation, moved)
+
+    found = _derivatives(
+        simulation, at, [(index, variables[index], given[index]) for index in chosen if decisive[index]]
+    )
+    motion, parameters = (np.zeros((len(each), len(chosen))) for each in (found.motion, found.parameters))
+    here = [decisive[index] for index in chosen]
+    motion[:, here], parameters[:, here] = found.motion, found.parameters
     for column, index in enumerate(chosen):
         if not decisive[index]:
-            found.parameters[index, column] = 1.0
-            continue
-        motion_change, parameters_change = _column(simulation, variables[index], given, index, (motion, parameters))
-        found.motion[:, column], found.parameters[:, column] = motion_change, parameters_change
-    course.start_anew(given)
+            parameters[index, column] = 1.0
+    simulation.course.start_anew(given)
+    return StartDerivatives(motion, parameters)
+
+
+def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDerivatives:
+    """Return the derivatives of the start by the values of some inputs at t = 0; errors as for `start_derivatives`.
+
+    Pressures and forces that hold a mechanism where it starts depend on them, and prescribed motion does.
+    """
+    inputs, given = simulation.functions.system.inputs, simulation.course.parameters.copy()
+    values = simulation.course.inputs_at_start(0.0)
+
+    def at(index: int, change: float) -> tuple[Floats, Floats]:
+        return _start(simulation, given, index, change)
+
+    found = _derivatives(simulation, at, [(index, inputs[index], values[index]) for index in chosen])
+    simulation.course.start_anew(given)
     return found
 
 
-def _start(simulation: Simulation, parameters: Floats) -> tuple[Floats, Floats]:
-    """Return (z, ż, x, integrals) at the start, and all parameters."""
+def start_follows_inputs(simulation: Simulation, chosen: Sequence[int]) -> bool:
+    """Tell whether the start may depend on some inputs."""
+    inputs = simulation.course.inputs
+    return bool(simulation.initialization.balanced_parts) or any(inputs.decides_start(index) for index in chosen)
+
+
+def _derivatives(
+    simulation: Simulation,
+    at: Callable[[int, float], tuple[Floats, Floats]],
+    chosen: Sequence[tuple[int, Variable, float]],
+) -> StartDerivatives:
+    """Return the derivatives of the start, which a change of a variable gives, by variables with their values."""
+    given = simulation.course.parameters.copy()
+    simulation.initialize()
+    motion, parameters = _start(simulation, given)
+    middle, count = np.concatenate([motion, parameters]), len(motion)
+    columns = [
+        _column(variable, float(value), middle, lambda change, index=index: np.concatenate(at(index, change)))
+        for index, variable, value in chosen
+    ]
+    slopes = np.stack(columns, axis=1) if columns else np.zeros((len(middle), 0))
+    return StartDerivatives(slopes[:count], slopes[count:])
+
+
+def _start(simulation: Simulation, parameters: Floats, index: int = 0, change: float = 0.0) -> tuple[Floats, Floats]:
+    """Return (z, ż, x, integrals) at the start, and all parameters, with an input changed there."""
     course = simulation.course
+    inputs = course.inputs_at_start(0.0).copy()
+    if change:
+        inputs[index] += change
     try:
-        start = simulation.initialization.run(parameters, course.inputs_at_start(0.0))
+        start = simulation.initialization.run(parameters, inputs)
         course.begin(0.0, start)
     except InputError as error:
         raise InputError(f"the start is not differentiated, as one next to it is refused: {error}") from None
@@ -100,28 +148,20 @@ def _decisive(simulation: Simulation) -> NDArray[np.bool_]:
     return np.any([given.depends(each, "parameters").any(axis=0) for each in vectors], axis=0)
 
 
-def _column(
-    simulation: Simulation, variable: Variable, given: Floats, index: int, here: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
-    """Return the derivatives of the motion and of all parameters at the start by one parameter.
+def _column(variable: Variable, value: float, middle: Floats, at: Callable[[float], Floats]) -> Floats:
+    """Return the derivative of what a change of a variable gives, by this variable.
 
     Raises
     ------
     InputError
-        When there are none.
+        When there is none.
     """
-    value, count = float(given[index]), len(here[0])
-    middle = np.concatenate(here)
     magnitude = abs(value) or variable.nominal or 1.0
     least = (np.abs(middle) + _SMOOTH) / magnitude
     last = None
     for share in _SHARES:
         step, (places, weights) = _differences(variable, value, share * magnitude)
-        changes = []
-        for place in places:
-            moved = given.copy()
-            moved[index] += place * step
-            changes.append(np.concatenate(_start(simulation, moved)) - middle)
+        changes = [at(place * step) - middle for place in places]
         slope = np.asarray(weights @ np.stack(changes)) / step
         tolerated = _SMOOTH * (np.abs(slope) + least)
         if places[0] > 0.0:
@@ -134,7 +174,7 @@ def _column(
                 np.all((np.abs(slope - second_order) <= tolerated) & (kink <= _KINKED * far_kink + tolerated))
             )
         if smooth:
-            return slope[:count], slope[count:]
+            return slope
         last = slope
     raise InputError(
         f"the start has no derivative by {variable.name} at {value:.6g} {variable.unit}: next to it loops close "

@@ -61,15 +61,16 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     if name is None:
         sources = _traced(simulation)
         name = content_key(sources.told(), fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
-        if key is not None:
-            kept.store(content_key(key, toolkit()), toolkit(), _NAME, name.encode())
     try:
         runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
     except (CompilerError, OSError) as error:
         warn_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
-    if runner is not None:
-        simulation.runner = runner
+    if runner is None:
+        return
+    simulation.runner = runner
+    if sources is not None and key is not None:
+        kept.store(content_key(key, toolkit()), toolkit(), _NAME, name.encode())
 
 
 def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:

@@ -177,3 +177,19 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=match):
             call()
+
+
+def test_signals_that_the_model_does_not_follow_are_told() -> None:
+    """The sign turned: no stiffness makes the oscillator go the other way."""
+    wrong = {"time": TIMES, "slider.displacement": -motion(TIMES)[0]}
+    sentences = started().fit(wrong, FREE).sentences
+    assert any("the model does not describe slider.displacement" in each for each in sentences)
+    assert not any("does not describe" in each for each in started().fit(measured(1), FREE).sentences)
+
+
+def test_a_delay_beyond_the_log_and_a_variable_twice_are_refused() -> None:
+    with pytest.raises(InputError, match=r"the delay of .*slider\.displacement may be up to 5 s"):
+        started().fit(measured(1), FREE, delays={"slider.displacement": (0.2, 5.0)})
+    twice = {**measured(1), "mechanism.slider.displacement": motion(TIMES)[0]}
+    with pytest.raises(InputError, match=r"the columns 'slider\.displacement' and 'mechanism\.slider\.displacement'"):
+        started().fit(twice, FREE)

@@ -173,7 +173,7 @@ def test_text_goes_through_several_units_at_the_start(foreign: Foreign, tmp_path
         ({"parameters": {"feed_through.integer_parameter": 2.5}}, "integer_parameter is 2.5; it must be an integer"),
         ({"parameters": {"feed_through.boolean_parameter": "yes"}}, "is 'yes'; it must be true or false"),
         ({"parameters": {"feed_through.mode_in": "ajar"}}, "is 'ajar'; it must be an item of the enumeration"),
-        ({"parameters": {"source.frequency": "fast"}}, "frequency is 'fast'; it must be a number"),
+        ({"parameters": {"source.frequency": "fast"}}, "frequency: 'fast' is refused: it must be a number"),
     ],
 )
 def test_what_is_of_another_type_is_refused(foreign: Foreign, options: dict[str, object], sentence: str) -> None:

@@ -88,7 +88,7 @@ def test_sentences_are_the_same(foreign: Foreign) -> None:
             cosimulate(foreign("failing"), step=0.1, stop=1.0, isolate=isolate)
         sentences.append((str(ended.value), ended.value.result.time.tolist()))
     assert sentences[0] == sentences[1]
-    with pytest.raises(InputError, match=r"dahlquist\.rate is 'fast'; it must be a number"):
+    with pytest.raises(InputError, match=r"dahlquist\.rate: 'fast' is refused: it must be a number"):
         cosimulate(foreign("dahlquist"), parameters={"dahlquist.rate": "fast"}, step=0.1, stop=1.0, isolate=["all"])
 
 

@@ -167,13 +167,18 @@ def test_a_library_of_other_sizes_is_made_anew(
         patched.setattr(StepSources, "of", lambda _: larger)
         assert not is_compiled(pendulum())
     (library,) = folder.glob("*.so")
+    assert is_compiled(pendulum())
+    (own,) = set(folder.glob("*.so")) - {library}
+    content, maker, _ = own.name.split("-")
+    own.unlink()
+    wrong = kept.store(content, maker, own.suffix, library.read_bytes())
     simulation = pendulum()
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
-    misfit = f"{library} has parameters of size 18, not 9"
     assert warnings(caplog) == [
-        f"{misfit}; runs in process are not compiled, CasADi's interpreter makes their steps",
-        f"{misfit}; it is made anew",
+        f"{library} has parameters of size 18, not 9; runs in process are not compiled, CasADi's interpreter makes their "
+        "steps",
+        f"{wrong} was made from something else than its name says; it is made anew",
     ]
 
 

@@ -176,8 +176,8 @@ def test_a_library_of_other_sizes_is_made_anew(
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
     assert warnings(caplog) == [
-        f"{library} has parameters of size 18, not 9; runs in process are not compiled, CasADi's interpreter makes their "
-        "steps",
+        f"{library} has parameters of size 18, not 9; runs in process are not compiled, CasADi's interpreter makes "
+        "their steps",
         f"{wrong} was made from something else than its name says; it is made anew",
     ]
 

@@ -47,3 +47,28 @@ def test_a_start_that_turns_off_on_one_side_has_no_derivative(model: str, name: 
     assert np.max(np.abs(sides[1] - sides[0])) > 0.1
     with pytest.raises(InputError, match=f"has no derivative by {name}"):
         _derivative(found, name)
+
+
+def test_an_input_at_the_start_moves_pressures_that_balance_it() -> None:
+    """A constant force on the rocker of the four-bar, whose start pressures hold it: by whole runs with other forces."""
+    model = mbsfmu.models.four_bar()
+    mechanism = model.systems["mechanism"]
+    assert isinstance(mechanism, mbsfmu.Mechanism)
+    push = mbsfmu.AppliedForce(name="push", point="rocker.centre")
+    pushed = mechanism.model_copy(update={"forces": (*mechanism.forces, push)})
+    systems = {**model.systems, "mechanism": pushed}
+
+    def run_with(force: float) -> mbsfmu.CoupledModel:
+        signal = mbsfmu.StepSignal(times=(0.0,), values=(force,), initial=force)
+        return model.model_copy(update={"systems": systems, "signals": {"mechanism.push.force.y": signal}})
+
+    found = run_with(100.0).gradient("mean(cylinder.pressure_piston)", inputs=["push.force.y"], step=1e-3, stop=0.1)
+    ends = [
+        run_with(100.0 + change).gradient(
+            "mean(cylinder.pressure_piston)", inputs=["push.force.y"], step=1e-3, stop=0.1
+        )
+        for change in (-1.0, 1.0)
+    ]
+    slope = 0.5 * (ends[1].value - ends[0].value)
+    assert abs(slope) > 1.0
+    assert sum(next(iter(found.inputs.values()))) == pytest.approx(slope, rel=1e-5)

@@ -50,7 +50,7 @@ def test_a_start_that_turns_off_on_one_side_has_no_derivative(model: str, name: 
 
 
 def test_an_input_at_the_start_moves_pressures_that_balance_it() -> None:
-    """A constant force on the rocker of the four-bar, whose start pressures hold it: by whole runs with other forces."""
+    """A force on the rocker of the four-bar, whose start pressures hold it: by whole runs with other forces."""
     model = mbsfmu.models.four_bar()
     mechanism = model.systems["mechanism"]
     assert isinstance(mechanism, mbsfmu.Mechanism)

@@ -3,16 +3,10 @@
  *
  * speed_host LIBRARY GUID STEP STEPS RUNS [each]
  */
-#define _POSIX_C_SOURCE 199309L
+#include "host.h"
 
-#include <dlfcn.h>
 #include <float.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "fmi2.h"
 
 typedef fmi2Component (*Instantiate)(
     fmi2String, fmi2Type, fmi2String, fmi2String, const fmi2CallbackFunctions *, int, int
@@ -21,35 +15,6 @@ typedef fmi2Status (*Setup)(fmi2Component, int, double, double, int, double);
 typedef fmi2Status (*Plain)(fmi2Component);
 typedef fmi2Status (*DoStep)(fmi2Component, double, double, int);
 typedef void (*Free)(fmi2Component);
-
-static void logger(
-    fmi2ComponentEnvironment where, fmi2String name, fmi2Status status, fmi2String category, fmi2String text, ...
-) {
-    (void)where;
-    fprintf(stderr, "%s %d %s: %s\n", name, (int)status, category, text);
-}
-
-static void *symbol(void *library, const char *name) {
-    void *found = dlsym(library, name);
-    if (!found) {
-        fprintf(stderr, "there is no %s\n", name);
-        exit(1);
-    }
-    return found;
-}
-
-static void need(fmi2Status status, const char *what) {
-    if (status != fmi2OK) {
-        fprintf(stderr, "%s gives %d\n", what, (int)status);
-        exit(1);
-    }
-}
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 int main(int count, char **arguments) {
     const fmi2CallbackFunctions callbacks = {logger, calloc, free, NULL, NULL};

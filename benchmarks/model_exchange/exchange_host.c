@@ -11,17 +11,11 @@
  *
  * States and derivatives are value references, CORE and CVODE the libraries of SUNDIALS.
  */
-#define _POSIX_C_SOURCE 199309L
+#include "../host.h"
 
-#include <dlfcn.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include "fmi2.h"
 
 typedef fmi2Component (*Instantiate)(
     fmi2String, fmi2Type, fmi2String, fmi2String, const fmi2CallbackFunctions *, int, int
@@ -46,35 +40,6 @@ static Directional directional;
 static size_t count;
 static double *point, *rates, *moved, *by_columns, *by_differences;
 static fmi2ValueReference *states, *derivatives;
-
-static void logger(
-    fmi2ComponentEnvironment where, fmi2String name, fmi2Status status, fmi2String category, fmi2String text, ...
-) {
-    (void)where;
-    fprintf(stderr, "%s %d %s: %s\n", name, (int)status, category, text);
-}
-
-static void *symbol(const char *name) {
-    void *found = dlsym(library, name);
-    if (!found) {
-        fprintf(stderr, "there is no %s\n", name);
-        exit(1);
-    }
-    return found;
-}
-
-static void need(fmi2Status status, const char *what) {
-    if (status != fmi2OK) {
-        fprintf(stderr, "%s gives %d\n", what, (int)status);
-        exit(1);
-    }
-}
-
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void *room(size_t size) {
     void *found = calloc(size ? size : 1, 1);
@@ -190,21 +155,21 @@ static int jacobian(double time, void *y, void *fy, void *matrix, void *data, vo
 /* Integrate to the stop time; returns the milliseconds. */
 static double run(double stop, double tolerance, int with_derivatives, long found[3]) {
     enum { BDF = 2, ONE_STEP = 2 };
-    const Plain enter_events = (Plain)symbol("fmi2EnterEventMode"), go_on = (Plain)symbol("fmi2EnterContinuousTimeMode");
-    const Update update = (Update)symbol("fmi2NewDiscreteStates");
-    const GetVector get_states = (GetVector)symbol("fmi2GetContinuousStates");
+    const Plain enter_events = (Plain)symbol(library, "fmi2EnterEventMode"), go_on = (Plain)symbol(library, "fmi2EnterContinuousTimeMode");
+    const Update update = (Update)symbol(library, "fmi2NewDiscreteStates");
+    const GetVector get_states = (GetVector)symbol(library, "fmi2GetContinuousStates");
     fmi2Status (*complete)(fmi2Component, int, int *, int *) =
-        (fmi2Status (*)(fmi2Component, int, int *, int *))symbol("fmi2CompletedIntegratorStep");
+        (fmi2Status (*)(fmi2Component, int, int *, int *))symbol(library, "fmi2CompletedIntegratorStep");
     void *context = NULL;
     fmi2EventInfo events;
     double time = 0.0;
-    need(((Setup)symbol("fmi2SetupExperiment"))(unit, 0, 0.0, 0.0, 0, 0.0), "setup");
-    need(((Plain)symbol("fmi2EnterInitializationMode"))(unit), "enter");
-    need(((Plain)symbol("fmi2ExitInitializationMode"))(unit), "exit");
+    need(((Setup)symbol(library, "fmi2SetupExperiment"))(unit, 0, 0.0, 0.0, 0, 0.0), "setup");
+    need(((Plain)symbol(library, "fmi2EnterInitializationMode"))(unit), "enter");
+    need(((Plain)symbol(library, "fmi2ExitInitializationMode"))(unit), "exit");
     need(update(unit, &events), "new discrete states");
     need(go_on(unit), "continuous time");
     need(get_states(unit, point, count), "get states");
-    need(((GetVector)symbol("fmi2GetNominalsOfContinuousStates"))(unit, moved, count), "nominals");
+    need(((GetVector)symbol(library, "fmi2GetNominalsOfContinuousStates"))(unit, moved, count), "nominals");
     for (size_t i = 0; i < count; i++) moved[i] *= tolerance;
     need_zero(((int (*)(int, void **))of_sundials(core, "SUNContext_Create"))(0, &context), "SUNContext_Create");
     void *(*vector)(long, double *, void *) = (void *(*)(long, double *, void *))of_sundials(cvode, "N_VMake_Serial");
@@ -252,7 +217,7 @@ static double run(double stop, double tolerance, int with_derivatives, long foun
         need_zero(restart(solver, time, y), "CVodeReInit");
     }
     const double spent = 1e3 * (seconds() - begin);
-    need(((Plain)symbol("fmi2Reset"))(unit), "reset");
+    need(((Plain)symbol(library, "fmi2Reset"))(unit), "reset");
     return spent;
 }
 
@@ -264,7 +229,7 @@ static void integrate(char **arguments) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
     }
-    set_time = (fmi2Status (*)(fmi2Component, double))symbol("fmi2SetTime");
+    set_time = (fmi2Status (*)(fmi2Component, double))symbol(library, "fmi2SetTime");
     for (int with_derivatives = 0; with_derivatives < 2; with_derivatives++) {
         double least = DBL_MAX;
         long found[3];
@@ -277,12 +242,12 @@ static void integrate(char **arguments) {
 
 static void time_calls(int repeats) {
     fmi2EventInfo events;
-    need(((Setup)symbol("fmi2SetupExperiment"))(unit, 0, 0.0, 0.0, 0, 0.0), "setup");
-    need(((Plain)symbol("fmi2EnterInitializationMode"))(unit), "enter");
-    need(((Plain)symbol("fmi2ExitInitializationMode"))(unit), "exit");
-    need(((Update)symbol("fmi2NewDiscreteStates"))(unit, &events), "new discrete states");
-    need(((Plain)symbol("fmi2EnterContinuousTimeMode"))(unit), "continuous time");
-    need(((GetVector)symbol("fmi2GetContinuousStates"))(unit, point, count), "get states");
+    need(((Setup)symbol(library, "fmi2SetupExperiment"))(unit, 0, 0.0, 0.0, 0, 0.0), "setup");
+    need(((Plain)symbol(library, "fmi2EnterInitializationMode"))(unit), "enter");
+    need(((Plain)symbol(library, "fmi2ExitInitializationMode"))(unit), "exit");
+    need(((Update)symbol(library, "fmi2NewDiscreteStates"))(unit, &events), "new discrete states");
+    need(((Plain)symbol(library, "fmi2EnterContinuousTimeMode"))(unit), "continuous time");
+    need(((GetVector)symbol(library, "fmi2GetContinuousStates"))(unit, point, count), "get states");
     const double rate = microseconds(find_rates, 10 * repeats);
     const double columns = microseconds(find_columns, repeats);
     const double column = microseconds(find_column, 10 * repeats);
@@ -308,10 +273,10 @@ int main(int argument_count, char **arguments) {
         fprintf(stderr, "cannot load %s\n", arguments[1]);
         return 1;
     }
-    set_states = (SetVector)symbol("fmi2SetContinuousStates");
-    get_rates = (GetVector)symbol("fmi2GetDerivatives");
-    directional = (Directional)symbol("fmi2GetDirectionalDerivative");
-    unit = ((Instantiate)symbol("fmi2Instantiate"))("unit", fmi2ModelExchange, arguments[2], "", &callbacks, 0, 0);
+    set_states = (SetVector)symbol(library, "fmi2SetContinuousStates");
+    get_rates = (GetVector)symbol(library, "fmi2GetDerivatives");
+    directional = (Directional)symbol(library, "fmi2GetDirectionalDerivative");
+    unit = ((Instantiate)symbol(library, "fmi2Instantiate"))("unit", fmi2ModelExchange, arguments[2], "", &callbacks, 0, 0);
     if (!unit) return 1;
     point = room(sizeof *point * count);
     rates = room(sizeof *rates * count);

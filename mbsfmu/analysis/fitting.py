@@ -274,7 +274,7 @@ def fit(
         left = found.fun / weights
         for index, place in enumerate(places):
             if estimated[index]:
-                own = left[[residuals.owners[k] in _same(places, place) for k in range(count)]]
+                own = left[np.array(places)[residuals.owners] == place]  # all experiments have the noise of an output
                 sizes[index] = _spread(own, loss, len(width) / len(set(places)))
     values = free.low + width * scaled
     fitted = residuals.at(values)[0]
@@ -344,11 +344,6 @@ def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
                 f"and the signal varies by {extent:.3g} {each.unit} about its mean; the intervals do not count"
             )
     return sentences
-
-
-def _same(places: Sequence[int], place: int) -> set[int]:
-    """Return the indices of the signals of one output: all experiments have its noise."""
-    return {index for index, each in enumerate(places) if each == place}
 
 
 def _spread(left: Floats, loss: Loss, parameters: float) -> float:

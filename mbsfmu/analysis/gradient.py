@@ -141,11 +141,9 @@ class Adjoint:
                 times = np.empty(len(places), dtype=np.intp)
                 times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
                 np.add.at(by_inputs, times, found)
-        n, first = len(run.functions.coordinates), points.partitions[0].independent
 
         def by_start(start: StartDerivatives) -> Floats:
-            motion = start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
-            return by_parameters @ start.parameters + adjoint @ motion
+            return by_parameters @ start.parameters + adjoint @ run.of_states(start.motion)
 
         if follows:
             by_inputs[0, list(inputs)] += by_start(start_by_inputs(run.simulation, inputs))

@@ -260,6 +260,11 @@ class RecordedRun:
                 f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
             )
 
+    def of_states(self, motion: Floats) -> Floats:
+        """Return the rows of w, independent at the first point, of those of (z, ż, x, integrals)."""
+        n, first = len(self.functions.coordinates), self.points.partitions[0].independent
+        return motion[[*first, *(n + first), *range(2 * n, len(motion))]]
+
     # -- functions at points --------------------------------------------------------------------------------
 
     def evaluate(

@@ -135,9 +135,7 @@ def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> E
     columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
     derivatives = StepDerivatives(run, rows, columns)
     effect = start.parameters[columns]
-    n = len(run.functions.coordinates)
-    first = points.partitions[0].independent
-    sensitivity = start.motion[[*first, *(n + first), *range(2 * n, len(start.motion))]]
+    sensitivity = run.of_states(start.motion)
     values = read_values(run, rows)
     shape = (len(points.steps), len(rows), len(chosen))
     found = EndDerivatives(points.times, values[points.begins], values[points.ends], np.empty(shape), np.empty(shape))

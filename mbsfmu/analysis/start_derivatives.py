@@ -91,7 +91,9 @@ def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDeriv
     values = simulation.course.inputs_at_start(0.0)
 
     def at(index: int, change: float) -> tuple[Floats, Floats]:
-        return _start(simulation, given, index, change)
+        moved = values.copy()
+        moved[index] += change
+        return _start(simulation, given, moved)
 
     found = _derivatives(simulation, at, [(index, inputs[index], values[index]) for index in chosen])
     simulation.course.start_anew(given)
@@ -122,12 +124,10 @@ def _derivatives(
     return StartDerivatives(slopes[:count], slopes[count:])
 
 
-def _start(simulation: Simulation, parameters: Floats, index: int = 0, change: float = 0.0) -> tuple[Floats, Floats]:
-    """Return (z, ż, x, integrals) at the start, and all parameters, with an input changed there."""
+def _start(simulation: Simulation, parameters: Floats, inputs: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return (z, ż, x, integrals) at the start, and all parameters; inputs are those of the simulation by default."""
     course = simulation.course
-    inputs = course.inputs_at_start(0.0).copy()
-    if change:
-        inputs[index] += change
+    inputs = course.inputs_at_start(0.0) if inputs is None else inputs
     try:
         start = simulation.initialization.run(parameters, inputs)
         course.begin(0.0, start)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import click
 
 from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
-from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
@@ -55,7 +52,7 @@ def command(
         found = given.fit(
             list(measured),
             bounds_of(free, "--free"),
-            noise={name: _number(value, f"--noise {name}") for name, value in map(assignment, noise)},
+            noise={name: number_of(value, f"--noise {name}") for name, value in map(assignment, noise)},
             delays=bounds_of(delay, "--delay"),
             loss=loss,
             step=step,
@@ -74,24 +71,3 @@ def command(
 def _rows(found: FitResult) -> list[list[str]]:
     parts = zip(found.names, found.units, found.values, found.lower, found.upper, strict=True)
     return [[name, unit, f"{value:.6g}", f"{low:.6g} to {high:.6g}"] for name, unit, value, low, high in parts]
-
-
-def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
-    """Read `name=low:high` of an option that is repeated."""
-    found: dict[str, tuple[float, float]] = {}
-    for text in given:
-        name, bounds = assignment(text)
-        low, colon, high = bounds.partition(":")
-        if not colon:
-            raise InputError(f"{option} {text} is refused: it must read name=low:high")
-        if name in found:
-            raise InputError(f"{option} names '{name}' twice")
-        found[name] = _number(low, f"{option} {name}"), _number(high, f"{option} {name}")
-    return found
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{where}: '{text}' is no number") from None

@@ -6,9 +6,8 @@ import click
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.fit import bounds_of
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.option_types import output_file, refuse_same_files, stop_time
+from mbsfmu.cli.option_types import bounds_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown

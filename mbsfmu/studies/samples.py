@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -13,6 +12,7 @@ from scipy.stats import qmc
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.formats import read_table
+from mbsfmu.io.trajectory import column_numbers
 from mbsfmu.modelling import closest_match
 
 METHODS = ("latin-hypercube", "sobol", "halton", "random")
@@ -136,12 +136,5 @@ def read_samples(path: str) -> dict[str, list[float]]:
     for name, values in table.columns.items():
         if not is_si(unit := table.units.get(name, "1")):
             raise InputError(f"{path}: the column '{name}' is in {unit}; samples must be in SI units")
-        columns[name] = [_number(path, name, row, value) for row, value in enumerate(values, start=1)]
+        columns[name] = column_numbers(path, name, values).tolist()
     return columns
-
-
-def _number(path: str, name: str, row: int, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{path}: row {row} of the column '{name}' is {value!r}; it must be a number") from None

@@ -149,8 +149,7 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
         values = [row[name] for row in told]
         called, unit = name.removeprefix(_FINAL), study.unit(name)
         spread.append([called, *(quantity(float(each), unit) for each in np.quantile(values, (0.05, 0.5, 0.95)))])
-        ranks = stats.rankdata(values)
-        related.append([called, *(_correlation(ranks, [row[each] for row in told]) for each in names)])
+        related.append([called, *(_correlation(values, [row[each] for row in told]) for each in names)])
     caption = "Spearman's rank correlation: 1 rises and -1 falls with the parameter, 0 does neither."
     return [
         section("Distribution", table(("output", "5 %", "median", "95 %"), spread, "Final values of all samples.")),
@@ -158,10 +157,8 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
     ]
 
 
-def _correlation(ranks: Any, values: Sequence[float]) -> str:
-    if len(set(values)) < 2:
-        return "–"
-    return f"{np.corrcoef(ranks, stats.rankdata(values))[0, 1]:.2f}"
+def _correlation(values: Sequence[float], parameters: Sequence[float]) -> str:
+    return "–" if len(set(parameters)) < 2 else f"{stats.spearmanr(values, parameters).statistic:.2f}"
 
 
 def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:

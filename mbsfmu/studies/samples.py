@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
-from scipy.stats import qmc
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.physical_units import is_si
@@ -65,6 +63,8 @@ class Distribution:
         """Return the values below which these shares of all values are."""
         first, second = self.numbers
         if self.kind == "normal":
+            from scipy import stats  # noqa: PLC0415 - takes long to load
+
             return np.asarray(stats.norm.ppf(shares, first, second))
         if self.kind == "log":
             return np.asarray(first * (second / first) ** shares)
@@ -102,6 +102,8 @@ def draw(
         raise InputError(f"the number of samples is {count}; it must be at least 1")
     if seed < 0:
         raise InputError(f"the seed is {seed}; it must not be negative")
+    from scipy.stats import qmc  # noqa: PLC0415 - takes long to load
+
     generator = np.random.default_rng(seed)
     size = len(distributions)
     if method == "random":

@@ -8,7 +8,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
@@ -158,6 +157,8 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
 
 
 def _correlation(values: Sequence[float], parameters: Sequence[float]) -> str:
+    from scipy import stats  # noqa: PLC0415 - takes long to load
+
     return "–" if len(set(parameters)) < 2 else f"{stats.spearmanr(values, parameters).statistic:.2f}"
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.cosim import compiled
 from mbsfmu.cosim.compiled.layout import Clock, ExchangeTable, MemberTable, header
-from mbsfmu.cosim.runs.load_units import instantiate, load_graph
-from mbsfmu.cosim.units.instance import FmuCalls
+from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
+from mbsfmu.cosim.runs.load_fmus import instantiate, load_graph
 
 _HOST = """
 #include "ports.h"

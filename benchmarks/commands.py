@@ -21,7 +21,7 @@ import fmpy
 from c_host import compile_host, host_command
 
 import mbsfmu
-from mbsfmu.native.package import export_native
+from mbsfmu.native.native_package import export_native
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds
 MODEL, STOP = "four-bar-frictionless", 0.1 if QUICK else 10.0

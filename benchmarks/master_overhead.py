@@ -35,7 +35,7 @@ SETTINGS = [(algorithm, extrapolation) for algorithm in ("jacobi", "gauss-seidel
 WAYS = {"1": "compiled", "0": "Python"}
 
 
-def export_units() -> list[Path]:
+def export_fmus() -> list[Path]:
     """Write both units; the second one also takes the position of the first, which it does not use."""
     folder = Path(tempfile.mkdtemp())
     one, two = halves()
@@ -81,7 +81,7 @@ def measure(units: list[Path], least: dict[tuple[str, ...], float]) -> None:
 def main() -> None:
     """Measure and print the table."""
     logging.disable(logging.WARNING)
-    units = export_units()
+    units = export_fmus()
     least: dict[tuple[str, ...], float] = {}
     for _ in range(REPEATS):
         measure(units, least)

@@ -226,7 +226,7 @@ def rectangle_drift(result: Result) -> Floats:
     return drift
 
 
-def tell_works(stop: float, circuits: Iterable[str]) -> None:
+def print_works(stop: float, circuits: Iterable[str]) -> None:
     """Print the works with circuits and how far pressures fall."""
     print("\n| mechanism | circuit | greatest work [J] | least work [J] | lowest pressure [MPa] |")
     print("| --- | --- | --- | --- | --- |")
@@ -234,29 +234,29 @@ def tell_works(stop: float, circuits: Iterable[str]) -> None:
         for circuit in circuits:
             for content in (0.0, 0.005):
                 result = case.make(circuit, air_content=content).simulation(step=1e-3, compiled=stop > 1.0).run(stop)
-                facts = result.summary()
+                summary = result.summary()
                 lowest = 1e-6 * min(result[f"{volume}.pressure"].min() for volume in VOLUMES)
                 print(
-                    f"| {case.name} | {circuit}, {100 * content:g} % air | {facts['actuator_work_max']:.2f} "
-                    f"| {facts['actuator_work_min']:.2f} | {lowest:.2f} |"
+                    f"| {case.name} | {circuit}, {100 * content:g} % air | {summary['actuator_work_max']:.2f} "
+                    f"| {summary['actuator_work_min']:.2f} | {lowest:.2f} |"
                 )
 
 
-def tell_runs(runs: dict[str, dict[str, Result]]) -> None:
+def print_runs(runs: dict[str, dict[str, Result]]) -> None:
     """Print drift, iterations and violations."""
     print("\n| | drift [J] | drift with work by rectangles [J] | iterations, mean / most | violation [m, rad] |")
     print("| --- | --- | --- | --- | --- |")
     for case in CASES:
         for formulation, result in runs[case.name].items():
-            facts, drift = result.summary(), np.abs(rectangle_drift(result))
+            summary, drift = result.summary(), np.abs(rectangle_drift(result))
             print(
-                f"| {case.name}, {formulation} | {facts['energy_drift_max']:.4f} "
+                f"| {case.name}, {formulation} | {summary['energy_drift_max']:.4f} "
                 f"| {drift.max():.2f} at {result.time[drift.argmax()]:.3f} s "
-                f"| {facts['newton_mean']:.2f} / {facts['newton_max']} | {facts['constraint_position_max']:.1e} |"
+                f"| {summary['newton_mean']:.2f} / {summary['newton_max']} | {summary['constraint_position_max']:.1e} |"
             )
 
 
-def tell_costs(stop: float, rounds: int, ways: dict[str, bool]) -> None:
+def print_costs(stop: float, rounds: int, ways: dict[str, bool]) -> None:
     """Print what a step costs, the least of some runs, in compiled code or not."""
     print(f"\n| µs a step | {' | '.join(ways)} |\n| --- |{' --- |' * len(ways)}")
     for case in CASES:
@@ -300,9 +300,9 @@ def main() -> None:
         draw_motion(case, runs[case.name], folder)
         draw_energies(case, runs[case.name], folder)
     draw_violations(runs, folder)
-    tell_works(stop, ["friction"] if arguments.quick else CIRCUITS)
-    tell_runs(runs)
-    tell_costs(stop, rounds, {"interpreted": False} if arguments.quick else {"interpreted": False, "compiled": True})
+    print_works(stop, ["friction"] if arguments.quick else CIRCUITS)
+    print_runs(runs)
+    print_costs(stop, rounds, {"interpreted": False} if arguments.quick else {"interpreted": False, "compiled": True})
 
 
 if __name__ == "__main__":

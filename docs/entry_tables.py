@@ -14,7 +14,7 @@ from hydraulics import closed_centre
 from hydraulics.component import PortKind
 from mbsfmu.model.body import Body, Point
 from mbsfmu.model.joint import Joint
-from mbsfmu.model.names import ReferenceKind
+from mbsfmu.model.reference_types import ReferenceKind
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.descriptions import field_texts
 from mbsfmu.modelling.html import unit_and_meaning

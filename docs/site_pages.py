@@ -19,7 +19,7 @@ from spellings import spellings
 from sphinx.application import Sphinx
 
 import mbsfmu
-from mbsfmu.base.options import Number, Options, WordOption
+from mbsfmu.base.options import Number, Options, StringOption
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.simulation.run_options import RunOptions
@@ -93,7 +93,7 @@ def _options() -> str:
 
 def _option(kind: type[Options], name: str) -> list[str]:
     option = kind.known()[name]
-    words = f" One of {', '.join(f'`{word}`' for word in option.among())}." if isinstance(option, WordOption) else ""
+    words = f" One of {', '.join(f'`{word}`' for word in option.among())}." if isinstance(option, StringOption) else ""
     help_text = kind.help(name).rstrip(".")
     return [
         f"`{name}`",

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import mbsfmu
-from mbsfmu.base.options import ListOption, Number, Option, Options, Switch, WordOption
+from mbsfmu.base.options import ListOption, Number, Option, Options, StringOption, Switch
 from mbsfmu.cli.commands import COMMANDS, cli
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.simulation.run_options import RunOptions
@@ -250,7 +250,7 @@ def _values(option: Option, name: str = "") -> list[str]:
     if isinstance(option, Number):
         usual = next((values for ending, values in USUAL.items() if name.endswith(ending)), ["1e-3", "5e-4"])
         return ["4", "2"] if option.whole else usual
-    if isinstance(option, WordOption):
+    if isinstance(option, StringOption):
         return [f'"{word}"' for word in _some(option.among())]
     return ['"…"']
 

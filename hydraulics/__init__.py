@@ -21,6 +21,7 @@ from hydraulics.component import (
     Stage,
 )
 from hydraulics.component_context import ComponentContext
+from hydraulics.component_inputs import FlowSource, PressureInput
 from hydraulics.counterbalance_valve import CounterbalanceValve
 from hydraulics.cylinder import Cylinder
 from hydraulics.directional_valve import DirectionalValve
@@ -30,14 +31,13 @@ from hydraulics.energy import CircuitEnergies
 from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Oil
-from hydraulics.inputs import FlowSource, PressureInput
 from hydraulics.line import Line
 from hydraulics.motors import InertialMotor, Motor
+from hydraulics.pressure_sensors import FlowSensor, PressureSensor
 from hydraulics.proportional_valve import ProportionalValve
 from hydraulics.pumps import CompensatedPump, LoadSensingPump, Pump, VariablePump
 from hydraulics.relief_valve import ReducingValve, ReliefValve
 from hydraulics.restrictors import AnnularGap, Capillary
-from hydraulics.sensors import FlowSensor, PressureSensor
 from hydraulics.single_acting_cylinder import SingleActingCylinder
 from hydraulics.snapshot import CircuitState
 from hydraulics.sources import PressureSource, Tank

@@ -168,7 +168,7 @@ class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
         """Return torque, flow and power."""
         first, second = self.ends
         return (
-            Quantity("torque", "N.m", description="torque on the shaft, along its turning", shared=True),
+            Quantity("torque", "N.m", description="torque on the shaft, along its rotation", shared=True),
             Quantity("flow", "m3/s", description=f"flow from {first} to {second}, by the volume upstream"),
             Quantity("power", "W", description="power given to the shaft"),
         )

@@ -21,7 +21,7 @@ from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to
 PRESSURE_NOMINAL = 1e6
 """Usual magnitude of a pressure in Pa."""
 _COMPRESSION = "pressure that oil without air would have; below zero where oil is missing"
-_TORN = "pressure of oil without air, which bears tension as no real oil does"
+_CAVITATING = "pressure of oil without air, which bears tension as no real oil does"
 """What the pressure is where the oil has no air."""
 _MASS = Quantity("oil.mass", "kg", description="mass of the oil in volumes, what sources and tanks hold left aside")
 
@@ -61,7 +61,7 @@ class CircuitEquations:
                 "Pa",
                 minimum=circuit.oil.vapour_pressure,
                 nominal=PRESSURE_NOMINAL,
-                description="pressure" if self._has_air else _TORN,
+                description="pressure" if self._has_air else _CAVITATING,
             )
             for node in nodes
         )
@@ -108,8 +108,8 @@ class CircuitEquations:
         now = self.snapshot(states, inputs, parameters)
         outputs: list[Array | float] = []
         for component in now.upstream:
-            told = component.evaluate_outputs(now.output_context(component))
-            outputs += in_order(component, "evaluate_outputs", component.outputs(), told)
+            evaluated = component.evaluate_outputs(now.output_context(component))
+            outputs += in_order(component, "evaluate_outputs", component.outputs(), evaluated)
         if self._has_air:
             outputs += [now.pressure(node) for node in self._circuit.volume_nodes]
         if self._circuit.volume_nodes:
@@ -158,7 +158,7 @@ class CircuitEquations:
     ) -> dict[str, list[Array | float]]:
         """Return the numbers that each function of a component gives, by the function's name."""
         snapshot = self.snapshot(states, inputs, parameters)
-        now, telling = snapshot.moment(component), snapshot.output_context(component)
+        now, with_outputs = snapshot.moment(component), snapshot.output_context(component)
         spaces = list(component.volumes(now))
         starting = self._starting((self.parameters, parameters)).moment(component)
         beginning = self._starting((self.inputs, inputs), (self.parameters, parameters)).moment(component)
@@ -169,7 +169,7 @@ class CircuitEquations:
             "held_pressures": list(component.held_pressures(now).values()),
             "rates": list(component.rates(now).values()),
             **{name: [getattr(component, name)(now)] for name in ("energy", "energy_rate", "work_rate")},
-            "evaluate_outputs": list(component.evaluate_outputs(telling).values()),
+            "evaluate_outputs": list(component.evaluate_outputs(with_outputs).values()),
             "initial_states": list(component.initial_states(starting).values()),
             "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],
         }

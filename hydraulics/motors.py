@@ -74,7 +74,7 @@ class InertialMotor(_TwoWayMotor):
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the torque of the load."""
-        return (Quantity("load", "N.m", 0.0, description="torque of the load, against forward turning"),)
+        return (Quantity("load", "N.m", 0.0, description="torque of the load, against forward rotation"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return torque, flow and power."""

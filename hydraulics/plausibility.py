@@ -44,4 +44,4 @@ def _within(value: float, usual: tuple[float, float]) -> bool:
 def _sentence(thing: str, value: float, unit: str, usual: tuple[float, float]) -> str:
     least, most = usual
     bound = f"less than {least:g}" if value < least else f"more than {most:g}"
-    return f"{thing} is {value:g} {unit}, {bound} {unit}, which is hardly meant; numbers are in SI units"
+    return f"{thing} is {value:g} {unit}, {bound} {unit}, which is implausible; numbers are in SI units"

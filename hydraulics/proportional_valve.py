@@ -157,8 +157,8 @@ class ProportionalValve(Component):
         out: dict[str, Array] = {port: np.asarray(0.0) for port in self.ports()}
         for flow, origin, target in self.flows(now):
             out[origin], out[target] = out[origin] - flow, out[target] + flow
-        told = {f"flow_{port}": out[port] for port in WORK_PORTS if port in out}
-        return told if self.states() else {**told, "spool": self._spool(now)}
+        evaluated = {f"flow_{port}": out[port] for port in WORK_PORTS if port in out}
+        return evaluated if self.states() else {**evaluated, "spool": self._spool(now)}
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return the rates of the spool."""

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
         turned_back,
         turns,
     )
-    from mbsfmu.equilibrium.equilibrium import Equilibrium
-    from mbsfmu.exporting.export import export
+    from mbsfmu.equilibrium.equilibrium_result import Equilibrium
+    from mbsfmu.exporting.fmu_export import export
     from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.integration.error_measure import ErrorEstimate
     from mbsfmu.integration.solver import Statistics
@@ -76,8 +76,16 @@ if TYPE_CHECKING:
     from mbsfmu.model.force_context import BodyPoint, ForceContext, JointMotion, PointAcceleration, SensorContext
     from mbsfmu.model.joint import Joint, JointElement
     from mbsfmu.model.model_file_schema import model_schema
-    from mbsfmu.model.names import Direction, JointReference, NonNegative, PointOrNone, PointReference, Positive, Vector
     from mbsfmu.model.numbers import Numbers
+    from mbsfmu.model.reference_types import (
+        Direction,
+        JointReference,
+        NonNegative,
+        PointOrNone,
+        PointReference,
+        Positive,
+        Vector,
+    )
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
     from mbsfmu.modelling import Array, DataError, Parameter, Quantity
@@ -160,8 +168,8 @@ _HOMES = {
     "coupled.coupled_model": "CoupledModel",
     "coupled.model_overview": "overview",
     "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
-    "equilibrium.equilibrium": "Equilibrium",
-    "exporting.export": "export",
+    "equilibrium.equilibrium_result": "Equilibrium",
+    "exporting.fmu_export": "export",
     "fmu.validation": "Finding validate",
     "integration.solver": "Statistics",
     "io.part_files": "load_parts UserParts",
@@ -175,7 +183,7 @@ _HOMES = {
     "model.force": "Force JointLoad PointLoad",
     "integration.error_measure": "ErrorEstimate",
     "model.joint": "JointElement Joint",
-    "model.names": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
+    "model.reference_types": "Direction JointReference NonNegative PointOrNone PointReference Positive Vector",
     "model.numbers": "Numbers",
     "model.force_context": "BodyPoint JointMotion SensorContext PointAcceleration ForceContext",
     "model.model_file_schema": "model_schema",

@@ -12,7 +12,10 @@ def assert_alike(statistics: Statistics, expected: Statistics) -> None:
     """
     for name in ("steps", "failures", "retries", "rhs_evaluations", "repartitions", "embedded_distance"):
         assert getattr(statistics, name) == getattr(expected, name), name
-    totals = [(statistics.newton_total, expected.newton_total), (statistics.tangents, expected.tangents)]
+    totals = [
+        (statistics.newton_total, expected.newton_total),
+        (statistics.iteration_matrices, expected.iteration_matrices),
+    ]
     assert statistics.iterations.keys() == expected.iterations.keys()
     for name, count in statistics.iterations.items():
         assert count.solutions == expected.iterations[name].solutions, name

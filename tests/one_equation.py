@@ -22,7 +22,7 @@ class Scalar:
     step: float = STEP
     names = ("x",)
     evaluations: int = 0
-    tangents: int = 0
+    iteration_matrices: int = 0
 
     def residual(self, unknowns: Floats) -> Floats:
         self.evaluations += 1
@@ -32,11 +32,11 @@ class Scalar:
         return self._at + self.bend * self._at**3 - 0.5
 
     def jacobian(self) -> Floats:
-        self.tangents += 1
+        self.iteration_matrices += 1
         return np.atleast_2d(1.0 + 3.0 * self.bend * self._at**2)
 
     def inverse(self) -> DenseInverse | None:
         return DenseInverse.of(self.jacobian())
 
-    def kept(self, tangent: ReusedJacobian) -> DenseInverse:
-        return DenseInverse.kept(tangent.numbers)
+    def kept(self, iteration_matrix: ReusedJacobian) -> DenseInverse:
+        return DenseInverse.kept(iteration_matrix.numbers)

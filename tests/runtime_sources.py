@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mbsfmu.native.sources import runtime_files
+from mbsfmu.native.c_sources import runtime_files
 
 RUNTIME = runtime_files()
 INCLUDES = sorted({f"-I{file.parent}" for file in RUNTIME.values()})

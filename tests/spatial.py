@@ -85,8 +85,8 @@ def in_motion(mechanism: Mechanism, random: Random, *, turned: bool = False) -> 
     functions = SystemFunctions(MechanismSystem(mechanism))
     functions.parameters[:] = starts(functions.system.parameters)
     functions.coordinates[:] = random.normal(size=functions.coordinates.shape)
-    steep = list(functions.system.steep)
-    functions.coordinates[steep] = random.uniform(-1.0, 1.0, size=len(steep))
+    gimbal_angles = list(functions.system.gimbal_angles)
+    functions.coordinates[gimbal_angles] = random.uniform(-1.0, 1.0, size=len(gimbal_angles))
     functions.velocities[:] = random.normal(size=functions.velocities.shape)
     if turned:
         quaternions = random.normal(size=(functions.system.references, 4))

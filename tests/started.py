@@ -61,7 +61,7 @@ def _serve() -> None:
     import warnings  # noqa: PLC0415
 
     sys.path.pop(0)  # the folder of tests: its folder `hydraulics` would be taken for the package
-    for library in ("mbsfmu.cli.commands", "mbsfmu.exporting.export", "casadi", "fmpy", "jinja2", "lxml.etree"):
+    for library in ("mbsfmu.cli.commands", "mbsfmu.exporting.fmu_export", "casadi", "fmpy", "jinja2", "lxml.etree"):
         importlib.import_module(library)
     for library in ("scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg"):
         importlib.import_module(library)

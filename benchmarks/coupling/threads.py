@@ -35,7 +35,7 @@ def main() -> None:
             for _ in range(ROUNDS):
                 for threads, seconds in found.items():
                     run = mbsfmu.cosimulate(units, algorithm="jacobi", step=step, stop=COUNT * step, threads=threads)
-                    seconds.append(run.facts.wall_seconds / COUNT * 1e6)
+                    seconds.append(run.statistics.wall_seconds / COUNT * 1e6)
             one, two = (float(np.median(seconds)) for seconds in found.values())
             print(f"| {step:g} | {one:.1f} | {two:.1f} | {two / one:.2f} |", flush=True)
 

@@ -1,4 +1,4 @@
-"""Straight code against code in loops, round by round in turn: where loops are the faster ones, and what is chosen.
+"""unrolled code against kernel loops, round by round in turn: where loops are the faster ones, and what is chosen.
 
 Run: python benchmarks/divide_and_conquer/choice.py [--quick] [--write] [planar] [spatial] [spherical] [tree] [ladders]
 

@@ -1,4 +1,4 @@
-"""Right-hand sides of `dca` in loops over the size, beside straight code, Pinocchio, MuJoCo and Exudyn.
+"""Right-hand sides of `dca` in loops over the size, beside unrolled code, Pinocchio, MuJoCo and Exudyn.
 
 Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [planar] [spatial] [spherical] [tree] [ladders]
      python benchmarks/divide_and_conquer/large.py [--quick] threads
@@ -130,13 +130,13 @@ def drawn(found: Mapping[str, Sequence[Row]]) -> str:
         for name, style in ((LOOPS, "o-"), (STRAIGHT, "s:"), (PINOCCHIO, "--"), (MUJOCO, "-."), (EXUDYN, ":")):
             own = [row for row in rows if name in row.times]
             bodies = [links * row.size for row in own]
-            shown = {"color": colour, "linewidth": 1.2, "markersize": 3}
+            exposed = {"color": colour, "linewidth": 1.2, "markersize": 3}
             label = f"{kind}, {name}" if name == LOOPS or kind == "spatial" else None
             axes[0].loglog(
-                bodies, [1e3 * row.times[name] / links / row.size for row in own], style, label=label, **shown
+                bodies, [1e3 * row.times[name] / links / row.size for row in own], style, label=label, **exposed
             )
             kept = [row for row in own if name in row.memory]
-            axes[1].loglog([links * row.size for row in kept], [row.memory[name] for row in kept], style, **shown)
+            axes[1].loglog([links * row.size for row in kept], [row.memory[name] for row in kept], style, **exposed)
     axes[0].set_ylabel("time of a body [ns]")
     axes[1].set_ylabel("memory [kB]")
     axes[1].set_xlabel("bodies")

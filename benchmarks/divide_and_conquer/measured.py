@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from code_length import length_of_code
 
 PINOCCHIO, MUJOCO, EXUDYN, LOOPS, STRAIGHT = "Pinocchio", "MuJoCo", "Exudyn", "loops", "straight"
-STRAIGHT_UP_TO, PLANAR_UP_TO = (4, 4) if QUICK else (16, 64)
-"""Bodies up to which straight code is measured too, of planar chains more: beyond, compilers take long."""
+UNROLLED_UP_TO, PLANAR_UP_TO = (4, 4) if QUICK else (16, 64)
+"""Bodies up to which unrolled code is measured too, of planar chains more: beyond, compilers take long."""
 MOST = {PINOCCHIO: 512, MUJOCO: 512, EXUDYN: 256}
 """Coordinates up to which engines are measured: Pinocchio's memory grows as the cube, times of the others do."""
-STRAIGHT_LADDERS_UP_TO = 8
+UNROLLED_LADDERS_UP_TO = 8
 MOST_LOOPS = {PINOCCHIO: 64, EXUDYN: 512}
 ROUNDS, ROUND = (2, 1e-4) if QUICK else (20, 4e-3)
 """How many rounds there are, and how long each goes on with one function in s at least."""
@@ -103,7 +103,7 @@ def measured_tree(machine: Machine, libraries: Libraries) -> Row:
     model = machine.model()
     flow, told = _made(model)
     engines = libraries.engines(reached(machine, flow))
-    straight = len(machine.parents) <= (PLANAR_UP_TO if set(machine.joints) == {0} else STRAIGHT_UP_TO)
+    straight = len(machine.parents) <= (PLANAR_UP_TO if set(machine.joints) == {0} else UNROLLED_UP_TO)
     return _measured(len(machine.parents), flow, told, engines, straight=straight)
 
 
@@ -115,7 +115,7 @@ def measured_ladder(loops: int) -> Row:
         engines[PINOCCHIO] = constrained(point)
     if _is_there("exudyn") and loops <= MOST_LOOPS[EXUDYN]:
         engines[EXUDYN] = implicit_step(point)
-    return _measured(loops, flow, told, engines, straight=loops <= STRAIGHT_LADDERS_UP_TO)
+    return _measured(loops, flow, told, engines, straight=loops <= UNROLLED_LADDERS_UP_TO)
 
 
 def _made(model: CoupledModel) -> tuple[Flow, dict[str, Any]]:

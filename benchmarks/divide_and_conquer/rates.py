@@ -14,7 +14,7 @@ from flow import Floats, Flow
 from machines import Machine, Point
 
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.native.sources import StepSources
+from mbsfmu.native.c_sources import StepSources
 
 HERE = Path(__file__).parent
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take

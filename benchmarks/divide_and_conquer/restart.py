@@ -36,7 +36,7 @@ def run(flow: Flow, tolerance: float, grown: float) -> str:
     while solver.status == "running":
         solver.step()
         errors.append(np.abs(flow.errors(solver.y)))
-        (with_impulses, without), momenta = flow.formulation.momenta_anew()
+        (with_impulses, without), momenta = flow.formulation.restarted_momenta()
         if solver.status == "running" and with_impulses > grown * without:
             solver.y = np.concatenate([solver.y[:size], momenta])
             solver.f = flow(solver.t, solver.y)

@@ -110,11 +110,11 @@ def shared_table(sizes: tuple[int, ...]) -> None:
             times = {name: least for name, (_, least) in interleaved(functions, 60, max(2, 4096 // size)).items()}
             sharing = two.sharing()
             sections = {count: two if count == 2 else Shared(model, unit_threads=count) for count in PROCESSORS}
-            shown = [times[name] for name in functions] + [sharing]
-            shown += [on_processors(own.measured(), count, sharing) for count, own in sections.items()]
+            exposed = [times[name] for name in functions] + [sharing]
+            exposed += [on_processors(own.measured(), count, sharing) for count, own in sections.items()]
             balanced = Shared(model, unit_threads=2, assembly="balanced").measured()
-            shown.append(min(on_processors(balanced, 2**power, sharing) for power in range(size.bit_length())))
-            print(f"| {model.name} | {' | '.join(f'{each:.3g}' for each in shown)} |", flush=True)
+            exposed.append(min(on_processors(balanced, 2**power, sharing) for power in range(size.bit_length())))
+            print(f"| {model.name} | {' | '.join(f'{each:.3g}' for each in exposed)} |", flush=True)
 
 
 def on_processors(phases: list[Measured], count: int, sharing: float) -> float:

@@ -1,11 +1,12 @@
 /* A host in C for FMUs for model exchange, which are integrated by CVODE of SUNDIALS 7: BDF, a dense Jacobian by CVODE's
  * differences or of directional derivatives of the FMU, new starts at time events.
  *
- * Without a stop time it prints what a solver asks for at the start, in microseconds each: the derivatives at a new point,
- * all columns of their Jacobian at a new point, one column at a known point, and all columns by differences of the
- * derivatives; the least of some runs. The last number is the largest difference of both Jacobians as a share of the
- * largest element. With one it prints the milliseconds of a run, the least of some, its steps, right-hand sides with those
- * of differences, and Jacobians, and the first state at the end; first for differences, then for directional derivatives.
+ * Without a stop time it prints what a solver asks for at the start, in microseconds each: the derivatives at a new
+ * point, all columns of their Jacobian at a new point, one column at a known point, and all columns by differences of
+ * the derivatives; the least of some runs. The last number is the largest difference of both Jacobians as a share of
+ * the largest element. With one it prints the milliseconds of a run, the least of some, its steps, right-hand sides
+ * with those of differences, and Jacobians, and the first state at the end; first for differences, then for directional
+ * derivatives.
  *
  * exchange_host LIBRARY GUID REPEATS STATE,... DERIVATIVE,... [CORE CVODE STOP TOLERANCE]
  *

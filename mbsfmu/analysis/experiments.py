@@ -121,8 +121,8 @@ def _factor(unit: str, variable: Variable, where: str) -> float:
     """Return by how much a value in a unit is larger than that in SI; a column without a unit is in SI."""
     if unit in ("1", "", variable.unit):
         return 1.0
-    shown = DISPLAY_UNITS.get(variable.unit)
-    if shown is None or shown.name != unit:
-        allowed = variable.unit if shown is None else f"{variable.unit} or {shown.name}"
+    exposed = DISPLAY_UNITS.get(variable.unit)
+    if exposed is None or exposed.name != unit:
+        allowed = variable.unit if exposed is None else f"{variable.unit} or {exposed.name}"
         raise InputError(f"{where} is in {unit}; {variable.name} is in {allowed}")
-    return shown.factor
+    return exposed.factor

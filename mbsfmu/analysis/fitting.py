@@ -366,7 +366,7 @@ def _influence(off: Floats, loss: Loss) -> Floats:
 
 def _first_values(simulation: Simulation, free: Free) -> Floats:
     """Return the model's values where they lie between the bounds, else the middle; delays begin in the middle."""
-    given = simulation.course.parameters[list(free.parameters)]
+    given = simulation.run_loop.parameters[list(free.parameters)]
     middle = 0.5 * (free.low + free.high)
     start = middle.copy()
     inside = (given > free.low[: len(given)]) & (given < free.high[: len(given)])

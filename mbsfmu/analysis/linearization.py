@@ -77,7 +77,7 @@ def chosen_places(
     A variable is meant by its name, and by `system.variable`.
     """
     names = [each.name for each in variables]
-    qualified = simulation.shown.qualified
+    qualified = simulation.exposed.qualified
     called = {name: tuple(dict.fromkeys((name, qualified.get(name, name)))) for name in names}
     found: dict[int, None] = {}
     given = (patterns,) if isinstance(patterns, str) else tuple(patterns)
@@ -111,15 +111,15 @@ class _Point:
     def __init__(
         self, simulation: Simulation, driving: Sequence[int], computed: Sequence[Variable], rows: Sequence[int]
     ) -> None:
-        course, formulation = simulation.course, simulation.formulation
+        run_loop, formulation = simulation.run_loop, simulation.formulation
         self._simulation, self._driving = simulation, driving
         self._computed, self._rows = computed, list(rows)
         self._functions = simulation.functions
         assert isinstance(formulation, DoubleStep)
         self._change = formulation.equations.change
-        self._form = formulation.explicit_form(course.present)
-        self._inputs = course.effective.copy()
-        self._time = course.time
+        self._form = formulation.explicit_form(run_loop.present)
+        self._inputs = run_loop.effective.copy()
+        self._time = run_loop.time
 
     def system(self) -> LinearSystem:
         """Return the linear system."""
@@ -129,7 +129,7 @@ class _Point:
         rates = form.rates(form.start, self._inputs)
         a = np.zeros((size, size))
         a[: form.chained, form.chained : 2 * form.chained] = np.eye(form.chained)
-        a[form.chained :] = form.tangent()[: size - form.chained]
+        a[form.chained :] = form.jacobian()[: size - form.chained]
         slopes = np.eye(len(self._inputs))
         b = np.array([form.drift(slopes[each])[:size] for each in self._driving]).reshape(len(self._driving), size).T
         free = form.chained
@@ -162,7 +162,7 @@ class _Point:
 
     def _states(self) -> list[Variable]:
         """Return the variables of the states."""
-        system, state = self._functions.system, self._simulation.course.present
+        system, state = self._functions.system, self._simulation.run_loop.present
         assert state.partition is not None
         chosen = list(state.partition.independent)
         moving = [each[place] for each in (system.coordinates, system.velocities) for place in chosen]

@@ -105,13 +105,13 @@ def model_functions(simulation: Simulation) -> ModelFunctions:
             f"{simulation.name} has sampled blocks ({system.discrete[0].name}), whose updates are no functions of time "
             "and state; replace them by continuous blocks"
         )
-    if system.guesses:
+    if system.loop_iterates:
         raise InputError(
-            f"{simulation.name} has an algebraic loop that is solved by iteration, of {system.guesses[0].name}: its "
-            "equations are no CasADi expressions; break the loop by a state"
+            f"{simulation.name} has an algebraic loop that is solved by iteration, of {system.loop_iterates[0].name}: "
+            "its equations are no CasADi expressions; break the loop by a state"
         )
     simulation.initialize()
-    state = simulation.course.present
+    state = simulation.run_loop.present
     assert state.partition is not None
     free, bound = state.partition.independent.tolist(), state.partition.dependent.tolist()
     n, k = len(system.coordinates), len(system.states)
@@ -167,8 +167,8 @@ def model_functions(simulation: Simulation) -> ModelFunctions:
             [*bound_ones, *system.accelerations, *loads],
             np.concatenate([state.coordinates[bound], state.velocities[bound], state.accelerations, shares]),
         ),
-        u=FunctionArgument.of(system.inputs, simulation.course.effective),
-        p=FunctionArgument.of(system.parameters, simulation.course.parameters),
+        u=FunctionArgument.of(system.inputs, simulation.run_loop.effective),
+        p=FunctionArgument.of(system.parameters, simulation.run_loop.parameters),
         output_names=tuple(each.name for each in system.outputs),
         output_units=tuple(each.unit for each in system.outputs),
     )
@@ -176,7 +176,7 @@ def model_functions(simulation: Simulation) -> ModelFunctions:
 
 def _jacobian(simulation: Simulation) -> Floats:
     """Return Φ_z of the loop equations in use where a simulation is, shape (m, n)."""
-    simulation.formulation.load(simulation.course.present)
+    simulation.formulation.load(simulation.run_loop.present)
     return simulation.functions.closure()[1].copy()
 
 

@@ -183,7 +183,7 @@ def optimize(
     objective = measure(minimize) if isinstance(minimize, str) else minimize
     runs = _Runs(simulation, [objective, *(each.measure for each in limits)], chosen, low, high)
     runs.stop = stop
-    given = simulation.course.parameters[chosen]
+    given = simulation.run_loop.parameters[chosen]
     start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)
     first = float(runs.at(start)[0][0])
     size = abs(first) or 1.0

@@ -23,7 +23,7 @@ from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 Indices = NDArray[np.intp]
 CHUNK = 512
 """Points at which functions are evaluated in one call: enough to make the call cheap, few enough to fit in a cache."""
-_CONSTANT = ("parameters", "references", "discrete", "guesses", "active")
+_CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
 """Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
 _UNSOLVED = 1e-5
 """Share of its magnitude by which a state may miss the trapezoidal rule: Newton's iteration leaves 1e-7 or less."""
@@ -104,17 +104,17 @@ class RecordedRun:
     def _nodes(self, stop: float) -> tuple[Floats, Floats, list[Partition], Floats, Floats]:
         """Return times, rows of (z, ż, x, integrals), choices of coordinates, and inputs where steps begin and end."""
         simulation = self.simulation
-        course = simulation.course
+        run_loop = simulation.run_loop
         simulation.initialize()
-        times, same = self._times(stop), course.same(simulation.step_size, 0.0, stop)
-        begun = [course.inputs.over(time + same) for time in times[:-1]]
+        times, same = self._times(stop), run_loop.same(simulation.step_size, 0.0, stop)
+        begun = [run_loop.inputs.over(time + same) for time in times[:-1]]
         at_begin = np.array([inputs(time) for inputs, time in zip(begun, times[:-1], strict=True)])
         at_end = np.array([inputs(time) for inputs, time in zip(begun, times[1:], strict=True)])
-        course.stepped = True
-        references, first = course.present.references, course.present.partition
+        run_loop.stepped = True
+        references, first = run_loop.present.references, run_loop.present.partition
         recording = Recording(times, len(simulation.continuous))
-        recording.take_first(course.readings())
-        simulation.runner.run(course, recording)
+        recording.take_first(run_loop.readings())
+        simulation.runner.run(run_loop, recording)
         rows = self._motion(recording.recorded[1])
         assert first is not None
         partitions = [first] * len(times)
@@ -125,7 +125,7 @@ class RecordedRun:
                 f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
                 "is differentiated only with equal steps; take smaller ones"
             )
-        if not np.array_equal(references, course.present.references):
+        if not np.array_equal(references, run_loop.present.references):
             raise InputError(
                 f"{simulation.name} has a joint that turns freely and far: its reference moves in the run, which is "
                 "not differentiated; end the run before, or take another joint"
@@ -139,7 +139,7 @@ class RecordedRun:
         if not (np.isfinite(stop) and stop >= step):
             raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
         times = counted(0.0, stop, step)
-        signals = simulation.course.inputs.signals.values()
+        signals = simulation.run_loop.inputs.signals.values()
         events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
         near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) < SHORT * step
         return np.sort(np.concatenate([times, events[~near]]))
@@ -157,10 +157,10 @@ class RecordedRun:
         """Return the choices of coordinates with which a run goes on at times, by making it once more in steps."""
         simulation = self.simulation
         simulation.initialize()
-        found = [simulation.course.present.partition]
+        found = [simulation.run_loop.present.partition]
         for begin, end in pairwise(times.tolist()):
             simulation.step(begin, end - begin)
-            found.append(simulation.course.present.partition)
+            found.append(simulation.run_loop.present.partition)
         return [each for each in found if each is not None]
 
     def _complete(self, nodes: tuple[Floats, Floats, list[Partition], Floats, Floats]) -> RunPoints:
@@ -275,7 +275,7 @@ class RecordedRun:
         Parameters
         ----------
         function
-            A `TracedFunction` in straight code.
+            A `TracedFunction` in unrolled code.
         chosen
             Indices of the points; all of them by default.
         given

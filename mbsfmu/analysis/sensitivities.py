@@ -104,7 +104,7 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
         When there is no such parameter, or one is named twice.
     """
     known = [each.name for each in simulation.functions.system.parameters]
-    short = simulation.shown.by_system
+    short = simulation.exposed.by_system
     given = [names] if isinstance(names, str) else list(names)
     found = [known.index(full_name(short.get(name, name), known, "parameter")) for name in given]
     if not found:

@@ -62,7 +62,7 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
         When the start has no derivative by a parameter, as loops are closed in different ways on its two sides.
     """
     variables, decisive = simulation.functions.system.parameters, _decisive(simulation)
-    given = simulation.course.parameters.copy()
+    given = simulation.run_loop.parameters.copy()
 
     def at(index: int, change: float) -> tuple[Floats, Floats]:
         moved = given.copy()
@@ -78,7 +78,7 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
     for column, index in enumerate(chosen):
         if not decisive[index]:
             parameters[index, column] = 1.0
-    simulation.course.start_anew(given)
+    simulation.run_loop.restart_run(given)
     return StartDerivatives(motion, parameters)
 
 
@@ -87,8 +87,8 @@ def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDeriv
 
     Pressures and forces that hold a mechanism where it starts depend on them, and prescribed motion does.
     """
-    inputs, given = simulation.functions.system.inputs, simulation.course.parameters.copy()
-    values = simulation.course.inputs_at_start(0.0)
+    inputs, given = simulation.functions.system.inputs, simulation.run_loop.parameters.copy()
+    values = simulation.run_loop.inputs_at_start(0.0)
 
     def at(index: int, change: float) -> tuple[Floats, Floats]:
         moved = values.copy()
@@ -96,13 +96,13 @@ def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDeriv
         return _start(simulation, given, moved)
 
     found = _derivatives(simulation, at, [(index, inputs[index], values[index]) for index in chosen])
-    simulation.course.start_anew(given)
+    simulation.run_loop.restart_run(given)
     return found
 
 
 def start_follows_inputs(simulation: Simulation, chosen: Sequence[int]) -> bool:
     """Tell whether the start may depend on some inputs."""
-    inputs = simulation.course.inputs
+    inputs = simulation.run_loop.inputs
     return bool(simulation.initialization.balanced_parts) or any(inputs.decides_start(index) for index in chosen)
 
 
@@ -112,7 +112,7 @@ def _derivatives(
     chosen: Sequence[tuple[int, Variable, float]],
 ) -> StartDerivatives:
     """Return the derivatives of the start, which a change of a variable gives, by variables with their values."""
-    given = simulation.course.parameters.copy()
+    given = simulation.run_loop.parameters.copy()
     simulation.initialize()
     motion, parameters = _start(simulation, given)
     middle, count = np.concatenate([motion, parameters]), len(motion)
@@ -126,14 +126,14 @@ def _derivatives(
 
 def _start(simulation: Simulation, parameters: Floats, inputs: Floats | None = None) -> tuple[Floats, Floats]:
     """Return (z, ż, x, integrals) at the start, and all parameters; inputs are those of the simulation by default."""
-    course = simulation.course
-    inputs = course.inputs_at_start(0.0) if inputs is None else inputs
+    run_loop = simulation.run_loop
+    inputs = run_loop.inputs_at_start(0.0) if inputs is None else inputs
     try:
         start = simulation.initialization.run(parameters, inputs)
-        course.begin(0.0, start)
+        run_loop.begin(0.0, start)
     except InputError as error:
         raise InputError(f"the start is not differentiated, as one next to it is refused: {error}") from None
-    state = course.present
+    state = run_loop.present
     return np.concatenate([state.coordinates, state.velocities, state.states, state.integrals]), start.parameters.copy()
 
 

@@ -118,12 +118,12 @@ class Number(Option):
         if self.bounds is not None and not self.bounds.allow(number):
             raise InputError(f"the {called} is {shown}; it {self.bounds.requirement}")
         if self.whole and not number.is_integer():
-            raise InputError(f"the {called} is {shown}; it must be a whole number")
+            raise InputError(f"the {called} is {shown}; it must be an integer")
         return int(number) if self.whole else number
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordOption(Option):
+class StringOption(Option):
     """An option that is a word, or begins with one.
 
     Attributes
@@ -140,7 +140,7 @@ class WordOption(Option):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceOption(WordOption):
+class ChoiceOption(StringOption):
     """An option that is one of some words."""
 
     def taken(self, name: str, value: Any) -> str:

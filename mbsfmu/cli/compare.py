@@ -12,7 +12,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files
-from mbsfmu.cli.output import log_to_stderr, to_the_end, told, write_json
+from mbsfmu.cli.output import log_to_stderr, to_the_end, warn, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
@@ -62,7 +62,7 @@ def _keep_runs(reporter: Reporter, json_file: str | None) -> Iterator[None]:
         if files and ended.comparison.runs:
             there = f"{len(ended.comparison.runs)} of {ended.wanted} runs are there"
             _write(ended.comparison, reporter, json_file, f"The comparison was interrupted: {there}.")
-            told(f"{files}: {there}")
+            warn(f"{files}: {there}")
         raise
 
 
@@ -89,7 +89,7 @@ def _print_comparison(comparison: Comparison) -> None:
     ]
     residual = ["energy residual [J]", "[of exchanged]"]
     columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "cost [ms/s]", ""]
-    print_table(f"{comparison.model}, {comparison.formulation}, beside the monolithic run", columns, rows)
+    print_table(f"{comparison.model}, {comparison.formulation}, compared with the monolithic run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items() if order is not None]
     if rows:
         print_table("observed order", ["algorithm", "order"], rows)

@@ -11,7 +11,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.option_types import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
-from mbsfmu.cli.output import log_to_stderr, tell_kept, write_json
+from mbsfmu.cli.output import log_to_stderr, report_kept_rows, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
@@ -29,7 +29,7 @@ def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str
             else {each.partition("=")[0]: int(each.partition("=")[2]) for each in value.split(",")}
         )
     except ValueError:
-        raise click.BadParameter(f"'{value}' is no list of units and whole numbers such as a=4,b=1") from None
+        raise click.BadParameter(f"'{value}' is no list of FMUs and integers such as a=4,b=1") from None
 
 
 def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
@@ -149,7 +149,7 @@ def _run(run: Callable[[], CosimulationResult], reporter: Reporter) -> Cosimulat
     except (CosimulationError, CosimulationInterrupted) as ended:
         files = [] if ended.result.recorded is None else [str(ended.result.recorded[0])]
         files += reporter.write_until(ended)
-        tell_kept(files, ended.result.end)
+        report_kept_rows(files, ended.result.end)
         raise
     reporter.write(result)
     return result

@@ -14,7 +14,7 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.equilibrium.equilibrium import Equilibrium
+from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 
 
 @click.command("equilibrium")

@@ -13,8 +13,8 @@ from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
-from mbsfmu.exporting.export import BACKENDS, LAYOUTS, LOCALS, export
-from mbsfmu.native.sources import SOURCES
+from mbsfmu.exporting.fmu_export import BACKENDS, LAYOUTS, LOCALS, export
+from mbsfmu.native.c_sources import SOURCES
 from mbsfmu.simulation.run_options import RunOptions
 
 
@@ -70,7 +70,7 @@ def command(
 ) -> None:
     """Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.
 
-    Native units have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
+    Native FMUs have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
 
     \b
     Example: mbsfmu export four-bar -o out --layout separate

@@ -77,7 +77,7 @@ def _notes(found: LinearSystem) -> list[str]:
     """Return what has to be known of the operating point."""
     notes = []
     if found.held:
-        notes.append(f"discrete states are held, and answer to no motion: {', '.join(found.held)}")
+        notes.append(f"discrete states are fixed variables of the linearization: {', '.join(found.held)}")
     if found.kinks:
         names = ", ".join(found.kinks)
         notes.append(f"the equations have a kink at the values of {names}: derivatives are those of one side, or means")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import ListOption, Number, Options, Switch, WordOption
+from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switch
 from mbsfmu.base.times import check_stop
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.simulation.run_options import RunOptions
@@ -31,7 +31,7 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
         for name in reversed(names):
             option, help_text = kind.known()[name], kind.help(name)
             word = option.each if isinstance(option, ListOption) else option
-            if isinstance(word, WordOption):
+            if isinstance(word, StringOption):
                 help_text = f"{help_text} {'One of' if word is option else 'Of'} {', '.join(word.among())}."
             flag = option.flag or f"--{name.replace('_', '-')}"
             if isinstance(option, Switch):

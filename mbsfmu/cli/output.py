@@ -35,7 +35,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:
-    """Let each message through once: several units of one run say the same."""
+    """Let each message through once: several FMUs of one run say the same."""
     seen: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:
@@ -48,15 +48,15 @@ def _once() -> Callable[[logging.LogRecord], bool]:
     return is_new
 
 
-def told(sentence: str) -> None:
+def warn(sentence: str) -> None:
     """Say on stderr what a command has to say whether it is quiet or not."""
     click.echo(f"mbsfmu: {sentence}", err=True)
 
 
-def tell_kept(files: list[str], end: float) -> None:
+def report_kept_rows(files: list[str], end: float) -> None:
     """Say which files have what was recorded until a time in s; nothing where there are none."""
     if files:
-        told(f"{' and '.join(files)} {'has' if len(files) == 1 else 'have'} what was recorded until {end:.9g} s")
+        warn(f"{' and '.join(files)} {'has' if len(files) == 1 else 'have'} what was recorded until {end:.9g} s")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def to_the_end() -> Iterator[None]:
         if waiting:
             raise KeyboardInterrupt
         waiting = True
-        told("the results are still being written; interrupt once more to lose them")
+        warn("the results are still being written; interrupt once more to lose them")
 
     signal.signal(signal.SIGINT, wait)
     try:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.cli.option_types import output_file
-from mbsfmu.cli.output import tell_kept, to_the_end
+from mbsfmu.cli.output import report_kept_rows, to_the_end
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.trajectory import Trajectory
 
@@ -64,7 +64,7 @@ def recorded(run: Callable[[], Recorded], output: str | None, reporter: Reporter
             with to_the_end():
                 ended.result.to_file(output)
         files = [*([output] if output else []), *reporter.write_until(ended)]
-        tell_kept(files, float(ended.result.time[-1]))
+        report_kept_rows(files, float(ended.result.time[-1]))
         raise
     if output:
         with to_the_end():

@@ -120,14 +120,14 @@ def _tables(model: CoupledModel, content: dict[str, Any]) -> Listed:
     yield "signals", ["input", "kind", "times [s]"], signals
 
 
-def _freedom(told: dict[str, Any]) -> list[str]:
+def _freedom(warn: dict[str, Any]) -> list[str]:
     """Return the cells of a row on how a mechanism may move."""
-    counts = [str(told["coordinates"]), str(told["loop_equations"])]
-    if "problem" in told:
-        return [*counts, "–", told["problem"]]
-    redundant = told["redundant_equations"]
+    counts = [str(warn["coordinates"]), str(warn["loop_equations"])]
+    if "problem" in warn:
+        return [*counts, "–", warn["problem"]]
+    redundant = warn["redundant_equations"]
     named = f"{len(redundant)}: {', '.join(redundant)}" if redundant else "none"
-    return [*counts, str(told["degrees_of_freedom"]), named]
+    return [*counts, str(warn["degrees_of_freedom"]), named]
 
 
 def _contents(content: dict[str, Any]) -> Listed:
@@ -138,15 +138,15 @@ def _contents(content: dict[str, Any]) -> Listed:
         ["system", "name", "type", "data"],
         [[each["system"], each["name"], each["type"], _given(each["data"])] for each in parts],
     )
-    for name, told in content["topology"].items():
+    for name, warn in content["topology"].items():
         tree = [
             [each["body"], each["hangs_on"], each["joint"], each["type"], ", ".join(each["coordinates"])]
-            for each in told.get("tree", ())
+            for each in warn.get("tree", ())
         ]
         yield f"tree of {name}", ["body", "hangs on", "by joint", "type", "coordinates"], tree
-        cuts = [[each["joint"], each["type"], each["parent"], each["child"]] for each in told.get("cuts", ())]
+        cuts = [[each["joint"], each["type"], each["parent"], each["child"]] for each in warn.get("cuts", ())]
         yield f"joints of {name} that close loops", ["joint", "type", "parent", "child"], cuts
-        nodes = [[node, each["pressure"], ", ".join(each["ports"])] for node, each in told.get("nodes", {}).items()]
+        nodes = [[node, each["pressure"], ", ".join(each["ports"])] for node, each in warn.get("nodes", {}).items()]
         yield f"nodes of {name}", ["node", "pressure", "ports"], nodes
 
 

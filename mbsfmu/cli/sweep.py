@@ -127,7 +127,7 @@ def command(
         )
     write_json(json_file, {"rows": result.rows})
     reporter.write(result)
-    _tell(result, output)
+    _print_result(result, output)
 
 
 def _samples(
@@ -155,7 +155,7 @@ def _samples(
     return draw(distributions, int(count), method=method, seed=seed or 0)
 
 
-def _tell(result: StudyResult, output: str) -> None:
+def _print_result(result: StudyResult, output: str) -> None:
     """Tell how the points came out.
 
     Raises

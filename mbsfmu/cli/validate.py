@@ -46,5 +46,5 @@ def command(files: tuple[str, ...], strict: bool, json_file: str | None, quiet: 
 
 def _counted(found: Sequence[Finding]) -> str:
     counts = Counter(each.severity for each in found)
-    told = [f"{counts[each]} {each}{'s' if counts[each] > 1 else ''}" for each in Severity if counts[each]]
-    return ", ".join(told) or "no problem"
+    warn = [f"{counts[each]} {each}{'s' if counts[each] > 1 else ''}" for each in Severity if counts[each]]
+    return ", ".join(warn) or "no problem"

@@ -1,8 +1,8 @@
 """What coupling costs: coupled runs of a model held against its monolithic run."""
 
-from mbsfmu.comparison.compare import compare
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.comparison_options import ComparisonOptions
+from mbsfmu.comparison.model_comparison import compare
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL

@@ -99,7 +99,7 @@ class Comparison(Tabular):
     def _units(self) -> Mapping[str, str]:
         return _UNITS
 
-    def _facts(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         return {"model": self.model, "description": self.description, "formulation": self.formulation}
 
     def to_xarray(self) -> xarray.Dataset:
@@ -126,7 +126,7 @@ class Comparison(Tabular):
                 values[where] = [_number(getattr(run, name).get(output)) for output in outputs]
             variables[name] = ((*grid, "output"), values, {"units": "1"})
         coordinates = {"algorithm": algorithms, "step": ("step", steps, {"units": "s"}), "output": outputs}
-        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
+        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._metadata())
 
     def animate(self, labels: Sequence[str] | None = None, **chosen: Any) -> Animation:
         """Return the machine in motion as the monolithic run moves it, coupled runs beside it as ghosts.

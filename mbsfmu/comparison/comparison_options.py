@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 
 from mbsfmu.base.options import POSITIVE, ChoiceOption, ListOption, Number, Options, Switch
 from mbsfmu.cosim.coupling.choices import CHOICES, USUAL
-from mbsfmu.exporting.export import BACKENDS, Backend
+from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.simulation.run_options import RunOptions
 
 ACCURACY = 1e-2

@@ -59,7 +59,7 @@ def verdict(
     if cheapest:
         loading = max(run.loading_seconds or 0.0 for run in cheapest)
         beside = (
-            f"beside {_time(reference['cost'])} of the monolithic run; loading the units takes {_time(loading)} once"
+            f"beside {_time(reference['cost'])} of the monolithic run; loading the FMUs takes {_time(loading)} once"
         )
         return f"For {wanted} {_named(cheapest)}, {beside}."
     left = [run for run in runs if run.judged is not None]
@@ -90,7 +90,7 @@ def remedy(runs: Sequence[Run]) -> str:
     if any(parted(run.algorithm)[0] == parted(ITERATING)[0] for run in runs):
         return f"take {smaller}; --stability (stability=True) finds how small they have to be"
     return (
-        f"take --algorithms {ITERATING} (algorithms=['{ITERATING}']), which repeats a step until the units agree, as "
+        f"take --algorithms {ITERATING} (algorithms=['{ITERATING}']), which repeats a step until the FMUs agree, as "
         f"stiff ones need it, or {smaller}"
     )
 

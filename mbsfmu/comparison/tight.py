@@ -113,7 +113,7 @@ def _candidates(usual: str, formulation: str) -> Iterator[tuple[str, str]]:
         return
     if kind.has_stages:
         yield formulation, RODAS5P.name
-    if kind.has_explicit_form and not kind.has_tangent:  # some systems have no stages with it
+    if kind.has_explicit_form and not kind.has_jacobian:  # some systems have no stages with it
         yield formulation, _EXPLICIT
 
 
@@ -156,7 +156,7 @@ class _Made:
 
 def _recorded(simulation: Simulation, step: float, monolithic: ReferenceRun) -> ReferenceRun:
     result = simulation.run(float(monolithic.time[-1]), output_step=step)
-    return replace(monolithic, time=result.time, outputs=monolithic.same_of(result, simulation.shown.by_system))
+    return replace(monolithic, time=result.time, outputs=monolithic.same_of(result, simulation.exposed.by_system))
 
 
 def _difference(outputs: Mapping[float, ReferenceRun], others: Mapping[float, ReferenceRun]) -> dict[str, float]:

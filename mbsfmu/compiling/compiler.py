@@ -37,7 +37,7 @@ class NoCompilerError(InputError):
 
 
 def has_compiler() -> bool:
-    """Tell whether units can be compiled for this machine."""
+    """Tell whether FMUs can be compiled for this machine."""
     return _system_compiler() is not None or _zig() is not None
 
 
@@ -181,7 +181,7 @@ def _command(platform: str | None, portable: bool) -> list[str]:
     if own:
         return own
     raise NoCompilerError(
-        "native units need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
+        "native FMUs need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'; "
         "--backend python needs none"
     )
 
@@ -192,12 +192,12 @@ def _system_compiler() -> list[str] | None:
     candidates = (shlex.split(wished), ["cc"], ["gcc"], ["clang"])
     found = next(([path, *call[1:]] for call in candidates if call and (path := shutil.which(call[0]))), None)
     if candidates[0] and not shutil.which(candidates[0][0]):
-        _tell_missing(wished, found[0] if found else "")
+        _warn_missing(wished, found[0] if found else "")
     return found
 
 
 @functools.cache
-def _tell_missing(wished: str, found: str) -> None:
+def _warn_missing(wished: str, found: str) -> None:
     """Tell once that the compiler that CC names is not there, and what is taken for this machine instead."""
     instead = f"{found} is taken" if found else "no other is found"
     _LOGGER.warning("the C compiler %s, which the environment variable CC names, is not there; %s", wished, instead)

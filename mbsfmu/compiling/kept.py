@@ -80,7 +80,9 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
         try:
             path = _write(folder, name, library)
         except OSError as error:
-            warn_once(f"compiled code cannot be kept in {folder}: {reason(error)}; it is made anew in every process")
+            warn_once(
+                f"compiled code cannot be kept in {folder}: {reason(error)}; it is compiled again in every process"
+            )
         else:
             _clear_out(folder, path)
             return path
@@ -129,7 +131,7 @@ def _is_whole(path: Path) -> bool:
         path.unlink()
     except OSError:
         return False
-    warn_once(f"{path} is damaged; it is made anew")
+    warn_once(f"{path} is damaged; it is compiled again")
     return False
 
 

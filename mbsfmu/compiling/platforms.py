@@ -14,7 +14,7 @@ Fmi = Literal[2, 3]
 """The number that a version of the FMI goes by: FMI 2.0, FMI 3.0."""
 VERSIONS: tuple[Fmi, ...] = get_args(Fmi)
 Interface = Literal["cs", "me"]
-"""What a unit is for: co-simulation, model exchange."""
+"""What an FMU is for: co-simulation, model exchange."""
 INTERFACES: tuple[Interface, ...] = get_args(Interface)
 
 

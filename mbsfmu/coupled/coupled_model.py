@@ -20,8 +20,8 @@ from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
-from mbsfmu.coupled.model_simulation import run_options, simulation_of_system, simulation_of_whole, starts_of
-from mbsfmu.equilibrium.equilibrium import Equilibrium
+from mbsfmu.coupled.model_simulation import monolithic_simulation, run_options, simulation_of_system, starts_of
+from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
@@ -85,7 +85,7 @@ class CoupledModel(ModelData):
             When an option is wrong or the mechanism cannot be assembled.
         """
         chosen = run_options(self, options, given, ("compiled",))
-        return simulation_of_whole(self, chosen, compiled=compiled)
+        return monolithic_simulation(self, chosen, compiled=compiled)
 
     def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
         """Return the values that each system's connected inputs and parameters have at the start, by system.

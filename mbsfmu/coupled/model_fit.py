@@ -63,7 +63,7 @@ def fit_model(
     if not given_ones:
         raise InputError("no experiment is given; give one at least")
     simulation = model.in_trapezoidal_steps("a fit", given)
-    computed, qualified = computed_variables(simulation), simulation.shown.qualified
+    computed, qualified = computed_variables(simulation), simulation.exposed.qualified
     read = [
         read_experiment(
             each,
@@ -71,7 +71,7 @@ def fit_model(
             simulation.functions.system.inputs,
             computed,
             lambda name: qualified.get(name, name),
-            simulation.shown.by_system,
+            simulation.exposed.by_system,
         )
         for number, each in enumerate(given_ones, start=1)
     ]
@@ -87,7 +87,7 @@ def fit_model(
 
 def with_parameters(model: FittableModel, simulation: Simulation, names: Sequence[str], values: Floats) -> Any:
     """Return a model whose parameters have other values, by their names in a simulation of it."""
-    qualified = simulation.shown.qualified
+    qualified = simulation.exposed.qualified
     found = {qualified.get(name, name): value for name, value in zip(names, values.tolist(), strict=True)}
     return model.model_copy(update={"start": {**model.start, **found}})
 

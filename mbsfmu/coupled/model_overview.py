@@ -36,9 +36,9 @@ def overview(model: CoupledModel) -> dict[str, Any]:
         "systems": {name: _names(name, system) for name, system in model.systems.items()},
         "parts": [each for name, system in model.systems.items() for each in _parts(name, system)],
         "topology": {
-            name: told
+            name: overview_of_topology
             for (name, data), system in zip(model.systems.items(), systems, strict=True)
-            if (told := _topology(data, system))
+            if (overview_of_topology := _topology(data, system))
         },
         "freedom": {
             name: _freedom(system, model, name)
@@ -119,9 +119,9 @@ def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[st
     Which equations count as redundant is a choice: they follow from the others.
     """
     coordinates, equations = len(system.coordinates), len(system.constraints)
-    told: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
+    overview_of_topology: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
     if not equations:
-        return {**told, "degrees_of_freedom": coordinates, "redundant_equations": []}
+        return {**overview_of_topology, "degrees_of_freedom": coordinates, "redundant_equations": []}
     signals = {each.name: model.signals.get(f"{name}.{each.name}") for each in system.inputs}
     inputs = [
         each.start or 0.0 if (signal := signals[each.name]) is None else signal.after(0.0) for each in system.inputs
@@ -130,13 +130,13 @@ def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[st
         initialization = Initialization(system, inputs=np.array(inputs))
         rank = initialization.loops.rank
     except InputError as error:
-        return {**told, "problem": str(error)}
+        return {**overview_of_topology, "problem": str(error)}
     start = initialization.run(np.array([each.start or 0.0 for each in initialization.system.parameters]))
     initialization.functions.coordinates[:] = start.coordinates
     _, order = pivot_columns(initialization.functions.all_closure()[1].T)
     chosen = set(order[:rank].tolist())
     redundant = [name for row, name in enumerate(system.constraints) if row not in chosen]
-    return {**told, "degrees_of_freedom": coordinates - rank, "redundant_equations": redundant}
+    return {**overview_of_topology, "degrees_of_freedom": coordinates - rank, "redundant_equations": redundant}
 
 
 # -- variables ----------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def formulation_of(model: ModelData) -> str:
     return usual_formulation(sum(mechanism.topology.coordinates for mechanism in mechanisms))
 
 
-def simulation_of_whole(
+def monolithic_simulation(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
     """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
@@ -57,9 +57,14 @@ def simulation_of_whole(
     traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
-    shown = ExposedVariables(model.outputs, local_variables=local_variables)
+    exposed = ExposedVariables(model.outputs, local_variables=local_variables)
     options = _completed(model, options)
-    described = {**_described(model, model.name), "shown": shown, "machine": Machine.of(model), "start": model.start}
+    described = {
+        **_described(model, model.name),
+        "exposed": exposed,
+        "machine": Machine.of(model),
+        "start": model.start,
+    }
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     if compiled:
         # The step is given to compiled code, and so is a second run: they do not enter it.
@@ -95,8 +100,8 @@ def _equations(model: ModelData) -> dict[str, Any]:
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
     """Return what connected inputs and parameters are at the start, by system; see `CoupledModel.starts`."""
-    whole = simulation_of_whole(model, options, compiled=False)
-    names = whole.shown.by_system
+    whole = monolithic_simulation(model, options, compiled=False)
+    names = whole.exposed.by_system
     result: dict[str, dict[str, float]] = {name: {} for name in model.systems}
     for source, target in model.connections:
         system, _, variable = target.partition(".")
@@ -129,8 +134,8 @@ def simulation_of_system(
     }
     sources = [source.partition(".") for source, _ in model.connections]
     needed = tuple(variable for system, _, variable in sources if system == name)
-    shown = ExposedVariables(model.outputs, needed, whole=False, local_variables=local_variables)
-    described = {**_described(model, f"{model.name}.{name}"), "shown": shown, "machine": Machine.of(model, name)}
+    exposed = ExposedVariables(model.outputs, needed, whole=False, local_variables=local_variables)
+    described = {**_described(model, f"{model.name}.{name}"), "exposed": exposed, "machine": Machine.of(model, name)}
     return make_simulation(system, **described, signals=signals, options=_completed(model, options))
 
 
@@ -172,7 +177,7 @@ def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Sim
     with UserParts.from_files(files).given():
         model = ModelData.from_dict(arguments["model"])
     options = run_options(model, RunOptions.from_dict(arguments["options"]), {})
-    shown = {"local_variables": arguments["locals"]}
+    exposed = {"local_variables": arguments["locals"]}
     if arguments["system"] is None:
-        return simulation_of_whole(model, options, compiled=False, **shown)
-    return simulation_of_system(model, arguments["system"], options, arguments["starts"], **shown)
+        return monolithic_simulation(model, options, compiled=False, **exposed)
+    return simulation_of_system(model, arguments["system"], options, arguments["starts"], **exposed)

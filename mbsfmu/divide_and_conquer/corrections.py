@@ -46,7 +46,7 @@ class Corrections(ABC):
         """Return Δz and Δλ for a violation, shapes (n,) and (m,)."""
 
 
-class JoinedCorrections(Corrections):
+class BlockDiagonalCorrections(Corrections):
     """Corrections of parts between which there are no constraints.
 
     Parameters
@@ -65,11 +65,11 @@ class JoinedCorrections(Corrections):
         """Return the matrices of all parts."""
         return np.concatenate([np.zeros(0), *(part.numbers() for part in self._parts)])
 
-    def with_numbers(self, numbers: Array) -> JoinedCorrections:
+    def with_numbers(self, numbers: Array) -> BlockDiagonalCorrections:
         """Return the same problem with other matrices."""
         own = cut(numbers, [len(part.numbers()) for part in self._parts])
         parts = [part.with_numbers(each) for part, each in zip(self._parts, own, strict=True)]
-        return JoinedCorrections(parts, self._constraints)
+        return BlockDiagonalCorrections(parts, self._constraints)
 
     def solve(self, violation: Array) -> tuple[Array, Array]:
         """Return Δz and Δλ of all parts."""

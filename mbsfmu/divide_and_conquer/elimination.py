@@ -1,7 +1,7 @@
 """Elimination of a group's constraint equations, and what acts on its handles then: the kernels of divide and conquer.
 
 All of it goes by blocks: the six rows of a handle, and of a link as many as it has equations. Where a group has few
-handles it is one kernel, in which the blocks are straight code; where it has many, each step of a block is a call of a
+handles it is one kernel, in which the blocks are unrolled code; where it has many, each step of a block is a call of a
 small kernel, so that a wide group has more calls, and no longer code. First axes of all arrays are the group's members.
 """
 
@@ -103,8 +103,8 @@ def eliminate(
         for slots, own in zip(ends, wrenches, strict=True)
     ]
     links = len(acting)
-    felt: list[list[Array]] = [[] for _ in range(links + len(kept))]  # by row, of each link before
-    effects: list[list[Array]] = [[] for _ in felt]  # and this times 1/e
+    fed_through: list[list[Array]] = [[] for _ in range(links + len(kept))]  # by row, of each link before
+    effects: list[list[Array]] = [[] for _ in fed_through]  # and this times 1/e
     weights: list[Array] = []
     within: list[list[Array]] = []
     for number, own in enumerate(acting):
@@ -116,11 +116,11 @@ def eliminate(
         column = [plus(None, list(each.values()), [on_free[slot] for slot in each]) for each in acting[number:]]
         column += [on_free[slot] for slot in kept]
         before = [turned(each) for each in effects[number]]
-        left = [minus(each, row, before) for each, row in zip(column, felt[number:], strict=True)]
+        left = [minus(each, row, before) for each, row in zip(column, fed_through[number:], strict=True)]
         weight, among = pivots(left[0], column[0] if closes_loop[number] else None, active[number], softness)
         for row, value in enumerate(left[1:], number + 1):
             one, other = apart(value, among, weight)
-            felt[row].append(one)
+            fed_through[row].append(one)
             effects[row].append(other)
         weights.append(weight)
         within.append(among)
@@ -128,7 +128,7 @@ def eliminate(
         (list(own.values()), [row[number] for row in effects[links:]], weights[number], effects[number], within[number])
         for number, own in enumerate(acting)
     ]
-    return without(blocks, kept, effects[links:], felt[links:]), found
+    return without(blocks, kept, effects[links:], fed_through[links:]), found
 
 
 @_at_once_where_narrow(_of_parts)

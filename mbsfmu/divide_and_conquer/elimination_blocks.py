@@ -67,7 +67,10 @@ def minus(value: Array, ones: list[Array], others: list[Array]) -> Array:
 
 
 def without(
-    blocks: dict[tuple[int, int], Array], kept: tuple[int, ...], effects: list[list[Array]], felt: list[list[Array]]
+    blocks: dict[tuple[int, int], Array],
+    kept: tuple[int, ...],
+    effects: list[list[Array]],
+    fed_through: list[list[Array]],
 ) -> Array:
     """Return what is left of ξ, shape (members, 6 k, 6 k), from blocks of its lower triangle."""
     members = len(blocks[0, 0])
@@ -77,7 +80,7 @@ def without(
             value = blocks[slot, other]
             for first in range(0, len(effects[row]), AT_ONCE):
                 chosen = slice(first, first + AT_ONCE)
-                value = _lowered(value, effects[row][chosen], felt[column][chosen], symmetric=row == column)
+                value = _lowered(value, effects[row][chosen], fed_through[column][chosen], symmetric=row == column)
             left[row, column] = value
             left[column, row] = turned(value)
     beside = [np.concatenate([left[row, column] for column in range(len(kept))], axis=2) for row in range(len(kept))]
@@ -101,13 +104,13 @@ def _without_products(value: Array, ones: list[Array], others: list[Array]) -> A
 
 
 @kernel_of_members
-def _lowered(value: Array, effects: list[Array], felt: list[Array], *, symmetric: bool) -> Array:
+def _lowered(value: Array, effects: list[Array], fed_through: list[Array], *, symmetric: bool) -> Array:
     """Return ξ − ξ d dᵀ ξ / e of a block; where it is symmetric, of its lower triangle."""
     if not symmetric:
-        return _without_products(value, effects, [turned(each) for each in felt])
+        return _without_products(value, effects, [turned(each) for each in fed_through])
     one, other, mirrored = _triangle(value.shape[1])
     lower = value[:, one, other]
-    for effect, each in zip(effects, felt, strict=True):
+    for effect, each in zip(effects, fed_through, strict=True):
         lower = lower - (effect[:, one] * each[:, other]).sum(axis=2)
     return lower[:, mirrored]
 
@@ -139,16 +142,16 @@ def pivots(
     weights: list[Array] = []
     within: list[Array] = []
     for row in range(left.shape[1]):
-        felt: list[Array] = []
+        fed_through: list[Array] = []
         own: list[Array] = []
         for column, weight in enumerate(weights):
             value = left[:, row, column]
             for before in range(column):
-                value = value - felt[before] * within[column - 1][:, before]
-            felt.append(value)
+                value = value - fed_through[before] * within[column - 1][:, before]
+            fed_through.append(value)
             own.append(value * weight)
         pivot = left[:, row, row]
-        for one, other in zip(felt, own, strict=True):
+        for one, other in zip(fed_through, own, strict=True):
             pivot = pivot - one * other
         if softness is not None:
             weight = reciprocal(pivot + softness)
@@ -181,8 +184,8 @@ def apart(value: Array, within: list[Array], weight: Array) -> tuple[Array, Arra
         for before, each in enumerate(columns):
             column = column - each * own[:, before, np.newaxis]
         columns.append(column)
-    felt = np.stack(columns, axis=2)
-    return felt, felt * weight[:, np.newaxis]
+    fed_through = np.stack(columns, axis=2)
+    return fed_through, fed_through * weight[:, np.newaxis]
 
 
 @kernel_of_members

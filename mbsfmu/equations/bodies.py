@@ -9,7 +9,7 @@ import numpy as np
 from mbsfmu.equations.properties import Properties, Slot, VectorSlot
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel
 

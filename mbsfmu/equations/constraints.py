@@ -84,26 +84,26 @@ class _Equations:
     ----------
     members
         The equations.
-    told
+    key
         Their classes and numbers.
     """
 
     members: tuple[ClosureEquation, ...] = field(compare=False)
-    told: Hashable
+    key: Hashable
 
     @classmethod
     def of(cls, members: tuple[ClosureEquation, ...]) -> _Equations:
         """Return equations with what tells them from others."""
-        return cls(members, _told(members))
+        return cls(members, _hashable(members))
 
 
-def _told(value: Any) -> Hashable:
+def _hashable(value: Any) -> Hashable:
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
     if isinstance(value, (tuple, list)):
-        return tuple(map(_told, value))
+        return tuple(map(_hashable, value))
     if is_dataclass(value):
-        return type(value), tuple(_told(getattr(value, each.name)) for each in fields(value))
+        return type(value), tuple(_hashable(getattr(value, each.name)) for each in fields(value))
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -12,8 +12,8 @@ from mbsfmu.equations.placed_part import PlacedPart, coordinate_of, joint_words
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.constraint import Constraint
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import ReferenceKind, reference_fields
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import ReferenceKind, reference_fields
 from mbsfmu.modelling import DataError, Quantity
 from mbsfmu.modelling.fields import Array
 

@@ -118,8 +118,8 @@ class ActingForce(LocatedPart):
 
     def _check_shape(self, what: str, value: Array, shape: tuple[int, ...]) -> None:
         if np.shape(value) != shape:
-            told = "one number" if not shape else "of shape (3,)"
-            raise DataError(f"{self.owner}: loads gives a {what} of shape {np.shape(value)}; it must be {told}")
+            returned = "one number" if not shape else "of shape (3,)"
+            raise DataError(f"{self.owner}: loads gives a {what} of shape {np.shape(value)}; it must be {returned}")
 
     def scalar(self, function: str, motion: MotionState, given: Given) -> Array:
         """Return what a function gives that has one number, as `energy` in J.
@@ -140,8 +140,8 @@ class ActingForce(LocatedPart):
 
     def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return its outputs."""
-        told = self.force.evaluate_outputs(self.present(motion, given))
-        return in_order(self.force, "evaluate_outputs", self.force.outputs(), told)
+        returned = self.force.evaluate_outputs(self.present(motion, given))
+        return in_order(self.force, "evaluate_outputs", self.force.outputs(), returned)
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its states at the start."""

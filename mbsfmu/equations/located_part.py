@@ -14,7 +14,7 @@ from mbsfmu.equations.placed_part import PlacedPart
 from mbsfmu.equations.properties import Properties
 from mbsfmu.model.force_context import BodyPoint, JointMotion
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import ReferenceKind, reference_fields
+from mbsfmu.model.reference_types import ReferenceKind, reference_fields
 from mbsfmu.modelling import DynamicPart, Quantity, belonging_to
 from mbsfmu.modelling.fields import Array
 

@@ -35,7 +35,7 @@ def other_ways(equations: EquilibriumEquations, guess: Floats) -> Iterator[Stati
     ways = [less_and_less_leaking]
     if equations.sought:
         ways += [bisect_dead_bands, carried] if equations.held else []
-        ways += [from_other_guesses]
+        ways += [from_other_start_points]
     for way in ways:
         equations.load(guess)
         found = way(equations, guess)
@@ -105,7 +105,7 @@ def _without_sought(equations: EquilibriumEquations, guess: Floats) -> Floats:
     return guess[: equations.unknowns("inputs").start]
 
 
-def from_other_guesses(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
+def from_other_start_points(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
     """Return rest that Newton's iteration finds when what is asked for is moved, all of it alike."""
     asked = slice(equations.unknowns("inputs").start, len(guess))
     for begin in (guess[asked], 0.0 * guess[asked])[: 2 if guess[asked].any() else 1]:

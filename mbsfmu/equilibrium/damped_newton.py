@@ -21,7 +21,7 @@ LOAD = 1e-9
 GAP = 1e-9
 """By how much loops in m and rad, and what is held in its magnitude, may be off."""
 _ROUND_OFF = 1e-13
-SETTLED = 1e-10
+CONVERGED = 1e-10
 """In magnitudes: what is no further is the same."""
 _MOST_STEPS = 60
 _SMALLEST_SHARE = 1e-4
@@ -44,7 +44,7 @@ class StaticEquilibrium:
     free
         Directions in which the unknowns, in their magnitudes, can move without leaving rest, shape (unknowns, k).
     conflict
-        What of the residual no step takes away, as far as the tangent tells: its part along the left null vectors.
+        What of the residual no step takes away, as far as the Jacobian tells: its part along the left null vectors.
     """
 
     unknowns: Floats
@@ -64,7 +64,7 @@ class StaticEquilibrium:
         return float(np.max(np.abs(self.residual) / self.allowed, initial=0.0))
 
 
-class Tangent:
+class FactoredJacobian:
     """The derivative at unknowns, with equations and unknowns in their magnitudes; least squares by it."""
 
     def __init__(self, equations: EquilibriumEquations, priority: Mapping[str, float] = PRIORITY) -> None:
@@ -125,26 +125,26 @@ def newton(
     """
     unknowns, residual = guess, residual_at(equations, guess)
     assert residual is not None, "the guess is where the equations were evaluated before"
-    tangent = Tangent(equations, priority)
+    jacobian = FactoredJacobian(equations, priority)
     for _ in range(steps):
-        step = tangent.solve(residual)
+        step = jacobian.solve(residual)
         length = _length(step)
         share = min(1.0, LARGEST_TURN / max(bend(equations, step), LARGEST_TURN))
         while share > _SMALLEST_SHARE:
             trial = unknowns + share * step * equations.scales
             off = residual_at(equations, trial)
-            if off is not None and _length(tangent.solve(off)) <= max((1.0 - 0.25 * share) * length, SETTLED):
+            if off is not None and _length(jacobian.solve(off)) <= max((1.0 - 0.25 * share) * length, CONVERGED):
                 break
             share *= 0.5
         else:
             break
         unknowns, residual = trial, off
-        tangent = Tangent(equations, priority)
-        if length < SETTLED:
+        jacobian = FactoredJacobian(equations, priority)
+        if length < CONVERGED:
             break
     equations.load(unknowns)
-    allowed = allowed_at(equations, unknowns, tangent.matrix)
-    return StaticEquilibrium(unknowns, residual, allowed, tangent.free, tangent.conflict(residual))
+    allowed = allowed_at(equations, unknowns, jacobian.matrix)
+    return StaticEquilibrium(unknowns, residual, allowed, jacobian.free, jacobian.conflict(residual))
 
 
 def _length(step: Floats) -> float:

@@ -211,7 +211,7 @@ class EquilibriumEquations:
         moving, held = len(system.coordinates), len(self.functions.multipliers)
         known = np.concatenate([np.ones(moving), np.full(held, load), told, asked])
         own = np.concatenate([np.full(moving, -1), np.full(held, -1), moving + held + np.arange(len(told))])
-        matrix = np.nan_to_num(self.whole_jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
+        matrix = np.nan_to_num(self.unreduced_jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
         return magnitudes(
             matrix,
             np.where(known > 0.0, known, np.nan),
@@ -264,7 +264,7 @@ class EquilibriumEquations:
         """Indices of the states whose magnitude is not told, as of integrals of blocks."""
         return [index for index, each in enumerate(self.functions.system.states) if not each.nominal]
 
-    def let_slow_ones_stand(self, horizon: float, *, told: bool = False) -> None:
+    def let_slow_ones_stand(self, horizon: float, *, warned: bool = False) -> None:
         """Take what changes within a time in s alone for motion: slower states, such as what leaks, have no equation.
 
         Of ẋ = f(x), linear where the functions are, the rows that belong to rates above 1 / horizon are kept, by the
@@ -274,7 +274,7 @@ class EquilibriumEquations:
         ----------
         horizon
             The time in s.
-        told
+        warned
             Whether that is so of states alone whose magnitude is told, as of pressures, but not of integrals of blocks.
         """
         from scipy.linalg import orth, schur  # noqa: PLC0415 - it takes long to load
@@ -284,7 +284,7 @@ class EquilibriumEquations:
         matrix = slope[:, every] * self.scales[self.unknowns("states")][every]
         _, turned, fast = schur(matrix.T, sort=lambda real, imaginary: np.hypot(real, imaginary) > 1.0 / horizon)
         kept = turned[:, :fast]
-        if told:
+        if warned:
             kept = orth(np.hstack([kept, np.eye(len(every))[:, np.isin(every, self.untold)]]))
         self.rates = kept.T @ self.rates
 
@@ -343,7 +343,7 @@ class EquilibriumEquations:
             self._straight[coordinate] = straight
         return self._straight[coordinate]
 
-    def whole_jacobian(self) -> Floats:
+    def unreduced_jacobian(self) -> Floats:
         """Return the derivative of all equations, of −ẋ in the units of states over s, by the unknowns."""
         return self._jacobian()[0].copy()
 
@@ -351,7 +351,7 @@ class EquilibriumEquations:
         """Return which states do not change where the functions are, shape (k,)."""
         scales = self.scales[self.unknowns("states")]
         rates = np.abs(self.functions.state_rates()[0])
-        round_off = 1e-13 * np.abs(self.whole_jacobian()) @ np.abs(self.present())
+        round_off = 1e-13 * np.abs(self.unreduced_jacobian()) @ np.abs(self.present())
         first = len(self.functions.coordinates) + len(self.functions.multipliers)
         return rates <= STILL * scales + round_off[first : first + len(scales)]
 

@@ -43,23 +43,23 @@ def unbalanced(
     reached = within_reach(equations, rest.unknowns)
     lengths = _lengths(equations, references) if reached else []
     ways = (_loads, _rates, _gaps) if reached else (_gaps,)
-    told = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
+    reasons = lengths or next((sentences for way in ways if (sentences := way(equations, rest, references))), [])
     weak = [] if lengths or not reached else _too_weak(equations, rest, references, fall)
-    told = [*told[:_MOST], *weak]
+    reasons = [*reasons[:_MOST], *weak]
     without_effect = _idle(equations)
     idle = [references[name] for name in without_effect]
     if idle:
-        told.append(
+        reasons.append(
             f"{' and '.join(idle)} has no effect there" if len(idle) == 1 else f"{', '.join(idle)} have no effect there"
         )
     names = [references[each.variable.name] for each in equations.sought if each.variable.name not in without_effect]
     fails = (
         reached and not lengths and not weak and (bool(names) or not (equations.sought or _follows(equations, rest)))
     )
-    return "; ".join(told) + (_other_guesses(names) if fails else "")
+    return "; ".join(reasons) + (_advise_other_start_points(names) if fails else "")
 
 
-def _other_guesses(names: Sequence[str]) -> str:
+def _advise_other_start_points(names: Sequence[str]) -> str:
     """Say that a search has failed, and how other guesses are given: of what is asked for, or else as another start."""
     by = f"guesses may lead to one, as by find={{'{names[0]}': …}} or --find {names[0]}=…" if names else ""
     by = by or "the start of the model is the guess, and another may lead to one"
@@ -178,15 +178,15 @@ def _rates(equations: EquilibriumEquations, rest: StaticEquilibrium, references:
     off = _at_fault(equations, rest, "rates")
     states, scales = equations.functions.system.states, equations.scales
     rates = _without_followers(equations, -np.linalg.pinv(equations.rates) @ off)
-    told = [
+    reasons = [
         f"{references[states[index].name]} would change by {rates[index]:.3g} {states[index].unit}/s"
         for index in _largest(rates, scales[equations.unknowns("states")])
     ]
     off, discrete = _at_fault(equations, rest, "updates"), equations.functions.system.discrete
     for index in _largest(off, scales[equations.unknowns("discrete")]):
         change = with_unit(float(off[index]), discrete[index])
-        told.append(f"{references[discrete[index].name]} would change by {change} with each update")
-    return told
+        reasons.append(f"{references[discrete[index].name]} would change by {change} with each update")
+    return reasons
 
 
 def _at_fault(equations: EquilibriumEquations, rest: StaticEquilibrium, kind: str) -> Floats:
@@ -206,7 +206,7 @@ def _without_followers(equations: EquilibriumEquations, rates: Floats) -> Floats
     """
     first = equations.rows("closure").stop
     states = equations.unknowns("states")
-    matrix = equations.whole_jacobian()
+    matrix = equations.unreduced_jacobian()
     own = first + np.arange(len(rates))
     effects = matrix[:, states] != 0.0
     following = np.zeros(len(rates), dtype=bool)

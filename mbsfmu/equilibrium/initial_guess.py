@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.equilibrium.damped_newton import LARGEST_TURN, SETTLED, allowed_at, bend, residual_at, weights_of
+from mbsfmu.equilibrium.damped_newton import CONVERGED, LARGEST_TURN, allowed_at, bend, residual_at, weights_of
 from mbsfmu.equilibrium.equilibrium_equations import PARTS, EquilibriumEquations
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
@@ -145,7 +145,7 @@ def least_squares(
         else:
             break
         unknowns, residual = trial, off
-        if share * np.linalg.norm(step) < SETTLED:
+        if share * np.linalg.norm(step) < CONVERGED:
             break
     equations.load(unknowns)
     return unknowns

@@ -13,18 +13,18 @@ from hydraulics import Circuit
 from hydraulics.circuit import Balanced
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, residual_at
-from mbsfmu.equilibrium.equilibrium import Equilibrium, Model
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations, Held, Sought, reading_variables, readings
+from mbsfmu.equilibrium.equilibrium_result import Equilibrium, Model
 from mbsfmu.equilibrium.free_start_values import start_values
 from mbsfmu.equilibrium.infeasibility_report import unbalanced
 from mbsfmu.equilibrium.search import search
 from mbsfmu.equilibrium.small_motions import motion_about_equilibrium
-from mbsfmu.equilibrium.undetermined_volumes import above_sources, open_reliefs, relief_of, told_above
+from mbsfmu.equilibrium.undetermined_volumes import above_sources, describe_pressures_above, open_reliefs, relief_of
 from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Variable, with_unit
-from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.model_systems import coupled_system
@@ -131,8 +131,8 @@ class _Search(Generic[Model]):
         """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
-            told = unbalanced(equations, rest, self._references, self._pressures_that_fall())
-            raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {told}")
+            sentence = unbalanced(equations, rest, self._references, self._pressures_that_fall())
+            raise SimulationError(f"{name}: no equilibrium is found from this guess; at the nearest point {sentence}")
         self._check_found()
         functions.integrals[:] = functions.initial_integrals()[0]
         variables = {self._references[each.name]: each for each in reading_variables(functions)}
@@ -146,10 +146,10 @@ class _Search(Generic[Model]):
         moving = {state: rate for (state, rate), stands in zip(states, still, strict=True) if not stands}
         horizon = horizon if moving else None
         above = above_sources(self.model.systems, self._numbers(), values)
-        if told := told_above(above, values):
-            _LOGGER.warning("%s: %s", name, told)
+        if sentence := describe_pressures_above(above, values):
+            _LOGGER.warning("%s: %s", name, sentence)
         return Equilibrium(
-            model=self._begun(values, found),
+            model=self._model_at_rest(values, found),
             found=found,
             values=values,
             units={name: each.unit for name, each in variables.items()},
@@ -168,11 +168,11 @@ class _Search(Generic[Model]):
     def _pressures_that_fall(self) -> dict[str, tuple[float, str]]:
         """Return pressures, where the search has ended, that cannot last, and what feeds too little or lets go."""
         systems, numbers, present = self.model.systems, self._numbers(), self._present()
-        reasons = {name: [told] for name, told in open_reliefs(systems, numbers, present).items()}
+        reasons = {name: [sentence] for name, sentence in open_reliefs(systems, numbers, present).items()}
         for name, bound in above_sources(systems, numbers, present, _TOO_WEAK).items():
             limited = relief_of(systems, numbers, name.partition(".")[0])
             reasons.setdefault(name, []).append(f"sources of its circuit bring about {bound:.4g} Pa{limited}")
-        return {name: (present[name], " and ".join(told)) for name, told in reasons.items()}
+        return {name: (present[name], " and ".join(sentence)) for name, sentence in reasons.items()}
 
     def _present(self) -> dict[str, float]:
         """Return readings, and what is asked for, where the functions are."""
@@ -239,7 +239,7 @@ class _Search(Generic[Model]):
             ]
         return tuple(open_ones)
 
-    def _begun(self, values: Mapping[str, float], found: Mapping[str, float]) -> Model:
+    def _model_at_rest(self, values: Mapping[str, float], found: Mapping[str, float]) -> Model:
         """Return the model that starts at the equilibrium."""
         model, functions, references = self._with_numbers()
         names = [each.name for each in functions.system.parameters]

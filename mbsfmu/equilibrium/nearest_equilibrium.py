@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mbsfmu.equilibrium.damped_newton import SETTLED, StaticEquilibrium, newton, turn
+from mbsfmu.equilibrium.damped_newton import CONVERGED, StaticEquilibrium, newton, turn
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import fitted, posed
 from mbsfmu.equilibrium.overdamped_motion import motion_to_its_end
@@ -21,7 +21,7 @@ def nearest(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium
     Where Newton's iteration fails, the overdamped motion of the system is followed to its end, with what moves clamped
     where something is held, and Newton's iteration goes on from there. With nothing held, the same is done where
     Newton's iteration has gone far to a rest that is unstable, and where rest is open, unless it is unstable and near:
-    of all positions of rest, that at which a run from the guess would end is taken. Away from rest no tangent tells
+    of all positions of rest, that at which a run from the guess would end is taken. Away from rest no Jacobian tells
     what the motion conserves, nor, of a body that turns freely, what no load turns.
     """
     clamped = bool(equations.held)
@@ -41,15 +41,15 @@ def _is_left_to_motion(equations: EquilibriumEquations, direct: StaticEquilibriu
     moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
     counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
     growing, slowest = rates_about_equilibrium(equations)
-    # At the edge of a valve that shuts, a tangent may be that of the side where it is open by next to nothing.
-    is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > SETTLED) or slowest <= GROWING
+    # At the edge of a valve that shuts, a Jacobian may be that of the side where it is open by next to nothing.
+    is_open = bool(np.max(np.abs(direct.free[counts]), initial=0.0) > CONVERGED) or slowest <= GROWING
     return (far or is_open) and (far if growing > GROWING else is_open)
 
 
 def _ended(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Floats) -> StaticEquilibrium:
     """Return where motion from a guess ends, with what is asked for as it has been found, if it has."""
     if not direct.found or not equations.sought:
-        return _settled(equations, guess, clamped=False)
+        return _converged(equations, guess, clamped=False)
     asked = equations.unknowns("inputs").start
     given = EquilibriumEquations(equations.functions, (), ())
     given.load(guess[:asked])
@@ -66,10 +66,10 @@ def _held_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibr
     rest = newton(equations, begin)
     if not rest.found:
         rest = newton(equations, fitted(equations, motion_to_its_end(equations, begin, clamped=True)))
-    return rest if rest.found else _settled(equations, guess, clamped=True)
+    return rest if rest.found else _converged(equations, guess, clamped=True)
 
 
-def _settled(equations: EquilibriumEquations, guess: Floats, *, clamped: bool) -> StaticEquilibrium:
+def _converged(equations: EquilibriumEquations, guess: Floats, *, clamped: bool) -> StaticEquilibrium:
     """Return where the overdamped motion ends, or else where Newton's iteration goes from there."""
     end = motion_to_its_end(equations, guess, clamped=clamped)
     rest = newton(equations, end, steps=0)

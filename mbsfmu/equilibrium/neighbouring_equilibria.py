@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.equations.linear import null_space
-from mbsfmu.equilibrium.damped_newton import RANK, SETTLED, allowed_at, residual_at, weights_of
+from mbsfmu.equilibrium.damped_newton import CONVERGED, RANK, allowed_at, residual_at, weights_of
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.equilibrium.initial_guess import least_squares
 from mbsfmu.tracing.workspace import Floats
@@ -49,7 +49,7 @@ def _is_beside(
     counts = np.ones(len(here), dtype=bool)
     counts[equations.unknowns("multipliers")] = False
     size = float(np.max(np.abs(move[counts]), initial=0.0))
-    if size < SETTLED:
+    if size < CONVERGED:
         return True
     step = _ASIDE / size * move
     there = least_squares(equations, here + step * equations.scales, rows, columns)

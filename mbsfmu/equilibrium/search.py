@@ -52,10 +52,10 @@ def _within(equations: EquilibriumEquations, guess: Floats, horizon: float) -> S
     """
     whole = copy(equations)
     begin = motion_to_its_end(equations, guess, horizon, clamped=True)
-    for told in (True, False) if equations.untold else (False,):
+    for warned in (True, False) if equations.untold else (False,):
         equations.rates = whole.rates
         equations.load(begin)
-        equations.let_slow_ones_stand(horizon, told=told)
+        equations.let_slow_ones_stand(horizon, warned=warned)
         rest: StaticEquilibrium | None = newton(equations, begin)
         if not rest.found:
             equations.load(begin)

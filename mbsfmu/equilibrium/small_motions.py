@@ -89,7 +89,7 @@ def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Float
     """
     mass = equations.functions.equilibrium()[0].copy()
     damping, driven, by_accelerations = (each.copy() for each in equations.by_velocities())
-    jacobian = equations.whole_jacobian()
+    jacobian = equations.unreduced_jacobian()
     n, states = len(mass), np.delete(np.arange(len(driven)), equations.left)
     first = n + len(equations.functions.multipliers)
     loops = jacobian[n:first, :n]
@@ -189,10 +189,10 @@ def _inverse(
         return np.asarray(np.linalg.inv(mass), dtype=np.float64)
     moved = np.abs(free @ turned[:, 0])
     coordinates = functions.system.coordinates
-    told = [each.name for each, share in zip(coordinates, moved, strict=True) if share > 0.1 * np.max(moved)]
-    others = [f"{len(told) - _MOST_NAMES} others"] if len(told) > _MOST_NAMES else []
+    named = [each.name for each, share in zip(coordinates, moved, strict=True) if share > 0.1 * np.max(moved)]
+    others = [f"{len(named) - _MOST_NAMES} others"] if len(named) > _MOST_NAMES else []
     raise SimulationError(
-        f"{functions.system.name}: at rest {' and '.join([*told[:_MOST_NAMES], *others])} can change without inertia, "
+        f"{functions.system.name}: at rest {' and '.join([*named[:_MOST_NAMES], *others])} can change without inertia, "
         "as where the first and third of three angles turn about one axis; give the joint an orientation near where it "
         "rests"
     )

@@ -76,7 +76,7 @@ def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circu
     if not found:
         return ""
     name, limit = max(found.items(), key=lambda each: each[1])
-    return f": {circuit}.{name} lets go what they give at {_told_limit(f'{circuit}.{name}', limit, numbers)}"
+    return f": {circuit}.{name} lets go what they give at {_describe_limit(f'{circuit}.{name}', limit, numbers)}"
 
 
 def open_reliefs(
@@ -95,11 +95,11 @@ def open_reliefs(
             name, inlet = f"{circuit}.{each.name}", f"{circuit}.{each.ports().get('inlet')}.pressure"
             limit = each.relieving_pressure(_numbers_of(f"{name}.", numbers))
             if isfinite(limit) and inlet in values and values.get(f"{name}.flow", 0.0) > 0.0:
-                found[inlet] = f"{name} lets oil go there at {_told_limit(name, limit, numbers)}"
+                found[inlet] = f"{name} lets oil go there at {_describe_limit(name, limit, numbers)}"
     return found
 
 
-def _told_limit(valve: str, limit: float, numbers: Mapping[str, float]) -> str:
+def _describe_limit(valve: str, limit: float, numbers: Mapping[str, float]) -> str:
     """Return at what a valve lets oil go: its setting where it has one."""
     setting = numbers.get(f"{valve}.setting")
     return f"{limit:.4g} Pa" if setting is None else f"its setting of {setting:.4g} Pa and its override"
@@ -113,7 +113,7 @@ def _numbers_of(prefix: str, numbers: Mapping[str, float]) -> dict[str, float]:
     return {name.removeprefix(prefix): value for name, value in numbers.items() if name.startswith(prefix)}
 
 
-def told_above(above: Mapping[str, float], values: Mapping[str, float]) -> str:
+def describe_pressures_above(above: Mapping[str, float], values: Mapping[str, float]) -> str:
     """Return in a sentence which pressures no source of their circuit brings about; nothing where there are none.
 
     Parameters
@@ -125,8 +125,10 @@ def told_above(above: Mapping[str, float], values: Mapping[str, float]) -> str:
     """
     if not above:
         return ""
-    told = [
+    named = [
         f"{name} is {values[name]:.4g} Pa, and sources of its circuit bring about {bound:.4g} Pa"
         for name, bound in above.items()
     ]
-    return f"{'; '.join(told)}: loads, or oil that is shut in, hold more, and other guesses may lead to other pressures"
+    return (
+        f"{'; '.join(named)}: loads, or oil that is shut in, hold more, and other guesses may lead to other pressures"
+    )

@@ -15,7 +15,7 @@ from mbsfmu.equations.tree_joints import tree_joints
 from mbsfmu.fmu.raster import Stroke, draw
 from mbsfmu.model.coupled import AnySystem
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling.fields import Array
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.system import starts
@@ -24,7 +24,7 @@ _BODY, _JOINT, _FORCE, _OIL = (52, 73, 94), (44, 62, 80), (192, 57, 43), (41, 12
 
 
 def icon(systems: Mapping[str, AnySystem], simulation: Simulation) -> bytes:
-    """Return a PNG of what a unit is made of.
+    """Return a PNG of what an FMU is made of.
 
     Parameters
     ----------

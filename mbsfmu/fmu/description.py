@@ -92,7 +92,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class UnitDescription:
+class FmuDescription:
     """A unit as its importers see it.
 
     Attributes
@@ -166,7 +166,7 @@ def describe(
     arrays: bool = False,
     apart: Collection[str] = (),
     exchange: ModelExchangeData | None = None,
-) -> UnitDescription:
+) -> FmuDescription:
     """Describe a unit.
 
     Parameters
@@ -206,7 +206,7 @@ def describe(
         dependencies = _listed(dependencies, [*exchange.derivatives, *_named(variables, Causality.INPUT)])
         exchange = replace(exchange, dependencies=dependencies)
         integrated = _integrated(exchange, index)
-    content = UnitDescription(
+    content = FmuDescription(
         name=unit.name,
         description=unit.description,
         origin=unit.origin,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from lxml import etree
 
 from mbsfmu.base.physical_units import DISPLAY_UNITS, dimension
-from mbsfmu.fmu.description import UnitDescription
+from mbsfmu.fmu.description import FmuDescription
 from mbsfmu.fmu.log_categories import LOG_CATEGORIES
 from mbsfmu.modelling.variables import Causality, Variable
 
@@ -19,7 +19,7 @@ def document(root: etree._Element) -> bytes:
     return etree.tostring(root, encoding="UTF-8", xml_declaration=True, pretty_print=True)
 
 
-def root_attributes(unit: UnitDescription) -> dict[str, str]:
+def root_attributes(unit: FmuDescription) -> dict[str, str]:
     """Return what stands at the root, but for the version and the identity."""
     return {
         "description": unit.description,
@@ -47,7 +47,7 @@ def add_log_categories(root: etree._Element) -> None:
         etree.SubElement(categories, "Category", name=name, description=description)
 
 
-def add_experiment(root: etree._Element, unit: UnitDescription) -> None:
+def add_experiment(root: etree._Element, unit: FmuDescription) -> None:
     """Suggest an experiment."""
     etree.SubElement(
         root,

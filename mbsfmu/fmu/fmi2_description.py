@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lxml import etree
 
-from mbsfmu.fmu.description import Capabilities, Integrated, UnitDescription
+from mbsfmu.fmu.description import Capabilities, FmuDescription, Integrated
 from mbsfmu.fmu.description_elements import (
     add_experiment,
     add_log_categories,
@@ -20,7 +20,7 @@ from mbsfmu.fmu.description_elements import (
 )
 
 
-def description_files(unit: UnitDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:  # noqa: ARG001
+def description_files(unit: FmuDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:  # noqa: ARG001
     """Return the files by their names in the archive.
 
     Parameters
@@ -35,7 +35,7 @@ def description_files(unit: UnitDescription, source_files: Sequence[str], has_ic
     return {"modelDescription.xml": _model_description(unit, source_files)}
 
 
-def _model_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:
+def _model_description(unit: FmuDescription, source_files: Sequence[str]) -> bytes:
     named = {"fmiVersion": "2.0", "modelName": unit.name, "guid": unit.identity, **root_attributes(unit)}
     root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": "0"})
     for tag, flags in _interfaces(unit).items():
@@ -56,7 +56,7 @@ def _model_description(unit: UnitDescription, source_files: Sequence[str]) -> by
     return document(root)
 
 
-def _interfaces(unit: UnitDescription) -> dict[str, dict[str, str]]:
+def _interfaces(unit: FmuDescription) -> dict[str, dict[str, str]]:
     """Return the flags of the interfaces that a unit has by their names."""
     interfaces = {}
     if unit.integrated:
@@ -105,7 +105,7 @@ def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[
     return {name: as_text(value) for name, value in flags.items()}
 
 
-def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
+def _add_variables(root: etree._Element, unit: FmuDescription) -> None:
     parent = etree.SubElement(root, "ModelVariables")
     states = unit.states_of
     for reference, each in enumerate(unit.variables):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from lxml import etree
 
-from mbsfmu.fmu.description import Capabilities, Described, Integrated, UnitDescription
+from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, Integrated
 from mbsfmu.fmu.description_elements import (
     add_experiment,
     add_log_categories,
@@ -33,7 +33,7 @@ _TIME, _UNIT_OF_TIME = "time", "s"
 _EXTENT = {"x1": "-100.0", "y1": "-100.0", "x2": "100.0", "y2": "100.0"}
 
 
-def description_files(unit: UnitDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:
+def description_files(unit: FmuDescription, source_files: Sequence[str], has_icon: bool) -> dict[str, bytes]:
     """Return the files by their names in the archive.
 
     Parameters
@@ -54,7 +54,7 @@ def description_files(unit: UnitDescription, source_files: Sequence[str], has_ic
     return files
 
 
-def generated_sources(unit: UnitDescription) -> dict[str, str]:
+def generated_sources(unit: FmuDescription) -> dict[str, str]:
     """Return the C files, by name, of what the description says: sizes of arrays, and what can be reached in steps."""
     sizes, reached = [0] * len(unit.variables), [0] * len(unit.variables)
     for entry in _entries(unit):
@@ -69,7 +69,7 @@ def generated_sources(unit: UnitDescription) -> dict[str, str]:
     return {"fmi3_variables.h": "\n".join(lines) + "\n"}
 
 
-def _entries(unit: UnitDescription) -> tuple[Entry, ...]:
+def _entries(unit: FmuDescription) -> tuple[Entry, ...]:
     """Return variables and arrays; derivatives of the elements of an array are an array too."""
     variables = [each.variable for each in unit.variables]
     if not unit.arrays:
@@ -100,7 +100,7 @@ def _is_intermediate(each: Described) -> bool:
     return exchanged and variable.variability is Variability.CONTINUOUS
 
 
-def _model_description(unit: UnitDescription) -> bytes:
+def _model_description(unit: FmuDescription) -> bytes:
     named = {"fmiVersion": _VERSION, "modelName": unit.name, "instantiationToken": unit.identity}
     root = etree.Element("fmiModelDescription", named | root_attributes(unit))
     if unit.integrated:
@@ -116,7 +116,7 @@ def _model_description(unit: UnitDescription) -> bytes:
     return document(root)
 
 
-def _flags(unit: UnitDescription) -> dict[str, str]:
+def _flags(unit: FmuDescription) -> dict[str, str]:
     """Return the flags of the co-simulation interface; each must be true of the unit."""
     capabilities = unit.capabilities
     flags = {
@@ -154,7 +154,7 @@ def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[
     return {name: as_text(value) for name, value in flags.items()}
 
 
-def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
+def _add_variables(root: etree._Element, unit: FmuDescription) -> None:
     parent = etree.SubElement(root, "ModelVariables")
     states = unit.states_of
     names = _names(unit)
@@ -171,14 +171,14 @@ def _add_variables(root: etree._Element, unit: UnitDescription) -> None:
     )
 
 
-def _names(unit: UnitDescription) -> dict[Entry, str]:
+def _names(unit: FmuDescription) -> dict[Entry, str]:
     """Return variables and arrays with their names as they are written."""
     listed = _entries(unit)
     names = [entry.name for entry in listed]
     return dict(zip(listed, flat_names(names) if unit.naming == "flat" else names, strict=True))
 
 
-def _terminals(unit: UnitDescription) -> list[Terminal]:
+def _terminals(unit: FmuDescription) -> list[Terminal]:
     """Return the ports of a unit, with the names of their variables as they are written."""
     names = {entry.name: name for entry, name in _names(unit).items()}
     found = terminals([each.variable for each in unit.variables])
@@ -188,7 +188,7 @@ def _terminals(unit: UnitDescription) -> list[Terminal]:
     ]
 
 
-def _add_variable(parent: etree._Element, unit: UnitDescription, entry: Entry, name: str) -> etree._Element:
+def _add_variable(parent: etree._Element, unit: FmuDescription, entry: Entry, name: str) -> etree._Element:
     components = unit.variables[entry.first : entry.first + entry.size]
     first = components[0]
     variable = first.variable
@@ -214,7 +214,7 @@ def _add_variable(parent: etree._Element, unit: UnitDescription, entry: Entry, n
     return element
 
 
-def _array_description(unit: UnitDescription, entry: Entry) -> str:
+def _array_description(unit: FmuDescription, entry: Entry) -> str:
     """Return what an array is: what all components are, with their order."""
     components = unit.variables[entry.first : entry.first + entry.size]
     texts = [each.variable.description for each in components]
@@ -224,7 +224,7 @@ def _array_description(unit: UnitDescription, entry: Entry) -> str:
     return flat_description(entry.name, text) if unit.naming == "flat" else text
 
 
-def _add_structure(root: etree._Element, unit: UnitDescription) -> None:
+def _add_structure(root: etree._Element, unit: FmuDescription) -> None:
     structure = etree.SubElement(root, "ModelStructure")
     listed = _entries(unit)
     references = {entry.first + index: entry.first for entry in listed for index in range(entry.size)}
@@ -265,7 +265,7 @@ def _terminals_and_icons(ports: Sequence[Terminal], has_icon: bool) -> bytes:
     return document(root)
 
 
-def _build_description(unit: UnitDescription, source_files: Sequence[str]) -> bytes:
+def _build_description(unit: FmuDescription, source_files: Sequence[str]) -> bytes:
     root = etree.Element("fmiBuildDescription", fmiVersion=_VERSION)
     configuration = etree.SubElement(root, "BuildConfiguration", modelIdentifier=unit.identifier)
     files = etree.SubElement(configuration, "SourceFileSet", language="C99")

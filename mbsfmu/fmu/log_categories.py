@@ -1,9 +1,9 @@
-"""Log categories that every unit declares."""
+"""Log categories that every FMU declares."""
 
 LOG_CATEGORIES = {
     "logStatusWarning": "What should be looked at.",
     "logStatusDiscard": "Steps that could not be made.",
     "logStatusError": "Calls that were refused, with the reason.",
-    "logStatusFatal": "Failures after which the unit cannot be used.",
+    "logStatusFatal": "Failures after which the FMU cannot be used.",
     "logAll": "Everything.",
 }

@@ -48,9 +48,9 @@ class _LogForwarder(logging.Handler):
         """Pass a record on."""
         sentence = record.getMessage()
         if self._slave.starting:
-            if sentence in self._slave.told_at_start:
+            if sentence in self._slave.logged_at_start:
                 return
-            self._slave.told_at_start.add(sentence)
+            self._slave.logged_at_start.add(sentence)
         self._slave.log(sentence, Fmi2Status.warning)
 
 
@@ -111,7 +111,7 @@ class UnitSlave(Fmi2Slave):
             if variable.causality is Causality.PARAMETER and variable.variability is Variability.FIXED
         }
         self.starting = False
-        self.told_at_start: set[str] = set()
+        self.logged_at_start: set[str] = set()
         self._refused: dict[str, str] = {}
         self._refused_state: str | None = None
         self._initializing = False
@@ -319,7 +319,7 @@ class UnitSlave(Fmi2Slave):
             raise InputError(reason)
         saved = SavedSlave.from_dict(state)
         if saved.identity != self._identity:
-            raise InputError("the saved state is refused: it is the state of another unit")
+            raise InputError("the saved state is refused: it is the state of another FMU")
         self.unit.restore(base64.b64decode(saved.unit))
         self._initializing, self._running, self._fresh = saved.initializing, saved.running, saved.fresh
         self._start_time, self._stop_time = saved.start_time, saved.stop_time
@@ -339,7 +339,7 @@ class UnitSlave(Fmi2Slave):
 
 
 def load_unit(resources: Path) -> tuple[FmuSimulation, str]:
-    """Make the unit that the resources of an FMU describe; return it with its identity.
+    """Make the FMU that the resources of an FMU describe; return it with its identity.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mbsfmu.compiling.platforms import Fmi
 from mbsfmu.fmu import fmi2_description, fmi3_description
-from mbsfmu.fmu.description import UnitDescription
+from mbsfmu.fmu.description import FmuDescription
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Standard:
     """
 
     fmi: Fmi
-    describe: Callable[[UnitDescription, Sequence[str], bool], dict[str, bytes]]
-    generate: Callable[[UnitDescription], dict[str, str]]
+    describe: Callable[[FmuDescription, Sequence[str], bool], dict[str, bytes]]
+    generate: Callable[[FmuDescription], dict[str, str]]
     icon: str
     licences: str
 
 
-def _nothing(_: UnitDescription) -> dict[str, str]:
+def _nothing(_: FmuDescription) -> dict[str, str]:
     return {}
 
 

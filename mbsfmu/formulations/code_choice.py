@@ -9,21 +9,21 @@ from mbsfmu.systems.system import System
 from mbsfmu.tracing.kept_traces import Traces
 
 FEW = 4
-"""Coordinates up to which code is straight: nothing is gained by loops over so few calls, and nothing is counted."""
+"""Coordinates up to which code is unrolled: nothing is gained by loops over so few calls, and nothing is counted."""
 _SHARE = 0.57
-"""What an operation in loops costs, as a share of one in straight code. Instructions of the latter are read from memory
+"""What an operation in loops costs, as a share of one in unrolled code. Instructions of the latter are read from memory
 one after the other, those of kernels stay in the first cache, and loads and stores of what kernels are given and give
 are counted as operations, too."""
 _BEGINNING = 1300
-"""Operations of straight code that it takes to begin with loops: their first calls find nothing in the caches."""
+"""Operations of unrolled code that it takes to begin with loops: their first calls find nothing in the caches."""
 _SHORT, _LONG = 100_000, 400_000
-"""Operations of straight code for a right-hand side, times coordinates, up to which code for implicit steps is
+"""Operations of unrolled code for a right-hand side, times coordinates, up to which code for implicit steps is
 straight, and beyond which it is in loops, whichever is faster. With derivatives by all coordinates, tracing and
 compiling it takes as long as that product; kernels take longer than what is short."""
 
 
-def straight_is_faster(straight: int, loops: int) -> bool:
-    """Tell whether straight code takes less time by the operations of either form.
+def unrolled_is_faster(straight: int, loops: int) -> bool:
+    """Tell whether unrolled code takes less time by the operations of either form.
 
     Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; its table is in
     docs/studies/large-mechanisms.md.
@@ -43,7 +43,7 @@ def faster_form(
 ) -> Code | None:
     """Return the form of code in which divide and conquer finds accelerations sooner; None where the size decides.
 
-    Straight code for implicit steps grows as the square: how long it is counts, too.
+    unrolled code for implicit steps grows as the square: how long it is counts, too.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def faster_form(
     straight = operations(Code.STRAIGHT)
     length = straight * len(system.coordinates)
     if explicit or _SHORT < length <= _LONG:
-        is_straight = straight_is_faster(straight, operations(Code.LOOPS))
+        is_straight = unrolled_is_faster(straight, operations(Code.LOOPS))
     else:
         is_straight = length <= _SHORT
     return Code.STRAIGHT if is_straight else Code.LOOPS

@@ -1,4 +1,4 @@
-"""Options of formulations that have code in loops: its form, and who makes it."""
+"""Options of formulations that have kernel loops: its form, and who makes it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Assembly(StrEnum):
 
 
 class CodeOptions(FormulationOptions):
-    """Options of formulations that have code in loops."""
+    """Options of formulations that have kernel loops."""
 
     code: Annotated[
         Code | None,
         ChoiceOption(
-            "Form of the generated code: straight (unrolled), or loops over kernels, which large mechanisms trace and "
+            "Form of the generated code: straight (unrolled), or kernel loops, which large mechanisms trace and "
             f"compile sooner; by default loops above {LARGE} coordinates, and with dca and hdca where they need fewer "
             "operations, or unrolled code of implicit steps would be long",
             among=lambda: tuple(each.value for each in Code),
-            lacking="which has straight code alone",
+            lacking="which has unrolled code only",
         ),
     ] = None
 
@@ -42,7 +42,7 @@ class CodeOptions(FormulationOptions):
             bounds=Bounds(f"must be 1 to {MOST_THREADS}", lambda value: 1 <= value <= MOST_THREADS),
             whole=True,
             called="number of threads",
-            lacking="which has straight code alone",
+            lacking="which has unrolled code only",
         ),
     ] = 1
 
@@ -52,7 +52,7 @@ class CodeOptions(FormulationOptions):
             "Order of assembly of a tree in kernel loops: sequential, with the fewest operations, in one section a "
             "thread (default), or balanced, in pairs level by level, as mechanisms with loops always are",
             among=lambda: tuple(each.value for each in Assembly),
-            lacking="which has straight code alone",
+            lacking="which has unrolled code only",
         ),
     ] = None
 
@@ -76,12 +76,12 @@ class CodeOptions(FormulationOptions):
         """The form of its code."""
         return None if self.code is None else Code(self.code)
 
-    def _why_straight(self, functions: SystemFunctions) -> str:
-        """Return why code is straight, and what else can be chosen."""
+    def _why_unrolled(self, functions: SystemFunctions) -> str:
+        """Return why code is unrolled, and what else can be chosen."""
         if self.form is Code.STRAIGHT:
             return "as was chosen; choose code 'loops'"
         if not can_be_in_loops(functions.system):
-            return "as it cannot be in loops; leave that out"
+            return "as it cannot be kernel loops; leave that out"
         count = len(functions.system.start_system.coordinates)
         coordinates = "1 coordinate" if count == 1 else f"{count} coordinates"
         return f"the quicker one of {coordinates} where none is chosen; choose code 'loops' (--code loops)"
@@ -92,17 +92,17 @@ class CodeOptions(FormulationOptions):
         Raises
         ------
         InputError
-            When it is for code in loops, or for trees, and they are not such.
+            When it is for kernel loops, or for trees, and they are not such.
         """
         name = functions.system.name
         if self.unit_threads > 1 and not functions.in_loops:
-            told = f"{self.unit_threads} threads can share code in loops alone, and that of {name} is straight"
-            raise InputError(f"{told}, {self._why_straight(functions)}, or one thread")
+            message = f"{self.unit_threads} threads can share kernel loops only; the code of {name} is unrolled"
+            raise InputError(f"{message}, {self._why_unrolled(functions)}, or one thread")
         if self.assembly is None:
             return
         if not functions.in_loops:
-            told = f"the assembly can be chosen for code in loops alone, and that of {name} is straight"
-            raise InputError(f"{told}, {self._why_straight(functions)}")
+            message = f"the assembly can be chosen for kernel loops only; the code of {name} is unrolled"
+            raise InputError(f"{message}, {self._why_unrolled(functions)}")
         start = functions.system.start_system
         closing = functions.rows if start is functions.system else start.constraints
         if self.assembly == Assembly.SEQUENTIAL and len(closing):

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
-from mbsfmu.equations.charts import STEEP
+from mbsfmu.equations.coordinate_charts import NEAR_GIMBAL_LOCK
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_history import StepHistory
@@ -18,7 +18,7 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 _KEPT = (
-    *("tangent", "tangent_use", "suggested_step", "unconverged", "ahead"),
+    *("iteration_matrix", "iteration_matrix_use", "suggested_step", "unconverged", "ahead"),
     *("error", "error_history", "error_record"),
 )  # of a state where accelerations jump
 
@@ -99,7 +99,7 @@ class FittingStates:
         functions.integrals[:] = state.integrals
         functions.references[:] = state.references
         functions.active[:] = state.active
-        functions.guesses[:] = state.guesses
+        functions.loop_iterates[:] = state.loop_iterates
 
     def fitting_motion(self, share: float = 1.0) -> tuple[Floats, Floats, Floats]:
         """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold.
@@ -125,7 +125,7 @@ class FittingStates:
             (scale for scale, unit in zip(self.functions.scales, units, strict=True) if unit == "m"), default=1.0
         )
 
-    def settled(self, state: State) -> State:
+    def made_consistent(self, state: State) -> State:
         """Return the state to go on from after a step, whose end the functions hold.
 
         Raises
@@ -141,7 +141,7 @@ class FittingStates:
                 row = functions.rows[worst]
                 gap = f"{gaps[worst]:.3g} {functions.system.constraint_units[row]}"
                 raise LoopsOpenError.of(functions.system.constraints[row], gap, self.remedy)
-        return self.recentred(state)
+        return self.with_present_references(state)
 
     def with_loops(self, state: State) -> State:
         """Return the state where the functions are with the solutions of algebraic loops, to go on from.
@@ -151,10 +151,10 @@ class FittingStates:
         SimulationError
             When one of them is not solved.
         """
-        if not len(self.functions.guesses):
+        if not len(self.functions.loop_iterates):
             return state
         self.functions.follow_loops()
-        return replace(state, guesses=self.functions.guesses.copy())
+        return replace(state, loop_iterates=self.functions.loop_iterates.copy())
 
     def check_loops(self) -> None:
         """Look whether it is for an algebraic loop that numbers are not finite where the functions are.
@@ -166,14 +166,14 @@ class FittingStates:
         """
         self.functions.follow_loops()
 
-    def recentred(self, state: State) -> State:
+    def with_present_references(self, state: State) -> State:
         """Return the same motion with the references of orientations moved along, where an angle has become large."""
-        steep = list(self.functions.system.steep)
-        if not steep or np.abs(state.coordinates[steep]).max() <= STEEP:
+        gimbal_angles = list(self.functions.system.gimbal_angles)
+        if not gimbal_angles or np.abs(state.coordinates[gimbal_angles]).max() <= NEAR_GIMBAL_LOCK:
             return state
         self.load(state)
         coordinates, velocities, z_accelerations, momenta, references = (
-            part.copy() for part in self.functions.recentred()
+            part.copy() for part in self.functions.with_present_references()
         )
         return replace(
             state.forgetful,

@@ -26,7 +26,7 @@ class CoordinateForm(ExplicitForm):
 
     def __init__(self, formulation: Formulation, state: State, moving: str) -> None:
         super().__init__(state)
-        self._settled = formulation.settled
+        self._made_consistent = formulation.made_consistent
         self._with_loops, self._check_loops = formulation.with_loops, formulation.check_loops
         self._functions = formulation.functions
         self._moving = moving
@@ -55,7 +55,7 @@ class CoordinateForm(ExplicitForm):
         functions.inputs[:] = inputs
         functions.references[:] = self.state.references
         functions.active[:] = self.state.active
-        functions.guesses[:] = self.state.guesses
+        functions.loop_iterates[:] = self.state.loop_iterates
         return functions.integrals.copy()
 
     @abstractmethod
@@ -79,4 +79,4 @@ class CoordinateForm(ExplicitForm):
     def accept(self, state: State) -> State:
         """Take a step's end; return the state to go on from."""
         self.state = state
-        return self._settled(self.state)
+        return self._made_consistent(self.state)

@@ -39,7 +39,7 @@ from mbsfmu.stepping.iteration import NewtonTolerances
 from mbsfmu.stepping.stage_pattern import nonzero
 from mbsfmu.stepping.stages import DenseStages, Stages
 from mbsfmu.stepping.state import State
-from mbsfmu.systems.code_form import Code, why_straight
+from mbsfmu.systems.code_form import Code, why_unrolled
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.loop_equations import LoopEquations
@@ -73,7 +73,7 @@ class ProjectedProblem(AugmentedProblem):
     def jacobian(self) -> Floats:
         """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
         self._formulation.step_penalty()
-        return self._formulation.equations.tangent()[0]
+        return self._formulation.equations.iteration_matrix()[0]
 
     @property
     def softness(self) -> Floats:
@@ -83,7 +83,7 @@ class ProjectedProblem(AugmentedProblem):
 
     def finish(self) -> State:
         """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
-        self._formulation.settle()
+        self._formulation.project_onto_constraints()
         return self._end(None)
 
 
@@ -116,7 +116,7 @@ class ProjectedForm(CoordinateForm):
 
     def moved(self, integrals: Floats) -> State:
         """Return the state where the functions are, on the constraints where there are projections."""
-        self._formulation.settle()
+        self._formulation.project_onto_constraints()
         return self._formulation.state(integrals)
 
 
@@ -129,15 +129,15 @@ class StagesForm(ProjectedForm, DifferentiableForm):
     def stages(self) -> Stages:
         """Return what solves with the derivative of ẏ."""
         formulation = self._formulation
-        if formulation.tangents is None:
+        if formulation.iteration_matrices is None:
             return DenseStages(formulation.slope()[0].copy(), 0)
-        return FactoredStages(formulation.functions, formulation.stages, formulation.tangents)
+        return FactoredStages(formulation.functions, formulation.stages, formulation.iteration_matrices)
 
     def drift(self, slopes: Floats) -> Floats:
         """Return the change of ẏ with inputs that have these rates."""
         formulation = self._formulation
         formulation.functions.write("input_rates", slopes)
-        drift = formulation.drift if formulation.tangents is None else formulation.stages.drift
+        drift = formulation.drift if formulation.iteration_matrices is None else formulation.stages.drift
         return drift()[0].copy()
 
 
@@ -202,7 +202,7 @@ class DcaAlmOptions(CodeOptions):
         return self.model_copy(update={"stabilisation": STABILISATION})
 
 
-def _tell_small(initialization: Initialization) -> None:
+def _warn_small(initialization: Initialization) -> None:
     """Say in the log where redundant joints share loads inexactly, as α is large beside moments of inertia."""
     if initialization.lever_arm < SMALL:
         _LOGGER.warning(
@@ -216,7 +216,7 @@ class DcaAlm(Formulation):
     """Absolute coordinates; all joints are constraints, redundant and singular ones do no harm.
 
     Explicit solvers integrate y = (q, q̇, x), with accelerations from the augmented-Lagrangian iteration, and project
-    after each accepted step. Linearly implicit ones do the same with derivatives, which code in loops has, and with
+    after each accepted step. Linearly implicit ones do the same with derivatives, which kernel loops has, and with
     constraints of which none is redundant. Implicit rules take positions as unknowns, with penalty forces in the
     equations of the step, and project what they find.
 
@@ -273,11 +273,11 @@ class DcaAlm(Formulation):
         """Return the form of its code: loops where derivatives are needed."""
         if kind is not StepKind.LINEARLY_IMPLICIT or not system.coordinates:
             return options.form
-        why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_straight(system)
+        why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_unrolled(system)
         if why:
             name = "" if options.form is Code.STRAIGHT else f"{system.name} "
             raise InputError(
-                "rodas4 and rodas5p need derivatives of the rates, which 'dca-alm' gives in code in loops alone, and "
+                "rodas4 and rodas5p need derivatives of the rates, which 'dca-alm' gives in kernel loops only, and "
                 f"{name}{why}; take another formulation, or another solver"
             )
         return Code.LOOPS
@@ -295,9 +295,9 @@ class DcaAlm(Formulation):
     ) -> Self:
         """Make the formulation, which knows whether constraints are redundant."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.firms = initialization.loops.rank == len(initialization.functions.rows)
-        if made.projects and not made.firms:
-            _tell_small(initialization)
+        made.stiffens = initialization.loops.rank == len(initialization.functions.rows)
+        if made.projects and not made.stiffens:
+            _warn_small(initialization)
         return made
 
     @cached_property
@@ -330,8 +330,8 @@ class DcaAlm(Formulation):
     def step_penalty(self) -> TracedFunction:
         """Nothing but what it writes: the penalty factor in the equations of a step.
 
-        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far, but not
-        as far as round-off: small bodies of 1e-12 kg would not be felt beside the paper's factor.
+        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far, but
+        not as far as round-off: small bodies of 1e-12 kg would not be felt beside the paper's factor.
         """
         largest = ca.mmax(ca.diag(self.functions.expressions.mass))
         inertia = self.equations.end.acceleration_by_position * largest
@@ -340,17 +340,17 @@ class DcaAlm(Formulation):
 
     @cached_property
     def equations(self) -> ConstrainedEquations:
-        """The equations of implicit steps where code is straight."""
+        """The equations of implicit steps where code is unrolled."""
         return ConstrainedEquations(self.functions, self.rule)
 
     @cached_property
     def recorded(self) -> RecordedAugmented:
-        """The equations of implicit steps where code is in loops."""
+        """The equations of implicit steps where code is kernel loops."""
         return RecordedAugmented(self.functions, self.rule)
 
     @cached_property
-    def tangents(self) -> RecordedIterationMatrices | None:
-        """Makes tangents where code is in loops."""
+    def iteration_matrices(self) -> RecordedIterationMatrices | None:
+        """Makes iteration matrices where code is kernel loops."""
         if not self.functions.in_loops:
             return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
@@ -362,7 +362,7 @@ class DcaAlm(Formulation):
         """What linearly implicit steps call."""
         return RecordedStages(self.functions, self.rule, self.projection.stabilisation)
 
-    def settle(self) -> None:
+    def project_onto_constraints(self) -> None:
         """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
         with self._all_in_use():
             if self.projects:
@@ -405,8 +405,8 @@ class DcaAlm(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The tangent of an implicit step, and what an evaluation of its residual calls."""
-        return self.equations.tangent, [self.equations.residual]
+        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        return self.equations.iteration_matrix, [self.equations.residual]
 
     def problem(self, state: State, step: float) -> ProjectedProblem:
         """Return the equations of an implicit step."""
@@ -421,9 +421,9 @@ class DcaAlm(Formulation):
             equations = self.step_equations
             steps = equations.residual, equations.landing
             dense = self.has_dense_jacobian
-            steps += (self.equations.tangent, self.step_penalty) if dense else self.recorded.implicit
+            steps += (self.equations.iteration_matrix, self.step_penalty) if dense else self.recorded.implicit
         elif kind is StepKind.LINEARLY_IMPLICIT:
-            if self.tangents is None:
+            if self.iteration_matrices is None:
                 steps, pattern = (self.slope, self.drift), nonzero(self.slope.sparsities[0])
             else:
                 steps = *self.stages.stages, self.stages.left, self.stages.drift
@@ -446,9 +446,9 @@ class DcaAlm(Formulation):
             return replace(state, active=np.array(self.functions.staged, dtype=float))
         return self.with_rows_chosen(state, None) if self._chooses else state
 
-    def settled(self, state: State) -> State:
+    def made_consistent(self, state: State) -> State:
         """Return the state to go on from after a step, for stages with the constraints that count there."""
-        moved = super().settled(state)
+        moved = super().made_consistent(state)
         return self.with_rows_chosen(moved, moved.active) if self._chooses else moved
 
     @property

@@ -80,7 +80,7 @@ class DoubleStepProblem(StepProblem):
     def residual(self, unknowns: Floats) -> Floats:
         """Return (M'' z̈^i − Q'', ẋ − f) [Jaiswal2021, eq. 38]; sets z, ż, z̈, λ and x."""
         equations, independent = self._equations, unknowns[: self._freedom]
-        if self._placed:  # follow the tangent: after small increments the loops are closed at once
+        if self._placed:  # follow the iteration matrix: after small increments the loops are closed at once
             self._estimate += equations.basis @ (independent - self._estimate[self._independent])
         self._estimate[self._independent] = independent
         self._dependent.place(self._estimate)
@@ -97,7 +97,7 @@ class DoubleStepProblem(StepProblem):
 
     def jacobian(self) -> Floats:
         """Return the derivative by the independent coordinates and the states."""
-        return self._equations.tangent()[0]
+        return self._equations.iteration_matrix()[0]
 
     def finish(self) -> State:
         """Return the state at the end, with another choice of coordinates where the present one gets steep."""
@@ -109,7 +109,7 @@ class DoubleStep(Formulation):
 
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
-    has_tangent: ClassVar[bool] = True
+    has_jacobian: ClassVar[bool] = True
     has_stages: ClassVar[bool] = True
     stages_everywhere: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
@@ -136,9 +136,9 @@ class DoubleStep(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The tangent of an implicit step, and what an evaluation of its residual calls: loops are closed in two."""
+        """The iteration matrix of a step, and what an evaluation of its residual calls: loops close in two."""
         closure = [self.functions.closure] * 2 if len(self.functions.rows) else []
-        return self.equations.tangent, [self.equations.residual, *closure]
+        return self.equations.iteration_matrix, [self.equations.residual, *closure]
 
     def prepared(self, state: State) -> State:
         """Return the state with a choice of coordinates."""
@@ -168,12 +168,12 @@ class DoubleStep(Formulation):
         steps: tuple[AnyFunction, ...] = equations.explicit, equations.motion
         pattern = None
         if kind is StepKind.IMPLICIT:
-            steps = equations.residual, equations.tangent
+            steps = equations.residual, equations.iteration_matrix
         elif kind in (StepKind.LINEARLY_IMPLICIT, StepKind.EXCHANGED):
             steps = *steps, equations.slope, equations.mass, equations.drift
-            felt = (equations.by_accelerations,) if equations.flow_by_accelerations else ()
-            steps = *steps, *felt
-            pattern = reduced_pattern(equations.slope, *felt)
+            fed_through = (equations.by_accelerations,) if equations.flow_by_accelerations else ()
+            steps = *steps, *fed_through
+            pattern = reduced_pattern(equations.slope, *fed_through)
             if kind is StepKind.EXCHANGED:
                 steps = *steps, equations.change
         return NativeNeeds(
@@ -241,7 +241,7 @@ class DoubleStepForm(IterationMatrixForm):
         functions.states[:] = values[2 * free : 2 * free + len(functions.states)]
         functions.inputs[:] = inputs
         functions.references[:] = self.state.references
-        functions.guesses[:] = self.state.guesses
+        functions.loop_iterates[:] = self.state.loop_iterates
         # The estimate comes from the last step and not from the last evaluation: f is a function of t and y alone.
         independent, coordinates = self._partition.independent, self.state.coordinates.copy()
         if self._leading is not None:
@@ -265,7 +265,7 @@ class DoubleStepForm(IterationMatrixForm):
         """Number of independent coordinates."""
         return self._free
 
-    def tangent(self) -> Floats:
+    def jacobian(self) -> Floats:
         """Return the derivative of ẏ."""
         mass, of_load, of_rates = self._formulation.equations.slope()
         self._leading = self._formulation.equations.basis.copy()  # R_z at the state leads to the loops at others
@@ -315,7 +315,7 @@ class DoubleStepForm(IterationMatrixForm):
         """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
         self.state, self._leading = state, None
         partition = self._formulation.reconsidered(self._partition)
-        return self._formulation.settled(replace(self.state, partition=partition))
+        return self._formulation.made_consistent(replace(self.state, partition=partition))
 
     def leaps(self, state: State, step: float) -> bool:
         """Tell whether the loops have been closed in another way than before.
@@ -332,7 +332,7 @@ class DoubleStepForm(IterationMatrixForm):
         off = state.coordinates[dependent] - before.coordinates[dependent] - moved
         return bool(np.abs(off).max(initial=0.0) > LEAP * way + ROUND_OFF)
 
-    def described_anew(self) -> State | None:
+    def with_changed_chart(self) -> State | None:
         """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
         self._formulation.load(self.state)
         other = best_choice(self._functions, self._formulation.element_scales)

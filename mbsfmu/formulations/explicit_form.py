@@ -75,7 +75,7 @@ class ExplicitForm(ABC):
         kept = ("partition", "references", "active")
         return all(getattr(state, part) is getattr(self.state, part) for part in kept)
 
-    def described_anew(self) -> State | None:
+    def with_changed_chart(self) -> State | None:
         """Return the last accepted state in another description after a step has failed; None if there is none."""
         return None
 
@@ -101,7 +101,7 @@ class IterationMatrixForm(DifferentiableForm):
         """Number of first elements of y whose rates are the elements that follow these, as those of positions are."""
 
     @abstractmethod
-    def tangent(self) -> Floats:
+    def jacobian(self) -> Floats:
         """Return the derivative of ẏ by y where the rates were last evaluated.
 
         Rows are all elements of y but the chained ones, columns all but the integrals, on which nothing depends.
@@ -109,4 +109,4 @@ class IterationMatrixForm(DifferentiableForm):
 
     def stages(self) -> Stages:
         """Return what solves with this matrix."""
-        return DenseStages(self.tangent(), self.chained)
+        return DenseStages(self.jacobian(), self.chained)

@@ -89,7 +89,7 @@ class FirstOrderProblem(StepProblem):
 
     def jacobian(self) -> Floats:
         """Return the derivative by z, w and x."""
-        return self._formulation.tangent()[0]
+        return self._formulation.iteration_matrix()[0]
 
     def finish(self) -> State:
         """Return the state at the end."""
@@ -125,11 +125,11 @@ class FirstOrderForm(CoordinateForm, IterationMatrixForm):
     def stages(self) -> Stages:
         """Return what solves with the derivative of ẏ."""
         formulation = self._formulation
-        if formulation.tangents is None:
+        if formulation.iteration_matrices is None:
             return super().stages()
-        return FactoredStages(formulation.functions, formulation.recorded, formulation.tangents)
+        return FactoredStages(formulation.functions, formulation.recorded, formulation.iteration_matrices)
 
-    def tangent(self) -> Floats:
+    def jacobian(self) -> Floats:
         """Return the derivative of ẏ."""
         return self._formulation.slope()[0].copy()
 
@@ -165,7 +165,7 @@ class FirstOrderFormulation(Formulation):
     """
 
     has_explicit_form: ClassVar[bool] = True
-    has_tangent: ClassVar[bool] = True
+    has_jacobian: ClassVar[bool] = True
     has_stages: ClassVar[bool] = True
     stages_everywhere: ClassVar[bool] = True
     weighs_code: ClassVar[bool] = True
@@ -195,7 +195,9 @@ class FirstOrderFormulation(Formulation):
         names, pattern = {}, None
         if kind is StepKind.IMPLICIT:
             dense = self.has_dense_jacobian
-            steps = (self.residual, self.tangent) if dense else (self.recorded.residual, *self.recorded.implicit)
+            steps = (
+                (self.residual, self.iteration_matrix) if dense else (self.recorded.residual, *self.recorded.implicit)
+            )
             names = {"velocity_names": [each.name for each in self.functions.system.velocities]}
         elif kind is StepKind.LINEARLY_IMPLICIT:
             dense, recorded = self.has_dense_jacobian, self.recorded
@@ -317,7 +319,7 @@ class FirstOrderFormulation(Formulation):
     def change(self) -> AnyFunction:
         """Changes of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
 
-        Where code is in loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part
+        Where code is kernel loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part
         `d_velocities` whatever w is; those of the others have their names.
         """
         directions = dict(zip(("coordinates", self.moving, "states", "integrals", "inputs"), DIRECTIONS, strict=True))
@@ -370,20 +372,20 @@ class FirstOrderFormulation(Formulation):
         return self.functions.traced("first_order_residual", results, into=written)
 
     @cached_property
-    def tangent(self) -> TracedFunction:
+    def iteration_matrix(self) -> TracedFunction:
         """Derivative of the residual by (z, w, x), from the parts; a square matrix."""
         by_unknowns = self._flow_change(self.functions.expressions.rates)
         matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
-        return self.functions.traced("first_order_tangent", [matrix], matrices=[0])
+        return self.functions.traced("first_order_iteration_matrix", [matrix], matrices=[0])
 
     @cached_property
     def recorded(self) -> RecordedSteps:
-        """What steps call where code is in loops."""
+        """What steps call where code is kernel loops."""
         return RecordedSteps(self.functions, self.rule, self.moving, self._moved, self.stabilisation)
 
     @cached_property
-    def tangents(self) -> RecordedIterationMatrices | None:
-        """Makes tangents where code is in loops."""
+    def iteration_matrices(self) -> RecordedIterationMatrices | None:
+        """Makes iteration matrices where code is kernel loops."""
         if not self.functions.in_loops:
             return None
         parts = "coordinates", self.moving, "states", "inputs", "parameters", "references", "discrete", "active"
@@ -414,9 +416,9 @@ class FirstOrderFormulation(Formulation):
         """Return the state with the loop equations that count."""
         return self.with_rows_chosen(state, None)
 
-    def settled(self, state: State) -> State:
+    def made_consistent(self, state: State) -> State:
         """Return the state to go on from after a step; where other loop equations count, λ and ẇ follow."""
-        moved = super().settled(state)
+        moved = super().made_consistent(state)
         chosen = self.with_rows_chosen(moved, moved.active)
         return state if chosen is state else self.consistent(chosen)
 
@@ -434,8 +436,8 @@ class FirstOrderFormulation(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The tangent of an implicit step, and what an evaluation of its residual calls."""
-        return self.tangent, [self.residual]
+        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        return self.iteration_matrix, [self.residual]
 
     def problem(self, state: State, step: float) -> FirstOrderProblem:
         """Return the equations of an implicit step."""

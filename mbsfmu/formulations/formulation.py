@@ -61,12 +61,12 @@ class StepProblem(ABC):
         self.functions = functions = formulation.functions
         self.history = formulation.history
         self.check_loops = formulation.check_loops
-        self._tangents = formulation.tangents
+        self._iteration_matrices = formulation.iteration_matrices
         self.state = state
         self.step = step
         functions.references[:] = state.references
         functions.active[:] = state.active
-        functions.guesses[:] = state.guesses
+        functions.loop_iterates[:] = state.loop_iterates
         self._predicted_coordinates = state.coordinates + step * state.velocities + 0.5 * step**2 * state.accelerations
         self._predicted_states = state.states + step * state.rates
 
@@ -101,11 +101,15 @@ class StepProblem(ABC):
 
     def inverse(self) -> Inverse | None:
         """Return what solves with the derivative; None where that is singular."""
-        return self._tangents.made() if self._tangents else DenseInverse.of(self.jacobian())
+        return self._iteration_matrices.made() if self._iteration_matrices else DenseInverse.of(self.jacobian())
 
-    def kept(self, tangent: ReusedJacobian) -> Inverse:
+    def kept(self, iteration_matrix: ReusedJacobian) -> Inverse:
         """Return what solves with the derivative of an earlier step."""
-        return self._tangents.kept(tangent) if self._tangents else DenseInverse.kept(tangent.numbers)
+        return (
+            self._iteration_matrices.kept(iteration_matrix)
+            if self._iteration_matrices
+            else DenseInverse.kept(iteration_matrix.numbers)
+        )
 
     @property
     def softness(self) -> Floats:
@@ -145,7 +149,7 @@ class FormulationOptions(Options):
 
     @property
     def sequential(self) -> bool:
-        """Whether divide and conquer eliminates joints one after the other where code is in loops."""
+        """Whether divide and conquer eliminates joints one after the other where code is kernel loops."""
         return False
 
     @property
@@ -155,7 +159,7 @@ class FormulationOptions(Options):
 
     @property
     def in_blocks(self) -> bool:
-        """Whether one thread makes all calls of code in loops, those on the same numbers behind each other."""
+        """Whether one thread makes all calls of kernel loops, those on the same numbers behind each other."""
         return True
 
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
@@ -211,7 +215,7 @@ class Formulation(FittingStates, ABC):
     """The options of its own."""
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
-    has_tangent: ClassVar[bool] = False
+    has_jacobian: ClassVar[bool] = False
     """Whether the derivatives of its explicit form are known."""
     has_stages: ClassVar[bool] = False
     """Whether linearly implicit solvers can integrate it: its explicit form solves with its derivatives."""
@@ -241,7 +245,7 @@ class Formulation(FittingStates, ABC):
     kind: StepKind = StepKind.IMPLICIT
     """How its steps are made."""
 
-    firms: bool = False
+    stiffens: bool = False
     """Whether a penalty factor follows what the weakest of the constraints need. Redundant ones contradict each other
     beside the constraints, where they nearly depend on each other: that would be enforced."""
 
@@ -313,7 +317,7 @@ class Formulation(FittingStates, ABC):
         """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s.
 
         Where the form of its code is not chosen, and divide and conquer finds accelerations, it is the form that finds
-        these sooner, unless straight code for implicit steps would be long, or is short anyway.
+        these sooner, unless unrolled code for implicit steps would be long, or is short anyway.
         """
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options, kind)
@@ -365,39 +369,39 @@ class Formulation(FittingStates, ABC):
 
     @property
     def has_dense_jacobian(self) -> bool:
-        """Whether tangents of implicit steps are matrices; else they are solved with alone."""
-        return self.tangents is None
+        """Whether iteration matrices of implicit steps are matrices; else they are solved with alone."""
+        return self.iteration_matrices is None
 
     @cached_property
-    def tangents(self) -> RecordedIterationMatrices | None:
-        """Makes tangents of implicit steps that are programs; None where they are matrices."""
+    def iteration_matrices(self) -> RecordedIterationMatrices | None:
+        """Makes iteration matrices of implicit steps that are programs; None where they are matrices."""
         return None
 
     @property
     def kept_numbers(self) -> int:
-        """How many numbers a state keeps of a tangent."""
-        if self.tangents is not None:
-            return self.tangents.numbers
+        """How many numbers a state keeps of an iteration matrix."""
+        if self.iteration_matrices is not None:
+            return self.iteration_matrices.numbers
         return (self.step_coordinates + len(self.functions.states) + self.step_multipliers) ** 2
 
     @property
     @abstractmethod
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The tangent of an implicit step, and what an evaluation of its residual calls."""
+        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
 
     @cached_property
     def refresh_cost(self) -> float:
-        """What a tangent and its inverse cost, in evaluations of the residual with the product that follows.
+        """What an iteration matrix and its inverse cost, in evaluations of the residual with the product that follows.
 
-        Counted in operations of straight code; those in loops take about twice the time.
+        Counted in operations of unrolled code; those in loops take about twice the time.
         """
-        if self.tangents is not None:
-            return self.tangents.refresh_cost
-        tangent, evaluation = self.step_functions
+        if self.iteration_matrices is not None:
+            return self.iteration_matrices.refresh_cost
+        iteration_matrix, evaluation = self.step_functions
         unknowns = self.step_coordinates + len(self.functions.states) + self.step_multipliers
         once = sum(each.operations for each in evaluation) + 2.0 * unknowns**2
         # Without unknowns there may be nothing to evaluate.
-        return (tangent.operations + 4.0 * unknowns**3) / max(once, 1.0)
+        return (iteration_matrix.operations + 4.0 * unknowns**3) / max(once, 1.0)
 
     @abstractmethod
     def problem(self, state: State, step: float) -> StepProblem:

@@ -120,7 +120,7 @@ class Hdca(FirstOrderFormulation):
         """Make the formulation, whose momenta count by what they are worth in velocities at the model's start."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
         made.inertias = initialization.apparent_inertias
-        _tell_heavy(initialization, made.inertias)
+        _warn_heavy(initialization, made.inertias)
         return made
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
@@ -150,10 +150,10 @@ class Hdca(FirstOrderFormulation):
         velocities, motion = moved["velocities"], {"velocities": moved["velocities"]}
         found = ca.vertcat(symbols("accelerations"), symbols("multipliers"))
         rates = ca.vertcat(given.rates, given.integral_rates)
-        felt = ca.depends_on(given.momentum_rates, symbols("accelerations"))
-        if felt or ca.depends_on(rates, found):
+        fed_through = ca.depends_on(given.momentum_rates, symbols("accelerations"))
+        if fed_through or ca.depends_on(rates, found):
             motion |= self._accelerations(motion)
-        if felt:
+        if fed_through:
             moved["accelerations"] = motion["accelerations"]
         of_momenta = change_of(given, given.momentum_rates, self._unknown_parts, moved)
         return velocities.change, of_momenta, motion
@@ -171,9 +171,11 @@ class Hdca(FirstOrderFormulation):
         return self.functions.defined("initial_momenta", lambda given: [given.initial_momenta], into=["momenta"])
 
     @cached_property
-    def momenta_anew(self) -> AnyFunction:
+    def restarted_momenta(self) -> AnyFunction:
         """Twice the kinetic energies, of the open tree with p and of the motion, shape (2,), and M ż, shape (n,)."""
-        return self.functions.defined("momenta_anew", lambda given: [given.momentum_energies, given.initial_momenta])
+        return self.functions.defined(
+            "restarted_momenta", lambda given: [given.momentum_energies, given.initial_momenta]
+        )
 
     @property
     def explicit_scale(self) -> Floats:
@@ -196,7 +198,7 @@ class Hdca(FirstOrderFormulation):
         return replace(
             needs,
             choices={**needs.choices, "RESTARTS": int(self.restarts)},
-            in_steps=(*needs.in_steps, self.initial_momenta, *((self.momenta_anew,) if self.restarts else ())),
+            in_steps=(*needs.in_steps, self.initial_momenta, *((self.restarted_momenta,) if self.restarts else ())),
         )
 
     def prepared(self, state: State) -> State:
@@ -208,23 +210,23 @@ class Hdca(FirstOrderFormulation):
 
     def check_loops(self) -> None:
         """Look whether it is for an algebraic loop that numbers are not finite, at velocities that fit the momenta."""
-        if len(self.functions.guesses):
+        if len(self.functions.loop_iterates):
             self.motion()
             super().check_loops()
 
-    def settled(self, state: State) -> State:
+    def made_consistent(self, state: State) -> State:
         """Return the state to go on from after a step, with momenta started anew where impulses outweigh them."""
-        moved = super().settled(state)
+        moved = super().made_consistent(state)
         if not self.restarts:
             return moved
         self.load(moved)
-        (with_impulses, without), momenta = self.momenta_anew()
+        (with_impulses, without), momenta = self.restarted_momenta()
         if with_impulses <= GROWN * without:
             return moved
         return self.consistent(replace(moved, momenta=momenta.copy()))
 
 
-def _tell_heavy(initialization: Initialization, inertias: Floats) -> None:
+def _warn_heavy(initialization: Initialization, inertias: Floats) -> None:
     """Say in the log where masses far out decide, by their momenta, on a velocity of what is light."""
     factors = initialization.carried_inertias / inertias
     if np.max(factors, initial=0.0) > HEAVY:

@@ -1,4 +1,4 @@
-"""Which coordinates the multipliers of loops have to wait for where tangents are eliminated from the tips to the base.
+"""Which coordinates the loop multipliers wait for when iteration matrices are eliminated from the tips to the base.
 
 A multiplier acts on all joints between its loop and where the loop's sides meet, which may be the ground. Its pivot,
 J_e M_e⁻¹ J_eᵀ, needs no more than some of them, so long as these move the loop's ends in all directions independently

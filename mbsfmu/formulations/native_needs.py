@@ -30,7 +30,7 @@ class NativeNeeds:
     Attributes
     ----------
     file
-        The C file of its steps among those of the runtime, which has the functions `prepare`, `describe_anew` and what
+        The C file of its steps among those of the runtime, which has the functions `prepare`, `change_chart` and what
         `steps.c` calls for implicit or explicit steps.
     unknowns
         Number of unknowns of an implicit step, states apart.
@@ -42,7 +42,7 @@ class NativeNeeds:
     own_motion
         Whether its C has a function `motion` that finds accelerations, multipliers and rates; else they are found from
         the equations of motion with multipliers.
-    reactions_anew
+    recomputes_reactions
         Whether reactions are found from positions and velocities, not from the multipliers of a step.
     closes_loops
         Whether loops are closed when its C has made a step: nobody has to look.
@@ -73,7 +73,7 @@ class NativeNeeds:
     freedom: int = 0
     dependent: int = 0
     own_motion: bool = False
-    reactions_anew: bool = False
+    recomputes_reactions: bool = False
     closes_loops: bool = False
     choices: Mapping[str, int] = field(default_factory=dict)
     element_scales: Floats | None = None

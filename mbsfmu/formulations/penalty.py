@@ -84,7 +84,7 @@ class AugmentedEquations:
     def residual(self) -> TracedFunction:
         """(M z̈ − Q + Φ_zᵀ λ, ẋ − f, Φ) at the end of a step [eq. 39]; writes z, x, ẋ, ż and z̈.
 
-        The tangent has α, by which λ follows Φ [eq. 19].
+        The iteration matrix has α, by which λ follows Φ [eq. 19].
         """
         given, end, at_end = self._given, self.end, self._at_end()
         balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
@@ -99,7 +99,7 @@ class AugmentedEquations:
         return self._functions.traced("augmented_landing", list(written.values()), into=written)
 
     @cached_property
-    def tangent(self) -> TracedFunction:
+    def iteration_matrix(self) -> TracedFunction:
         """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the rule − f, Φ) by (z, x, λ), with −1/α beside Φ_z; a square matrix.
 
         An increment of λ is α Φ then [eq. 19] where z comes to by Φ_z. Springs α Φ_zᵀ Φ_z in place of the multipliers
@@ -116,15 +116,15 @@ class AugmentedEquations:
         constraints = len(self._functions.rows)
         jacobian = ca.horzcat(given.closure_jacobian, ca.SX(constraints, by_states.shape[1]))
         matrix = _bordered(without, jacobian, ca.SX.eye(constraints) / self._penalty)
-        return self._functions.traced("augmented_tangent", [matrix], matrices=[0])
+        return self._functions.traced("augmented_iteration_matrix", [matrix], matrices=[0])
 
     @cached_property
     def projection(self) -> TracedFunction:
         """Matrix and right sides, shape (n + m, 2), for the projected ż and z̈ with what holds them [eqs. 20 and 21].
 
-        The weight W is the step's tangent by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule, springs in it
-        h²/4 α: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there. The forces of the springs are
-        unknowns too, as those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
+        The weight W is the step's iteration matrix by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule,
+        springs in it h²/4 α: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there. The forces of
+        the springs are unknowns too, as those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
         """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
@@ -155,7 +155,7 @@ class AugmentedProblem(StepProblem):
         self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations | RecordedAugmented
     ) -> None:
         super().__init__(formulation, state, step)
-        self._firms = formulation.firms
+        self._stiffens = formulation.stiffens
         self._equations = equations
         equations.end.begin(
             [state.coordinates, state.states],
@@ -195,7 +195,7 @@ class AugmentedProblem(StepProblem):
     def inverse(self) -> Inverse | None:
         """Return what solves with the derivative, with a penalty factor that the weakest constraints need."""
         made = super().inverse()
-        if not self._firms or not isinstance(made, DenseInverse) or len(self.guess) == self._size:
+        if not self._stiffens or not isinstance(made, DenseInverse) or len(self.guess) == self._size:
             return made
         equations = self._equations
         assert isinstance(equations, AugmentedEquations)
@@ -206,7 +206,7 @@ class AugmentedProblem(StepProblem):
             return made
         before = equations.penalty[0]
         equations.penalty[0] = factor * before
-        firm = DenseInverse.of(equations.tangent()[0])
+        firm = DenseInverse.of(equations.iteration_matrix()[0])
         equations.penalty[0] = before
         return firm
 
@@ -232,7 +232,7 @@ class AugmentedProblem(StepProblem):
 
 
 class PenaltyProblem(AugmentedProblem):
-    """A step that ends with projections in the weights of the step's tangent."""
+    """A step that ends with projections in the weights of the step's iteration matrix."""
 
     def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
         super().__init__(formulation, state, step, equations)
@@ -240,7 +240,7 @@ class PenaltyProblem(AugmentedProblem):
 
     def jacobian(self) -> Floats:
         """Return the derivative by the coordinates, the states and the multipliers."""
-        return self._augmented.tangent()[0]
+        return self._augmented.iteration_matrix()[0]
 
     @property
     def softness(self) -> Floats:
@@ -268,7 +268,7 @@ class PenaltyProblem(AugmentedProblem):
         matrix, right = equations.projection()
         factors = LuFactors(matrix)
         solution = factors.solve(right)
-        if not self._firms:
+        if not self._stiffens:
             return factors, solution
         open_still = np.zeros(right.shape)
         open_still[count:] = matrix[-1, -1] * solution[count:]
@@ -360,7 +360,7 @@ class Penalty(Formulation):
             suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
             options = options.model_copy(update={"penalty": suitable})
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.firms = not (given or redundant)
+        made.stiffens = not (given or redundant)
         return made
 
     @property
@@ -370,8 +370,8 @@ class Penalty(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The tangent of an implicit step, and what an evaluation of its residual calls."""
-        return self.equations.tangent, [self.equations.residual]
+        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        return self.equations.iteration_matrix, [self.equations.residual]
 
     def problem(self, state: State, step: float) -> PenaltyProblem:
         """Return the equations of a step."""
@@ -383,11 +383,11 @@ class Penalty(Formulation):
         return NativeNeeds(
             file="penalty.c",
             unknowns=len(functions.coordinates),
-            reactions_anew=True,
+            recomputes_reactions=True,
             penalty=float(equations.penalty[0]),
             element_scales=self.element_scales if functions.rank else None,
             in_steps=(
-                *(equations.residual, equations.landing, equations.tangent, equations.projection),
+                *(equations.residual, equations.landing, equations.iteration_matrix, equations.projection),
                 *([equations.unbalanced] if functions.driven else []),
             ),
             at_start=(functions.quadratic,),

@@ -17,9 +17,9 @@ WEAK = 1e-2
 moves bodies, and the penalty factor is increased …"""
 WEAK_IN_STEPS = 1e-4
 """… or the same of an increment of Newton's iteration, which ends with one that is below its tolerance …"""
-FIRM = 1e-6
+FIRM_SHARE = 1e-6
 """… until it leaves this share: positions then hold to round-off behind one more increment …"""
-MOST_FIRMING = 1e10
+LARGEST_STIFFENING = 1e10
 """… unless it takes more than this: such a direction is singular, as at change points, and stays soft."""
 
 DISTINCT = 1e-9
@@ -32,8 +32,8 @@ def raised_penalty_factor(left: float, most: float) -> float:
     """Return how many times the penalty factor is too small where this share of a violation is left, of `most`."""
     if left <= most:
         return 1.0
-    factor = left / FIRM / max(1.0 - left, 1.0 / MOST_FIRMING)
-    return factor if factor <= MOST_FIRMING else 1.0
+    factor = left / FIRM_SHARE / max(1.0 - left, 1.0 / LARGEST_STIFFENING)
+    return factor if factor <= LARGEST_STIFFENING else 1.0
 
 
 def suitable_penalty(inertia: float, step: float, redundant: bool) -> float:

@@ -99,7 +99,7 @@ class Projection:
     def in_steps(self) -> tuple[AnyFunction, ...]:
         """All that it calls."""
         own = self.calls.factorize, self.calls.correction, self.calls.free_motion, *self.calls.violations.values()
-        return (*own, self.feed_through_values) if self._functions.system.felt else own
+        return (*own, self.feed_through_values) if self._functions.system.fed_through else own
 
     def factorize(self) -> None:
         """Set the matrices at the positions."""
@@ -137,7 +137,7 @@ class Projection:
 
     def accelerate(self) -> None:
         """Find accelerations and multipliers with the present matrices."""
-        if self._functions.system.felt:
+        if self._functions.system.fed_through:
             self._feel()
         self._accelerate()
 
@@ -148,17 +148,17 @@ class Projection:
 
     def _feel(self) -> None:
         """Find what connections carry that depends on accelerations, which are linear in it: w = A w + b."""
-        functions, count = self._functions, len(self._functions.system.felt)
+        functions, count = self._functions, len(self._functions.system.fed_through)
         answers = np.empty((1 + count, count))
-        for index, felt in enumerate(np.concatenate([np.zeros((1, count)), np.eye(count)])):
-            functions.write("felt", felt)
+        for index, fed_through in enumerate(np.concatenate([np.zeros((1, count)), np.eye(count)])):
+            functions.write("fed_through", fed_through)
             self._accelerate(inside=True)
             answers[index] = self.feed_through_values()[0]
         matrix = np.eye(count) - (answers[1:] - answers[0]).T
         factors = LuFactors(matrix)
         if factors.singular:
             raise SimulationError("accelerations that act back on forces have no bounds")
-        functions.write("felt", factors.solve(answers[0]))
+        functions.write("fed_through", factors.solve(answers[0]))
 
     @cached_property
     def feed_through_values(self) -> TracedFunction:

@@ -1,4 +1,4 @@
-"""What the iterations of projections call, in straight code or in loops [Malczyk2012, sects. 2 and 3]."""
+"""What the iterations of projections call, in unrolled code or in loops [Malczyk2012, sects. 2 and 3]."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ProjectionFunctions(ABC):
 
 
 class TracedProjection(ProjectionFunctions):
-    """The functions in straight code; Φ_q is kept with the matrices."""
+    """The functions in unrolled code; Φ_q is kept with the matrices."""
 
     def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
         super().__init__(functions, penalty, stabilisation)

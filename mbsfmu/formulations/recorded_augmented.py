@@ -1,4 +1,4 @@
-"""Implicit steps in absolute coordinates where code is in loops.
+"""Implicit steps in absolute coordinates where code is kernel loops.
 
 Newton's iteration solves (∂b/∂z + c ∂b/∂ż + c² ∂b/∂z̈) δz + ∂b/∂x δx + Φ_zᵀ δλ = r, b being M z̈ − Q + Φ_zᵀ λ, with
 Φ_z δz − δλ/α = r for the joints. b is a sum over bodies and joints, and linearized call by call. Multipliers stay
@@ -99,7 +99,7 @@ class RecordedAugmented:
 
     @cached_property
     def implicit(self) -> LinearSolution:
-        """Solves with the tangent of a step at the parts that the residual writes, λ, `step` and `begin_history`."""
+        """Solve with a step's iteration matrix at the parts that the residual writes, λ, `step` and `begin_history`."""
         names = "step_factors", "step_changes"
         parts, later = ("step", "begin_history"), ("right",)
         return LinearSolution(*self._functions.recorded_in_turn(names, self._solved, parts, later, "factors"))

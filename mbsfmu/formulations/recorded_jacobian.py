@@ -1,4 +1,4 @@
-"""Tangents of steps whose code is in loops: what is kept of one is the point that it was made at."""
+"""Iteration matrices of steps whose code is kernel loops: what is kept of one is the point that it was made at."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class RecordedIterationMatrices:
-    """Makes tangents and solves with them; the factors of one at a time are there.
+    """Makes iteration matrices and solves with them; the factors of one at a time are there.
 
     They take a memory that grows as the mechanism does, many times that of the point they follow from, and are found
-    again from this, to the last bit, where those of another tangent have taken their place.
+    again from this, to the last bit, where those of another iteration matrix have taken their place.
 
     Parameters
     ----------
     functions
         Functions of the system.
     steps
-        Gives what steps call: what solves with the tangent where they are, and the residual.
+        Gives what steps call: what solves with the iteration matrix where they are, and the residual.
     parts
-        All that a tangent depends on, the step apart.
+        All that an iteration matrix depends on, the step apart.
     """
 
     def __init__(
@@ -52,56 +52,56 @@ class RecordedIterationMatrices:
 
     @property
     def refresh_cost(self) -> float:
-        """What a tangent costs, in evaluations of the residual with the solution that follows."""
+        """What an iteration matrix costs, in evaluations of the residual with the solution that follows."""
         steps = self._steps()
         return steps.implicit.refresh_cost(steps.residual)
 
     def made(self) -> PointJacobian | None:
-        """Return the tangent where the functions are; None where a pivot vanishes."""
+        """Return the iteration matrix where the functions are; None where a pivot vanishes."""
         self._factored = self.here()
         (pivots,) = self._steps().implicit.factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
-    def kept(self, tangent: ReusedJacobian) -> PointJacobian:
+    def kept(self, iteration_matrix: ReusedJacobian) -> PointJacobian:
         """Return one that a state has kept."""
-        return PointJacobian(self, tangent.numbers, tangent.step, tangent.before)
+        return PointJacobian(self, iteration_matrix.numbers, iteration_matrix.step, iteration_matrix.before)
 
-    def solved(self, tangent: PointJacobian, right: Floats) -> Floats:
+    def solved(self, iteration_matrix: PointJacobian, right: Floats) -> Floats:
         """Return the solution for a right side."""
-        if self._factored is None or not self._factored.is_same_as(tangent):
+        if self._factored is None or not self._factored.is_same_as(iteration_matrix):
             here = self.here()
-            self.load(tangent)
+            self.load(iteration_matrix)
             self.made()
             self.load(here)
         self._functions.write("right", right)
         return self._steps().implicit.changes()[0].copy()
 
     def here(self) -> PointJacobian:
-        """Return the tangent where the functions are; its factors are found when they are needed."""
+        """Return the iteration matrix where the functions are; its factors are found when they are needed."""
         functions = self._functions
         history = functions.values("begin_history")
         point = np.concatenate([functions.values(part) for part in self._parts])
         before = float(history[0]) if history.size else 0.0
         return PointJacobian(self, point, float(functions.values("step")[0]), before)
 
-    def load(self, tangent: PointJacobian) -> None:
-        """Bring the functions to where a tangent was made."""
+    def load(self, iteration_matrix: PointJacobian) -> None:
+        """Bring the functions to where an iteration matrix was made."""
         functions, first = self._functions, 0
         for part in self._parts:
             array = functions.values(part)
-            array[:] = tangent.point[first : first + array.size]
+            array[:] = iteration_matrix.point[first : first + array.size]
             first += array.size
-        functions.values("step")[0] = tangent.step
-        functions.values("begin_history")[:1] = tangent.before
+        functions.values("step")[0] = iteration_matrix.step
+        functions.values("begin_history")[:1] = iteration_matrix.before
 
 
 @dataclass(frozen=True)
 class PointJacobian(Inverse):
-    """A tangent by the point that it was made at.
+    """An iteration matrix by the point that it was made at.
 
     Attributes
     ----------
-    tangents
+    iteration_matrices
         What has made it.
     point
         Positions, velocities or momenta, states, inputs, parameters and whatever else it depends on.
@@ -109,7 +109,7 @@ class PointJacobian(Inverse):
         The step in s that it was made for, and the one before, 0 where nothing was remembered.
     """
 
-    tangents: RecordedIterationMatrices
+    iteration_matrices: RecordedIterationMatrices
     point: Floats
     step: float
     before: float
@@ -120,16 +120,16 @@ class PointJacobian(Inverse):
         return self.point
 
     def is_same_as(self, other: PointJacobian) -> bool:
-        """Tell whether it is the tangent at the same point."""
+        """Tell whether it is the iteration matrix at the same point."""
         return (self.step, self.before) == (other.step, other.before) and np.array_equal(self.point, other.point)
 
     def times(self, right: Floats) -> Floats:
         """Return the solution for a right side."""
-        return self.tangents.solved(self, right)
+        return self.iteration_matrices.solved(self, right)
 
 
 class FactoredStages(Stages):
-    """Solves the stages of a step whose code is in loops.
+    """Solves the stages of a step whose code is kernel loops.
 
     Parameters
     ----------
@@ -137,19 +137,21 @@ class FactoredStages(Stages):
         Functions of the system, where the step begins.
     steps
         What steps call.
-    tangents
+    iteration_matrices
         Tells where they are.
     """
 
-    def __init__(self, functions: SystemFunctions, steps: RecordedSteps, tangents: RecordedIterationMatrices) -> None:
+    def __init__(
+        self, functions: SystemFunctions, steps: RecordedSteps, iteration_matrices: RecordedIterationMatrices
+    ) -> None:
         self.controlled = 2 * len(functions.coordinates) + len(functions.states)
-        self._functions, self._steps, self._tangents = functions, steps, tangents
-        self._begin = tangents.here()
+        self._functions, self._steps, self._iteration_matrices = functions, steps, iteration_matrices
+        self._begin = iteration_matrices.here()
 
     def factorize(self, share: float) -> bool:
         """Prepare solutions for h γ in s; tell whether no pivot vanishes."""
         self._begin = replace(self._begin, step=share)
-        self._tangents.load(self._begin)
+        self._iteration_matrices.load(self._begin)
         return bool(np.all(np.isfinite(self._steps.stages.factors()[0])))
 
     def solve(self, right: Floats) -> Floats:
@@ -160,6 +162,6 @@ class FactoredStages(Stages):
 
     def missing(self, right: Floats, solution: Floats) -> Floats:
         """Return by how much a solution misses its right side, integrals apart."""
-        self._tangents.load(self._begin)
+        self._iteration_matrices.load(self._begin)
         self._functions.write("right", solution[: self.controlled])
         return self._steps.left()[0] - right[: self.controlled]

@@ -1,8 +1,9 @@
-"""Linearly implicit steps in absolute coordinates, where code is in loops.
+"""Linearly implicit steps in absolute coordinates, where code is kernel loops.
 
-Rates are ẏ = (q̇, q̈, ẋ) with M q̈ + Φ_qᵀ λ = Q and Φ̈ + 2 a Φ̇ + a² Φ = 0 of the constraints in use, beside the constraints
-as on them: no stage is moved onto these, as its rates would have other derivatives then. These equations, sums over
-bodies and joints, are linearized at accelerations and multipliers that are known, and solved with these as unknowns.
+Rates are ẏ = (q̇, q̈, ẋ) with M q̈ + Φ_qᵀ λ = Q and Φ̈ + 2 a Φ̇ + a² Φ = 0 of the constraints in use, beside the
+constraints as on them: no stage is moved onto these, as its rates would have other derivatives then. These equations,
+sums over bodies and joints, are linearized at accelerations and multipliers that are known, and solved with these as
+unknowns.
 """
 
 from __future__ import annotations

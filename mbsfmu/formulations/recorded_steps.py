@@ -1,13 +1,13 @@
-"""Implicit and linearly implicit steps of formulations of first order where code is in loops.
+"""Implicit and linearly implicit steps of formulations of first order where code is kernel loops.
 
 Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes
 with its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations
 and velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ + Φ_zᵀ λ = Q and
-p = M ż − Φ_zᵀ σ, and these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what is
-left is a linear equation for each coordinate in the changes of positions, velocities, accelerations and forces of the
-bodies about it. Multipliers of loops are unknowns besides, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are eliminated
-behind the coordinates of their loop. Elimination along the tree solves them in a time that grows as the tree does
-(`mbsfmu.tracing.tape.tape_elimination`).
+p = M ż − Φ_zᵀ σ, and these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what
+is left is a linear equation for each coordinate in the changes of positions, velocities, accelerations and forces of
+the bodies about it. Multipliers of loops are unknowns besides, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are
+eliminated behind the coordinates of their loop. Elimination along the tree solves them in a time that grows as the tree
+does (`mbsfmu.tracing.tape.tape_elimination`).
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class RecordedSteps:
 
     @cached_property
     def implicit(self) -> LinearSolution:
-        """Solves with the tangent of a step by the rule, at the parts z, w and x, `step` and `begin_history`."""
+        """Solve with the rule's iteration matrix at the parts z, w and x, `step` and `begin_history`."""
 
         def slope(own: dict[str, Any]) -> Any:
             history = own["begin_history"]

@@ -129,8 +129,8 @@ class ReducedEquations:
     def slope(self) -> TracedFunction:
         """M'', and derivatives of −M'' z̈^i + Q'' and of (ẋ, rates of the integrals) by (z^i, ż^i, x).
 
-        Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `tangent` λ is such that the
-        dependent part of ρ vanishes.
+        Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `iteration_matrix` λ is such
+        that the dependent part of ρ vanishes.
         """
         return self._functions.traced("reduced_slope", self._slopes, matrices=[0, 1, 2])
 
@@ -293,7 +293,7 @@ class ReducedEquations:
         return self._functions.traced("reduced_moved", [motion[:rows, :], by_parameters[:rows, :]], matrices=[0, 1])
 
     @cached_property
-    def tangent(self) -> TracedFunction:
+    def iteration_matrix(self) -> TracedFunction:
         """Derivative of (R_zᵀ (M z̈ − Q), ẋ by the rule − f) by (z^i, x); a square matrix.
 
         ż^i and z̈^i follow z^i as the rule says. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
@@ -305,7 +305,7 @@ class ReducedEquations:
         by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
         rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
         matrix = end.square(balance, by_states, rates, given.derivative(given.rates, "states"))
-        return self._functions.traced("reduced_tangent", [matrix], matrices=[0])
+        return self._functions.traced("reduced_iteration_matrix", [matrix], matrices=[0])
 
     @cached_property
     def rates_at_once(self) -> bool:

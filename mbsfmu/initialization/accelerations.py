@@ -25,13 +25,13 @@ class Unheld:
 
     Attributes
     ----------
-    told
+    message
         That in a sentence.
     acceleration
         The largest that would begin, in m/s² or rad/s².
     """
 
-    told: str
+    message: str
     acceleration: float
 
     def holds(self, velocities: Floats, accelerations: Floats) -> bool:
@@ -129,24 +129,27 @@ def _along_free_directions(mass: Floats, jacobian: Floats, rest: Floats, quadrat
     return found, left @ (((rest + mass @ found) @ held) / -sizes)
 
 
-def _begun(functions: SystemFunctions, jacobian: Floats, load: Floats) -> Floats:
+def _first_accelerations(functions: SystemFunctions, jacobian: Floats, load: Floats) -> Floats:
     """Return the accelerations N (Nᵀ M N)⁻¹ Nᵀ F that a load begins without motion, shape (n,)."""
     if not functions.in_loops:
         free, mass = null_space(jacobian, RANK_TOLERANCE), functions.equilibrium()[0]
-        begun: Floats = free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ load, rcond=RANK_TOLERANCE)[0]
-        return begun
+        first_motion: Floats = free @ np.linalg.lstsq(free.T @ mass @ free, free.T @ load, rcond=RANK_TOLERANCE)[0]
+        return first_motion
 
     def freed(load: Floats) -> Floats:
         functions.momenta[:] = load
-        begun = np.array(functions.freed()[0])
+        first_motion = np.array(functions.freed()[0])
         functions.momenta[:] = 0.0
-        return begun
+        return first_motion
 
-    begun = freed(load)
+    first_motion = freed(load)
     if len(jacobian):
         pushed = np.stack([freed(row) for row in jacobian])
-        begun = begun - np.linalg.lstsq(jacobian @ pushed.T, jacobian @ begun, rcond=RANK_TOLERANCE)[0] @ pushed
-    return begun
+        first_motion = (
+            first_motion
+            - np.linalg.lstsq(jacobian @ pushed.T, jacobian @ first_motion, rcond=RANK_TOLERANCE)[0] @ pushed
+        )
+    return first_motion
 
 
 def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
@@ -185,12 +188,12 @@ def balance(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unh
     left, unheld = right - matrix @ forces, None
     if np.linalg.norm(left) > UNBALANCED * max(np.max(np.abs(rest)), 1.0):
         alone = "and inputs as they are given" if others.any() else "alone"
-        begun = _begun(functions, jacobian, left)
-        first = int(np.argmax(np.abs(begun)))
+        first_motion = _first_accelerations(functions, jacobian, left)
+        first = int(np.argmax(np.abs(first_motion)))
         variable = system.accelerations[first]
         unheld = Unheld(
-            f"{system.name}: actuators {alone} cannot hold it at rest where it starts; "
-            f"{variable.name} would be {begun[first]:.3g} {variable.unit}",
-            float(begun[first]),
+            f"{system.name}: actuators {alone} cannot keep it in static equilibrium at the start; "
+            f"{variable.name} would be {first_motion[first]:.3g} {variable.unit}",
+            float(first_motion[first]),
         )
     return [float(force) for force in forces], unheld

@@ -40,18 +40,18 @@ def warn_of_changed_start(functions: SystemFunctions, coordinates: Floats, veloc
     """
     system = functions.system
     given, given_velocities, _ = functions.start()
-    _tell(
+    _warn(
         system.name, system.coordinates, given, coordinates, bounds(system.coordinates, arm),
         "the start values do not close the loops",
     )  # fmt: skip
     least = max(CHANGED * np.max(np.abs(given_velocities), initial=0.0), ROUND_OFF)
-    _tell(
+    _warn(
         system.name, system.velocities, given_velocities, velocities, np.full(len(velocities), least),
         "the start velocities contradict the loops",
     )  # fmt: skip
 
 
-def _tell(name: str, variables: Sequence[Variable], given: Floats, found: Floats, least: Floats, why: str) -> None:
+def _warn(name: str, variables: Sequence[Variable], given: Floats, found: Floats, least: Floats, why: str) -> None:
     changes = np.where(given == 0.0, 0.0, np.abs(found - given))
     told = np.flatnonzero(changes > least)
     if len(told):

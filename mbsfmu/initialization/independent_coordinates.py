@@ -11,7 +11,7 @@ from mbsfmu.equations.linear import RANK_TOLERANCE, pivot_columns
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
-STEEP = 20.0
+LARGEST_SLOPE = 20.0
 """Where a dependent coordinate moves this many times as fast as an independent one, the choice is made anew."""
 
 
@@ -56,7 +56,7 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
     if not functions.rank:
         return partition
     slopes = np.abs(basis) * np.divide.outer(scales[0], scales[0, partition.independent])
-    if np.max(slopes, initial=0.0) <= STEEP:
+    if np.max(slopes, initial=0.0) <= LARGEST_SLOPE:
         return partition
     other = best_choice(functions, scales)
     return partition if other.same_as(partition) else other

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 MOST_WATCHED = 256
-"""Constraint equations in absolute coordinates beyond which nobody looks for change points in code in loops."""
+"""Constraint equations in absolute coordinates beyond which nobody looks for change points in kernel loops."""
 
 
 @dataclass(frozen=True)
@@ -201,16 +201,16 @@ class Initialization:
             coordinates=start.coordinates, parameters=start.parameters, references=references,
         )  # fmt: skip
 
-    def tell_changes(self, start: Start) -> None:
+    def warn_changes(self, start: Start) -> None:
         """Say in the log where a start differs from what its parameters say."""
         self.functions.parameters[:] = start.parameters
         warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
 
-    def tell_unheld(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
+    def warn_unbalanced(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
         """Say in the log which parts do not stay at rest at a start that has been made consistent."""
         for each in start.unheld:
             if each.holds(velocities, accelerations):
-                logger.warning(each.told)
+                logger.warning(each.message)
 
     def independent_equations(self, functions: SystemFunctions) -> int:
         """Return how many constraints are independent in the coordinates of a formulation's functions."""
@@ -287,8 +287,8 @@ def check_limits(functions: SystemFunctions) -> None:
     index, value, allowed = beyond
     variable = functions.system.limited[index]
     advice = require_capability(functions.system, StartLimits).start_advice(index, functions.parameters)
-    told = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
-    raise InputError(told + (f": {advice}" if advice else ""))
+    message = f"{variable.name} starts at {value:.6g} {variable.unit}; it must be {allowed}"
+    raise InputError(message + (f": {advice}" if advice else ""))
 
 
 def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | None:

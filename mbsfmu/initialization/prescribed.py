@@ -35,12 +35,12 @@ def check_motion(functions: SystemFunctions, time: float) -> None:
     units = [functions.system.constraint_units[functions.rows[row]] for row in functions.driven]
     for name, unit, gap, rate, drift, scale in zip(names, units, gaps, rates, drifts, scales, strict=True):
         if not abs(gap) <= JUMP * scale:
-            raise SimulationError(_told(name, time, "position", -gap, unit))
+            raise SimulationError(_message(name, time, "position", -gap, unit))
         if not abs(rate) <= JUMP_OF_RATE * (scale + abs(drift)):
-            raise SimulationError(_told(name, time, "velocity", -rate, f"{unit}/s"))
+            raise SimulationError(_message(name, time, "velocity", -rate, f"{unit}/s"))
 
 
-def _told(name: str, time: float, what: str, jump: float, unit: str) -> str:
+def _message(name: str, time: float, what: str, jump: float, unit: str) -> str:
     return (
         f"at t = {time:.9g} s the {what} of {name} jumps by {jump:.3g} {unit}; it must go on from where it "
         "was, with the velocity and acceleration that belong to it"

@@ -66,7 +66,7 @@ class Adams(AdaptiveSolver):
                 if longest * _MOST_STEPS < waiting[0] - begin:
                     raise SimulationError(
                         f"adams fails after t = {origin + begin:.9g} s, however short its steps: {error} (what it "
-                        "knows of the motion is renewed at outputs only; more of them, or another solver, may help)"
+                        "knows of the motion is refreshed at outputs only; more of them, or another solver, may help)"
                     ) from None
             inside_scipy: Any = solver  # which does not tell it otherwise
             self.statistics.steps += int(inside_scipy._integrator.iwork[_STEPS_TAKEN])

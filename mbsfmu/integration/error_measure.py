@@ -97,7 +97,9 @@ class ErrorMeasure:
         variables = (*direct, *system.outputs, *system.reactions)
         self.names = tuple(each.name for each in variables)
         self.groups = unit_groups(variables)
-        angles = [index + near for index in system.steep for near in (-1, 0, 1)]  # second of three angles are steep
+        angles = [
+            index + near for index in system.gimbal_angles for near in (-1, 0, 1)
+        ]  # second of three angles are steep
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
     def worst(self, largest: Floats, lowest: Floats, highest: Floats) -> tuple[float, str]:

@@ -220,7 +220,7 @@ class ExplicitSolver(AdaptiveSolver):
             When neither a shorter step nor another description of the motion is left.
         """
         self.statistics.retries += 1
-        anew = flow.form.described_anew()
+        anew = flow.form.with_changed_chart()
         if anew is not None:
             self.statistics.repartitions += 1
             return anew, None

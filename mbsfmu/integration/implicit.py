@@ -64,11 +64,11 @@ class ImplicitSolver(Solver):
         Raises
         ------
         InputError
-            When differences are to take the place of derivatives where tangents are no matrices.
+            When differences are to take the place of derivatives where iteration matrices are no matrices.
         """
         if not formulation.has_dense_jacobian and options["jacobian"] is not Jacobian.EXACT:
             name = formulation.functions.system.name
-            raise InputError(f"jacobian = {options['jacobian']} is for straight code; {name} has code in loops")
+            raise InputError(f"jacobian = {options['jacobian']} is for unrolled code; {name} has kernel loops")
         return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
 
     @property
@@ -102,8 +102,8 @@ class ImplicitSolver(Solver):
 
     def __post_init__(self) -> None:
         functions = self.formulation.functions
-        functions.tangent = np.zeros(self.formulation.kept_numbers)
-        functions.tangent_use = np.zeros(USE)
+        functions.iteration_matrix = np.zeros(self.formulation.kept_numbers)
+        functions.iteration_matrix_use = np.zeros(USE)
         functions.unconverged = np.zeros(2 if self.iterations else 0)
         self._transport: ErrorTransport | None = None
         self._record: ErrorRecord | None = None
@@ -136,7 +136,7 @@ class ImplicitSolver(Solver):
         """How far from converged a step may be left, by its tolerances, before that is told."""
         return UNRESOLVED / float(np.min(self.formulation.limits(self._unknowns).shares, initial=1.0))
 
-    def _tell_unresolved(self, begin: State, end: State, time: float) -> None:
+    def _warn_unresolved(self, begin: State, end: State, time: float) -> None:
         if self.iterations and begin.unconverged[1] <= self.unresolved < end.unconverged[1]:
             _LOGGER.warning(
                 "%d iterations do not solve the steps: at t = %.6g s one is left %.2g tolerances from converged, more "
@@ -151,12 +151,12 @@ class ImplicitSolver(Solver):
         """Solve the equations of a step; those of the formulation's functions hold the inputs at its end."""
         formulation = self.formulation
         exact = self.jacobian is Jacobian.EXACT
-        renewal = formulation.refresh_cost if exact else float(self._unknowns)
+        refresh_cost = formulation.refresh_cost if exact else float(self._unknowns)
         return solve(
             lambda: formulation.problem(state, step),
             formulation.limits(self._unknowns),
-            Method(self.jacobian, self.most_iterations, renewal, formulation.remaining, self.iterations),
-            ReusedJacobian.of(state.tangent, state.tangent_use),
+            Method(self.jacobian, self.most_iterations, refresh_cost, formulation.remaining, self.iterations),
+            ReusedJacobian.of(state.iteration_matrix, state.iteration_matrix_use),
             state.history[0] if len(state.history) else 0.0,
         )
 
@@ -171,8 +171,8 @@ class ImplicitSolver(Solver):
                 most = max(solution.unconverged, float(state.unconverged[1]))
                 end = replace(end, unconverged=np.array([solution.unconverged, most]))
             if solution.kept is not None and end.partition is state.partition:
-                end = replace(end, tangent=solution.kept.numbers, tangent_use=solution.kept.use)
-            reached, end = end, self.formulation.settled(end)
+                end = replace(end, iteration_matrix=solution.kept.numbers, iteration_matrix_use=solution.kept.use)
+            reached, end = end, self.formulation.made_consistent(end)
         except LoopsOpenError as error:
             raise error.at(time + step) from None
         except SimulationError as error:
@@ -182,16 +182,16 @@ class ImplicitSolver(Solver):
             self.statistics.retries += 1
             middle = self._step(state, time, step / 2, inputs, halvings + 1)
             return self._step(middle, time + step / 2, step / 2, inputs, halvings + 1)
-        self._tell_unresolved(state, end, time + step)
+        self._warn_unresolved(state, end, time + step)
         self.statistics.steps += 1
         self.statistics.newton_total += solution.iterations
         self.statistics.newton_max = max(self.statistics.newton_max, solution.iterations)
-        self.statistics.tangents += solution.tangents
+        self.statistics.iteration_matrices += solution.iteration_matrices
         self.statistics.repartitions += not end.goes_on_from(state)
         return self._with_error(solution, state, reached, end)
 
     def _with_error(self, solution: NewtonSolution, begin: State, reached: State, end: State) -> State:
-        """Return the state to go on from with its error; `reached` is where the step ended, before `settled`."""
+        """Return the next state with its error; `reached` is where the step ended, before `made_consistent`."""
         if self._transport is None:
             return end
         carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)

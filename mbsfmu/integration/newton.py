@@ -1,9 +1,10 @@
-"""Newton's iteration for the equations of a step, with tangents that are kept while they converge.
+"""Newton's iteration for the equations of a step, with iteration matrices that are kept while they converge.
 
-The inverse of a tangent serves for several increments and over several steps: increments then shrink by a ratio that is
-seen as they go (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). What an increment of size d
-leaves, where they shrink by the ratio r, is at most d r / (1 - r): that is what has to be negligible beside the
-tolerance, not the increment itself. A tangent is renewed where that is cheaper than to go on.
+The inverse of an iteration matrix serves for several increments and over several steps: increments then shrink by a
+ratio that is seen as they go (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). What an
+increment of size d leaves, where they shrink by the ratio r, is at most d r / (1 - r): that is what has to be
+negligible beside the tolerance, not the increment itself. An iteration matrix is refreshed where that is cheaper than
+to go on.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ class Jacobian(StrEnum):
 
 
 SLOW = 0.3
-"""Share of the increment before from which on a tangent is renewed, whatever that costs."""
+"""Share of the increment before from which on an iteration matrix is refreshed, whatever that costs."""
 
 FADING = 0.3
 """Share of a ratio that counts in the next one: two increments may be far apart by chance."""
 
 FRESH = 1.0
-"""Evaluations that an iteration is taken to need behind a new tangent."""
+"""Evaluations that an iteration is taken to need behind a new iteration matrix."""
 
 STAGNATION = 0.5
 """Share of the increment before above which an iteration no longer gets nearer."""
@@ -44,7 +45,7 @@ ROUND_OFF = 1e-10
 """Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
 
 FLOOR = 1e-13
-"""The same where the tangent is one of an earlier step, with which increments may shrink slowly …"""
+"""The same where the iteration matrix is one of an earlier step, with which increments may shrink slowly …"""
 
 FAST = 0.1
 """… unless they shrank by less than this share until then."""
@@ -68,21 +69,21 @@ class Method:
     ----------
     jacobian
         Where the derivative comes from.
-    most_tangents
+    most_iteration_matrices
         How many may be made in a step before it is given up.
-    renewal
-        What a tangent and its inverse cost, in evaluations of the residual.
+    refresh_cost
+        What an iteration matrix and its inverse cost, in evaluations of the residual.
     remaining
         Share of the tolerances that a solution may still be off. An increment below it is left out, which saves an
         evaluation.
     most_increments
         After how many increments the iteration ends wherever it is; None where it goes on until it converges. Each has
-        a tangent of its own then: the dearest step costs the same, and few increments have to come near.
+        an iteration matrix of its own then: the dearest step costs the same, and few increments have to come near.
     """
 
     jacobian: Jacobian
-    most_tangents: int
-    renewal: float
+    most_iteration_matrices: int
+    refresh_cost: float
     remaining: float
     most_increments: int | None = None
 
@@ -97,22 +98,22 @@ class NewtonSolution:
         The problem that was solved.
     unknowns
         Its solution.
-    iterations, tangents
-        How many increments and tangents it took.
+    iterations, iteration_matrices
+        How many increments and iteration matrices it took.
     evaluated
         Whether the residual was last evaluated at the solution.
     kept
-        The tangent for the next step, or None.
+        The iteration matrix for the next step, or None.
     unconverged
         The increment that would come next by its tolerances, where the iteration was ended; zero where it converged.
     inverse
-        Of the tangent that was used last.
+        Of the iteration matrix that was used last.
     """
 
     problem: StepProblem
     unknowns: Floats
     iterations: int
-    tangents: int
+    iteration_matrices: int
     evaluated: bool
     kept: ReusedJacobian | None
     unconverged: float
@@ -124,7 +125,7 @@ def solve(
 ) -> NewtonSolution:
     """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
 
-    Where a tangent of an earlier step leads nowhere, the iteration begins again with one of its own.
+    Where an iteration matrix of an earlier step does not converge, the iteration begins again with one of its own.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def solve(
     method
         How increments are found.
     kept
-        A tangent of an earlier step, if there is one.
+        An iteration matrix of an earlier step, if there is one.
     before
         The step before in s as the rule remembers it, 0 where it does not.
 
@@ -152,36 +153,36 @@ def solve(
     try:
         evaluated = iteration.run()
     except SimulationError:
-        if kept is None or iteration.tangents:
+        if kept is None or iteration.iteration_matrices:
             raise
         wasted = iteration.evaluations
         iteration = _Iteration(begin(), limits, method, None)
         evaluated = iteration.run()
-    spent = wasted + iteration.evaluations + method.renewal * iteration.tangents
+    spent = wasted + iteration.evaluations + method.refresh_cost * iteration.iteration_matrices
     if method.most_increments:
         kept = None
-    elif kept is None or iteration.tangents:
+    elif kept is None or iteration.iteration_matrices:
         kept = ReusedJacobian(iteration.inverse.numbers, problem.step, before, 1, spent, iteration.rate)
     else:
         kept = kept.used(spent, iteration.rate)
-    counts = iteration.count, iteration.tangents
+    counts = iteration.count, iteration.iteration_matrices
     found = iteration.problem, iteration.unknowns
     return NewtonSolution(*found, *counts, evaluated, kept, iteration.unconverged, iteration.inverse)
 
 
 class _Iteration:
-    """An iteration from the guess of a problem on, with the tangent of an earlier step or its own.
+    """An iteration from the guess of a problem on, with the iteration matrix of an earlier step or its own.
 
     Attributes
     ----------
     problem, unknowns
         The problem, and where the iteration is.
     inverse
-        Of the tangent that was used last.
+        Of the iteration matrix that was used last.
     rate
         The ratio by which increments by it shrink; 0 where that is not known yet.
-    count, tangents, evaluations
-        Increments, tangents and evaluations of the residual until now.
+    count, iteration_matrices, evaluations
+        Increments, iteration matrices and evaluations of the residual until now.
     unconverged
         As `NewtonSolution` has it.
     """
@@ -193,8 +194,10 @@ class _Iteration:
         self.unknowns = problem.guess.copy()
         self._judged = slice(len(limits.shares))  # multipliers follow the others
         self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
-        self.count = self.tangents = self.evaluations = 0
-        self._own = kept is None  # whether the next increment is the first of a tangent that is made where it begins
+        self.count = self.iteration_matrices = self.evaluations = 0
+        self._own = (
+            kept is None
+        )  # whether the next increment is the first of an iteration matrix that is made where it begins
         self.rate = self.unconverged = self._first = 0.0
         if kept is not None:
             self.inverse, self.rate = problem.kept(kept), kept.rate
@@ -205,7 +208,7 @@ class _Iteration:
         self._evaluate()
         self._first = self._residual_size()
         if self._own:
-            self._renew()
+            self._refresh()
         while True:
             increment, size, counted = self._increment()
             if counted <= self._method.remaining:
@@ -220,11 +223,12 @@ class _Iteration:
                 self.rate = max(rate, FADING * self.rate)
                 if self._method.most_increments or self._needs_refresh(rate, size, counted):
                     self._refuse(increment, rate)
-                    self._renew()
+                    self._refresh()
                     continue
             self.unknowns += increment
             self.count += 1
-            # Newton's own increments leave next to nothing; what the first by an earlier tangent leaves is not known.
+            # Newton's own increments leave next to nothing; what the first by an earlier iteration matrix leaves is not
+            # known.
             if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= self._method.remaining):
                 return False
             before, self._own = size, False
@@ -234,18 +238,18 @@ class _Iteration:
         self.evaluations += 1
         self._residual = self.problem.residual(self.unknowns)
 
-    def _renew(self) -> None:
-        """Make the tangent where the iteration is, and its inverse."""
+    def _refresh(self) -> None:
+        """Make the iteration matrix where the iteration is, and its inverse."""
         exact = self._method.jacobian is Jacobian.EXACT
         inverse = self.problem.inverse() if exact else DenseInverse.of(self._forward_difference())
         if inverse is None:
             raise SimulationError(f"the equations of the step are singular in iteration {self.count + 1}")
         self.inverse, self.rate = inverse, 0.0
-        self.tangents += 1
+        self.iteration_matrices += 1
         self._own = True
 
     def _increment(self) -> tuple[Floats, float, float]:
-        """Return the increment by the present tangent, its largest part by its tolerance, and what that counts."""
+        """Return the increment, its largest part by its tolerance, and the index of that part."""
         increment = self.inverse.times(-self._residual)
         shares = self._shares(increment)
         size = float(np.max(shares, initial=0.0))
@@ -263,7 +267,7 @@ class _Iteration:
         return self.rate / (1.0 - self.rate) * counted if self.rate < 1.0 else np.inf
 
     def _needs_refresh(self, rate: float, size: float, counted: float) -> bool:
-        """Tell whether to go on with the present tangent takes longer than with a new one.
+        """Tell whether to go on with the present iteration matrix takes longer than with a new one.
 
         The first ratio says little where increments are small: multipliers come to what they are between the two.
         """
@@ -275,11 +279,11 @@ class _Iteration:
         while left > self._method.remaining:
             left *= self.rate
             evaluations += 1
-        return evaluations > self._method.renewal + FRESH
+        return evaluations > self._method.refresh_cost + FRESH
 
     def _is_round_off(self, increment: Floats, rate: float) -> bool:
         """Tell whether increments no longer shrink, and by how little; `self.rate` says how they did until now."""
-        slow, share = (STAGNATION, ROUND_OFF) if self.tangents else (SLOW, FLOOR)
+        slow, share = (STAGNATION, ROUND_OFF) if self.iteration_matrices else (SLOW, FLOOR)
         if self.count > 1 and self.rate < FAST:
             share = ROUND_OFF
         if rate <= slow:
@@ -288,15 +292,15 @@ class _Iteration:
         return bool((np.abs(increment[self._judged]) <= share * magnitudes).all())
 
     def _refuse(self, increment: Floats, rate: float) -> None:
-        """Give up where one more tangent does not help."""
-        if self.tangents == 0 and rate >= 1.0:
-            raise SimulationError("the tangent of an earlier step leads nowhere")
-        if self.tangents < self._method.most_tangents or self._method.most_increments:
+        """Give up where one more iteration matrix does not help."""
+        if self.iteration_matrices == 0 and rate >= 1.0:
+            raise SimulationError("the iteration matrix of an earlier step does not converge")
+        if self.iteration_matrices < self._method.most_iteration_matrices or self._method.most_increments:
             return
         shares = self._shares(increment)
         worst = int(np.argmax(shares))
         raise SimulationError(
-            f"after {self.tangents} iterations {self.problem.names[worst]} still moves by "
+            f"after {self.iteration_matrices} iterations {self.problem.names[worst]} still moves by "
             f"{abs(increment[worst]):.3g}, tolerance {abs(increment[worst]) / shares[worst]:.3g}"
             f"{self._what_happens(rate, float(shares[worst] * self._limits.shares[worst]))}"
         )

@@ -14,9 +14,9 @@ from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.explicit import SMALLEST_SHARE, CountedRates, StageError
-from mbsfmu.integration.linearization import Linearization
 from mbsfmu.integration.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod
 from mbsfmu.integration.solver import AdaptiveSolver, Inputs
+from mbsfmu.integration.stage_linearization import Linearization
 from mbsfmu.integration.steps_past_stop import Ahead, room, without
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
@@ -62,7 +62,7 @@ class StageAttempt:
 
 @dataclass
 class Rosenbrock(AdaptiveSolver):
-    """A method that chooses its steps; every one takes one tangent, one factorization and some evaluations.
+    """A method that chooses its steps; every one takes one iteration matrix, one factorization and some evaluations.
 
     Steps end where inputs jump and where discrete states are updated, and pass over times at which only values are
     asked for: these come from the method's interpolant. The error of the integrals is not controlled: they follow from
@@ -122,7 +122,7 @@ class Rosenbrock(AdaptiveSolver):
             target = end - ahead.origin
             try:
                 moved = self._along(ahead, state, begin - ahead.origin, target, inputs)
-            except StageError:  # it leads nowhere: the run goes on from where it is
+            except StageError:  # it does not converge: the run goes on from where it is
                 state = without(state)
             else:
                 if target <= ahead.end:

@@ -52,7 +52,7 @@ class Statistics:
         Internal steps that were accepted.
     newton_total, newton_max
         Newton iterations over all accepted steps, and in the worst one.
-    tangents
+    iteration_matrices
         Derivatives of the equations of a step that these have taken.
     failures
         Steps whose iteration did not converge.
@@ -73,7 +73,7 @@ class Statistics:
     steps: int = 0
     newton_total: int = 0
     newton_max: int = 0
-    tangents: int = 0
+    iteration_matrices: int = 0
     failures: int = 0
     retries: int = 0
     rhs_evaluations: int = 0

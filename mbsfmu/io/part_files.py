@@ -231,9 +231,9 @@ def _run(file: PartFile) -> _FileContents:
             exec(compile(file.text, file.path, "exec"), module.__dict__)
     except (Exception, SystemExit) as error:  # whatever a user's file raises
         sys.modules.pop(name, None)
-        told, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
+        message, text = f"the file of parts {file.path} cannot be loaded: ", " ".join(str(error).split())
         reason = text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"
-        raise InputError(told + reason.removeprefix(told)) from error
+        raise InputError(message + reason.removeprefix(message)) from error
     named = _named_in(name)
     if not kinds and not named:
         raise InputError(

@@ -60,7 +60,7 @@ def arrow(wanted: str = "a table in Arrow's form") -> Any:
 
 
 def make_table(
-    columns: Mapping[str, Sequence[Any] | NDArray[Any]], units: Mapping[str, str], facts: Mapping[str, str]
+    columns: Mapping[str, Sequence[Any] | NDArray[Any]], units: Mapping[str, str], metadata: Mapping[str, str]
 ) -> pyarrow.Table:
     """Return a table whose columns know their units.
 
@@ -70,7 +70,7 @@ def make_table(
         Values of each column, all of one length; None where there is none.
     units
         Units of some columns.
-    facts
+    metadata
         Kept as metadata of the whole.
     """
     pyarrow = arrow()
@@ -80,7 +80,7 @@ def make_table(
         pyarrow.field(name, array.type, metadata={UNIT: units[name]} if name in units else None)
         for name, array in zip(columns, arrays, strict=True)
     ]
-    return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, metadata=dict(facts)))
+    return pyarrow.Table.from_arrays(arrays, schema=pyarrow.schema(fields, metadata=dict(metadata)))
 
 
 def stream_beginning(table: pyarrow.Table) -> bytes:

@@ -36,7 +36,7 @@ class Tabular(ABC):
         """Return the descriptions of columns that have one."""
         return {}
 
-    def _facts(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         """Return what is told of the whole: numbers and words by name."""
         return {}
 
@@ -48,8 +48,8 @@ class Tabular(ABC):
 
     def _table(self) -> Table:
         """Return the table that files hold."""
-        facts = {name: str(value) for name, value in self._facts().items()}
-        return Table(self._columns(), self._units(), facts, self._descriptions())
+        metadata = {name: str(value) for name, value in self._metadata().items()}
+        return Table(self._columns(), self._units(), metadata, self._descriptions())
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write the columns to a file in the format of its suffix; it appears complete or not at all.
@@ -70,7 +70,7 @@ class Tabular(ABC):
             When two columns would have one name.
         """
         table = self._table()
-        return make_table(table.columns, table.units, table.facts)
+        return make_table(table.columns, table.units, table.metadata)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Give the columns to whatever takes Arrow's C streams: `polars.DataFrame(result)`, `pyarrow.table(result)`.
@@ -91,7 +91,7 @@ class Tabular(ABC):
             When pandas is not installed.
         """
         frame = optional("pandas", "to_pandas").DataFrame(dict(self._columns()))
-        frame.attrs = {**self._facts(), "units": dict(self._units())}
+        frame.attrs = {**self._metadata(), "units": dict(self._units())}
         return frame
 
 

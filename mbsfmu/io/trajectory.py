@@ -64,9 +64,9 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         self._column_by_name = {name: column for column, name in enumerate(self.names)}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._told()}>"
+        return f"<{type(self).__name__}: {self._summary_line()}>"
 
-    def _told(self) -> str:
+    def _summary_line(self) -> str:
         """Say in a few words what this is."""
         span = f" from {self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else ""
         return f"{len(self.names)} signals at {len(self.time)} times{span}"
@@ -74,7 +74,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     def _repr_html_(self) -> str:
         columns = ("signal", "unit", "at the start", "least", "greatest", "at the end")
         rows = ((name, self._unit_by_name[name], *_bounded(self[name])) for name in self.names)
-        return html_table(columns, rows, f"{type(self).__name__}: {self._told()}")
+        return html_table(columns, rows, f"{type(self).__name__}: {self._summary_line()}")
 
     def _ipython_key_completions_(self) -> list[str]:
         """Offer the full names, and what is left of them without the system's where that is enough."""
@@ -166,7 +166,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         """
         variables = {name: (TIME, values, self._attributes(name)) for name, values in self._columns().items()}
         times = {TIME: variables.pop(TIME)}
-        return optional("xarray", "to_xarray").Dataset(variables, times, self._facts())
+        return optional("xarray", "to_xarray").Dataset(variables, times, self._metadata())
 
     def _attributes(self, name: str) -> dict[str, str]:
         told = {"description": self.descriptions[name]} if name in self.descriptions else {}
@@ -219,7 +219,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         from mbsfmu.view.plots.plot import Plot, by_unit  # noqa: PLC0415
 
         curves = [(Curve.of(name, self.time, self[name]), self.unit(name)) for name in self.chosen(patterns)]
-        return Plot(title or ", ".join(patterns) or self._told(), by_unit(curves))
+        return Plot(title or ", ".join(patterns) or self._summary_line(), by_unit(curves))
 
     # -- files ----------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from hydraulics.component import HydraulicActuator
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.model.system_kinds import SystemData
 from mbsfmu.modelling import DataError
 
@@ -81,10 +81,10 @@ def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: 
     missing = [each for each in motion if each not in driven]
     pushes = any(source == effort for source, _ in connections)
     if missing and (len(missing) < len(motion) or pushes):
-        told = " and ".join(f"'{each}'" for each in missing)
+        listed = " and ".join(f"'{each}'" for each in missing)
         words = [_last(each) for each in (effort, *motion)]
         raise DataError(
-            f"nothing drives {told}, though {thing} is part of a machine: "
+            f"nothing drives {listed}, though {thing} is part of a machine: "
             f"connect its {', its '.join(words[:-1])} and its {words[-1]}"
         )
 
@@ -95,17 +95,17 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
     moved = {each: sources[each] for each in motion if each in sources}
     if not moved:
         return
-    told = " and ".join(f"its {_last(each)} from '{source}'" for each, source in moved.items())
+    listed = " and ".join(f"its {_last(each)} from '{source}'" for each, source in moved.items())
     if len(moved) < len(motion):
         others = " and ".join(f"its {_last(each)}" for each in motion if each not in moved)
-        raise DataError(f"{thing} has {told}, but {others} from a signal; the motion must be of one thing")
+        raise DataError(f"{thing} has {listed}, but {others} from a signal; the motion must be of one thing")
     movers = {_owner(source) for source in moved.values()}
     if len(movers) > 1:
-        raise DataError(f"{thing} has {told}; the motion must be of one thing")
+        raise DataError(f"{thing} has {listed}; the motion must be of one thing")
     pushed = [target for source, target in connections if source == effort]
     if pushed and not movers & {mover for target in pushed for mover in _moved_with(target, systems)}:
         drives = " and ".join(f"'{target}'" for target in pushed)
-        raise DataError(f"{thing} drives {drives}, but has {told}; what it drives must be what moves it")
+        raise DataError(f"{thing} drives {drives}, but has {listed}; what it drives must be what moves it")
 
 
 def _check_load(

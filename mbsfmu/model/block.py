@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from mbsfmu.model.names import NonNegative
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import NonNegative
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 

@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from mbsfmu.model.inertia import ROUND_OFF, missing_in
-from mbsfmu.model.names import GROUND, Name, NonNegative, Positive, Vector
+from mbsfmu.model.reference_types import GROUND, Name, NonNegative, Positive, Vector
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.modelling import Data, FrozenMap, FrozenMapping
 

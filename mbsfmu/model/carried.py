@@ -20,14 +20,14 @@ Ends = tuple[str, str]
 
 @dataclass(frozen=True)
 class Carried:
-    """The machine that a unit is.
+    """The machine that an FMU is.
 
     Attributes
     ----------
     machine
         Its systems, with the values of parameters that it starts with.
     alone
-        The one system that the unit is, whose variables have no system in their names; None of a unit of the whole.
+        The one system that the FMU is, whose variables have no system in their names; None of a unit of the whole.
     """
 
     machine: Machine
@@ -38,8 +38,8 @@ class Carried:
         machine = self.machine
         own = {name: each for name, each in machine.signals.items() if name.partition(".")[0] in machine.systems}
         model = ModelData(name="machine", systems=machine.systems, connections=machine.connections, signals=own)
-        told = {"mbsfmu": _FORM, "alone": self.alone, "model": model.to_dict(), "values": dict(machine.values)}
-        return json.dumps(told)
+        document = {"mbsfmu": _FORM, "alone": self.alone, "model": model.to_dict(), "values": dict(machine.values)}
+        return json.dumps(document)
 
     @classmethod
     def read(cls, text: str) -> Carried | None:
@@ -51,24 +51,24 @@ class Carried:
             When it has parts of a user's own that are not loaded.
         """
         try:
-            told: Any = json.loads(text)
+            document: Any = json.loads(text)
         except ValueError:
             return None
-        if not isinstance(told, dict) or told.get("mbsfmu") != _FORM:
+        if not isinstance(document, dict) or document.get("mbsfmu") != _FORM:
             return None
-        model = ModelData.from_dict(told["model"])
-        return cls(Machine.of(model).with_values(told["values"]), told["alone"])
+        model = ModelData.from_dict(document["model"])
+        return cls(Machine.of(model).with_values(document["values"]), document["alone"])
 
     def systems(self, unit: str) -> dict[str, str]:
-        """Return what its systems are called among those of several units, by their own names."""
+        """Return what its systems are called among those of several FMUs, by their own names."""
         return {name: unit if name == self.alone else f"{unit}.{name}" for name in self.machine.systems}
 
 
 def followed_inside(text: str, inputs: Collection[str]) -> set[str]:
     """Return which inputs of a unit follow signals inside it, by what it carries along; none where that is no text."""
     try:
-        told: Any = json.loads(text)
-        names = [name.partition(".") for name in told["model"]["signals"]]
+        document: Any = json.loads(text)
+        names = [name.partition(".") for name in document["model"]["signals"]]
     except (ValueError, KeyError, TypeError):
         return set()
     # In a unit of the whole a variable has its system in its name where another system has one of that name.
@@ -82,12 +82,12 @@ def joined(
     given: Mapping[Ends, Any],
     driven: Collection[Ends],
 ) -> Machine:
-    """Return the machine that coupled units are.
+    """Return the machine that coupled FMUs are.
 
     Parameters
     ----------
     carried
-        What those units that know it carry along, by their names.
+        What those FMUs that know it carry along, by their names.
     connections
         Between units: source and target.
     given
@@ -98,7 +98,7 @@ def joined(
     named = {unit: each.systems(unit) for unit, each in carried.items()}
 
     def inside(unit: str, variable: str) -> Iterator[str]:
-        """Yield what a variable of a unit may be called."""
+        """Yield what a variable of an FMU may be called."""
         yield f"{unit}.{variable}"
         yield from (f"{system}.{variable}" for system in named.get(unit, {}).values() if system != unit)
 
@@ -108,17 +108,19 @@ def joined(
     for unit, each in carried.items():
         machine = machine.beside(each.machine, named[unit])
     signals = {name: signal for name, signal in machine.signals.items() if name not in theirs}
-    told = {name: value for ends, value in given.items() for name in inside(*ends) if name in machine.values}
-    return Machine(machine.name, machine.systems, (*machine.connections, *wires), signals, {**machine.values, **told})
+    document = {name: value for ends, value in given.items() for name in inside(*ends) if name in machine.values}
+    return Machine(
+        machine.name, machine.systems, (*machine.connections, *wires), signals, {**machine.values, **document}
+    )
 
 
-def machine_of_units(
+def machine_of_fmus(
     texts: Mapping[str, str],
     connections: Iterable[tuple[Ends, Ends]],
     given: Mapping[Ends, Any],
     driven: Collection[Ends],
 ) -> Machine | None:
-    """Return the machine that coupled units are, of which some carry along what they are; None where none does.
+    """Return the machine that coupled FMUs are, of which some carry along what they are; None where none does.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from mbsfmu.model.names import ReferenceKind, references
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 CONSTRAINTS: Kinds[Constraint] = Kinds("constraint", "mbsfmu.parts")

@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag,
 from hydraulics import Circuit
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.model import circuit  # noqa: F401 - it registers the kind
+from mbsfmu.model import circuit_kind  # noqa: F401 - it registers the kind
 from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
-from mbsfmu.model.names import Name
+from mbsfmu.model.reference_types import Name
 from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, system_kind
 from mbsfmu.modelling import Data, DataError, FrozenMap, closest_match, word
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self, get_args
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import ReferenceKind, Vector
+from mbsfmu.model.reference_types import ReferenceKind, Vector
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, closest_match, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")

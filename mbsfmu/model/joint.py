@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from mbsfmu.model.closure import ClosureEquation
-from mbsfmu.model.names import PointReference, Vector
+from mbsfmu.model.reference_types import PointReference, Vector
 from mbsfmu.modelling import DataError, Kinds, Part
 
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")

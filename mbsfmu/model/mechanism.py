@@ -16,7 +16,7 @@ from mbsfmu.model.body import AnyBody, Point
 from mbsfmu.model.constraint import AnyConstraint
 from mbsfmu.model.force import AnyForce
 from mbsfmu.model.joint import AnyJoint
-from mbsfmu.model.names import GROUND, Name, ReferenceKind, Vector, references, split_reference
+from mbsfmu.model.reference_types import GROUND, Name, ReferenceKind, Vector, references, split_reference
 from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
@@ -132,8 +132,10 @@ class Mechanism(Data):
                 )
             return joint, names.index(coordinate)
         if len(names) != 1:
-            told = f"has the coordinates {', '.join(names)}; say which, as '{name}.{names[0]}'" if names else "has none"
-            raise DataError(f"{user} needs a coordinate, and joint '{name}' is {joint.type}, which {told}")
+            reason = (
+                f"has the coordinates {', '.join(names)}; say which, as '{name}.{names[0]}'" if names else "has none"
+            )
+            raise DataError(f"{user} needs a coordinate, and joint '{name}' is {joint.type}, which {reason}")
         return joint, 0
 
     def _joint(self, user: str, name: str) -> AnyJoint:

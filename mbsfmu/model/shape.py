@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from mbsfmu.model.names import Positive, Vector
+from mbsfmu.model.reference_types import Positive, Vector
 from mbsfmu.modelling import Data, word
 
 MESHES = (".stl", ".obj")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mbsfmu.model.body import Body
 from mbsfmu.model.joint import AnyJoint, Joint
-from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.modelling import DataError
 
 

@@ -2,6 +2,7 @@
 
 from mbsfmu.modelling.answers import in_order
 from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word
+from mbsfmu.modelling.data_schema import DIALECT, REFERENCE, DataSchema
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
 from mbsfmu.modelling.html import table as html_table
@@ -10,7 +11,6 @@ from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import Parameter, check_numbers, parameter_fields, parameters_of
 from mbsfmu.modelling.part import DynamicPart, Part
 from mbsfmu.modelling.quantity import Quantity, belonging_to
-from mbsfmu.modelling.schema import DIALECT, REFERENCE, DataSchema
 
 __all__ = [
     "DIALECT",

@@ -27,8 +27,8 @@ def picked(
     """
     names = [quantity.name for quantity in quantities]
     if sorted(names) != sorted(given):
-        told, wanted = (", ".join(sorted(each)) or "nothing" for each in (given, names))
-        raise DataError(f"{part.type} '{part.name}': {function} gives {told}; it must give {wanted}")
+        listed, wanted = (", ".join(sorted(each)) or "nothing" for each in (given, names))
+        raise DataError(f"{part.type} '{part.name}': {function} gives {listed}; it must give {wanted}")
     return [given[name] for name in names]
 
 

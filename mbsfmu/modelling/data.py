@@ -12,14 +12,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
+from mbsfmu.modelling.data_schema import schema_of_data
 from mbsfmu.modelling.html import data_page
-from mbsfmu.modelling.schema import schema_of_data
 from mbsfmu.modelling.signature import FieldSignature
 
 LARGEST = 1e50
 """Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
 
-_MOST_MEANT, _MOST_LISTED = 3, 20
+_MOST_SUGGESTED, _MOST_LISTED = 3, 20
 _NEAR = 0.7
 
 
@@ -103,7 +103,7 @@ class Data(BaseModel):
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if field.is_required() or value != field.get_default(call_default_factory=True):
-                yield name, _Shown(value)
+                yield name, _ShortRepr(value)
         yield from (self.model_extra or {}).items()
 
     def _repr_html_(self) -> str:
@@ -160,7 +160,7 @@ def _numbers(value: Any) -> Iterator[tuple[str, float]]:
 
 
 @dataclass(frozen=True)
-class _Word(AfterValidator):
+class _Choice(AfterValidator):
     """A check of a string, which JSON Schema has as a pattern."""
 
     pattern: str = ""
@@ -177,7 +177,7 @@ def word(pattern: str, allowed: LiteralString) -> AfterValidator:
             raise PydanticCustomError("word", allowed)
         return text
 
-    return _Word(check, pattern)
+    return _Choice(check, pattern)
 
 
 Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digits and _, no digit first")]
@@ -194,7 +194,7 @@ def closest_match(word: str, words: Iterable[str]) -> str:
     best = max(scores, default=0.0)
     if best >= _NEAR:
         near = [each for each, score in zip(known, scores, strict=True) if score == best]
-        return f"did you mean {' or '.join(map(repr, near[:_MOST_MEANT]))}?"
+        return f"did you mean {' or '.join(map(repr, near[:_MOST_SUGGESTED]))}?"
     more = [f"{len(known) - _MOST_LISTED} more"] if len(known) > _MOST_LISTED else []
     return f"there are {', '.join([*known[:_MOST_LISTED], *more])}" if known else "there are none"
 
@@ -205,7 +205,7 @@ def _likeness(one: str, other: str) -> float:
     return min(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 
-class _Shown:
+class _ShortRepr:
     """A value in a short text: of a collection its names, of what is long its beginning."""
 
     def __init__(self, value: Any) -> None:

@@ -33,8 +33,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in every[:MOST_ROWS])
     if len(every) > MOST_ROWS:
         body += f'<tr><td{_LEFT} colspan="{len(columns)}">… and {len(every) - MOST_ROWS} more</td></tr>'
-    told = f"<div><strong>{escape(title)}</strong></div>" if title else ""
-    return f"<div>{told}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    meaning = f"<div><strong>{escape(title)}</strong></div>" if title else ""
+    return f"<div>{meaning}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def _cell(value: object) -> str:
@@ -64,8 +64,8 @@ def _holds_parts(value: Any) -> bool:
 
 
 def _row(data: BaseModel, name: str, value: Any) -> tuple[object, ...]:
-    unit, told = unit_and_meaning(type(data), name, type(data).model_fields[name])
-    return name, value if isinstance(value, float) or value is None else _short(value), unit, told
+    unit, meaning = unit_and_meaning(type(data), name, type(data).model_fields[name])
+    return name, value if isinstance(value, float) or value is None else _short(value), unit, meaning
 
 
 def unit_and_meaning(kind: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str]:

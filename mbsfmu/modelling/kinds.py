@@ -232,6 +232,6 @@ class Kinds(Generic[Part]):
             raise PydanticCustomError("kind_missing", "the type is missing")
         kind = self.find(data["type"])
         if kind is None:
-            told = f"{closest_match(str(data['type']), sorted(self.words()))} ({_OWN})"
-            raise PydanticCustomError("kind_unknown", "{told}", {"told": told})
+            message = f"{closest_match(str(data['type']), sorted(self.words()))} ({_OWN})"
+            raise PydanticCustomError("kind_unknown", "{told}", {"told": message})
         return kind.from_dict(data)

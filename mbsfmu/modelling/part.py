@@ -9,10 +9,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from mbsfmu.modelling.data import Data, DataError, Name
+from mbsfmu.modelling.data_schema import schema_of_kinds
 from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import parameter_fields
 from mbsfmu.modelling.quantity import Quantity
-from mbsfmu.modelling.schema import schema_of_kinds
 
 
 class Part(Data):

@@ -1,1 +1,1 @@
-"""Native units: the model in generated C with a hand-written runtime."""
+"""Native FMUs: the model in generated C with a hand-written runtime."""

@@ -23,9 +23,9 @@ from mbsfmu.compiling.kept import warn_once
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.integration.solver import Solver
+from mbsfmu.native.c_sources import LOOP, QUICK, StepSources, identity_source
 from mbsfmu.native.header import native_solver
 from mbsfmu.native.loop import CompiledRunner, MisfitError
-from mbsfmu.native.sources import LOOP, QUICK, StepSources, identity_source
 from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.runner import Runner
 from mbsfmu.simulation.simulation import Simulation
@@ -47,7 +47,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     Parameters
     ----------
     simulation
-        A simulation; it stays as it is with solvers that native units do not have, or a forward-difference Jacobian.
+        A simulation; it stays as it is with solvers that native FMUs do not have, or a forward-difference Jacobian.
     key
         What the equations follow from: the model and the options that enter the code. The code that was made for it
         once is used again. None where nobody knows: then the equations are traced.
@@ -61,9 +61,9 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
     sources = None
     if name is None:
         sources = _traced(simulation)
-        name = content_key(sources.told(), fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
+        name = content_key(sources.to_dict(), fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
     try:
-        runner = _kept(simulation, name, name) or _begun(simulation, name, sources)
+        runner = _kept(simulation, name, name) or _started(simulation, name, sources)
     except (CompilerError, OSError) as error:
         warn_once(f"{error}; runs in process are not compiled, CasADi's interpreter makes their steps")
         return
@@ -74,7 +74,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         kept.store(model, toolkit(), _NAME, name.encode())
 
 
-def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:
+def _started(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:
     """Return who makes the steps where there is no optimized code yet; None where nobody compiles any."""
     quick = content_key(name, sorted(QUICK.items()))
     if not has_compiler():
@@ -97,7 +97,7 @@ def _begun(simulation: Simulation, name: str, sources: StepSources | None) -> Ru
     if is_level_given() or sources.length < _LARGE or (spent := _Spent(name)).seconds > patience:
         return made(name, sources.code(), LOOP)
     if traced:
-        kept.store(name, toolkit(), _KEPT_SOURCES, zlib.compress(json.dumps(sources.told()).encode(), _FASTEST))
+        kept.store(name, toolkit(), _KEPT_SOURCES, zlib.compress(json.dumps(sources.to_dict()).encode(), _FASTEST))
     read = SOURCES in os.environ  # by somebody, who looks for C
     first = _kept(simulation, quick, name) or made(quick, sources.code() if read else sources.tables(), QUICK)
     return TieredRunner(first, lambda: made(name, sources.code(), LOOP), patience, spent)
@@ -131,7 +131,7 @@ def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | N
     try:
         return CompiledRunner(library, simulation, identity)
     except MisfitError as error:
-        warn_once(f"{error}; it is made anew")
+        warn_once(f"{error}; it is compiled again")
         library.unlink(missing_ok=True)
         return None
 

@@ -1,6 +1,6 @@
 """The traced functions that a unit's derivatives need: by inputs while it steps, by time, and at the start.
 
-In straight code these are matrices and changes along directions, from which linear equations find the rest. In loops,
+In unrolled code these are matrices and changes along directions, from which linear equations find the rest. In loops,
 accelerations follow without such equations, and so do their changes; loops are closed by linear equations all the same.
 """
 
@@ -30,7 +30,7 @@ _BY_TIME = {
 
 
 def derivatives(functions: SystemFunctions, *, steps: bool) -> Iterable[TracedFunction]:
-    """Return those of straight code; those of outputs by time where a unit makes steps."""
+    """Return those of unrolled code; those of outputs by time where a unit makes steps."""
     given = functions.expressions
     direct = [given.derivative(given.outputs, part) for part in ("inputs", "accelerations")]
     direct.append(given.derivative(given.quadratic, "inputs"))
@@ -50,7 +50,7 @@ _MOVED = tuple(f"d_{part}" for part in ("coordinates", "velocities", "states", "
 
 
 def changes(functions: SystemFunctions, *, steps: bool) -> Iterable[RecordedFunction]:
-    """Return those of code in loops: changes of everything along directions of inputs, of the start, and by time.
+    """Return those of kernel loops: changes of everything along directions of inputs, of the start, and by time.
 
     The last are there where a unit makes steps.
     """

@@ -13,7 +13,7 @@ from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variables import STEP, VIOLATIONS
+from mbsfmu.simulation.variable_table import STEP, VIOLATIONS
 from mbsfmu.systems.code_form import Code, can_be_in_loops
 from mbsfmu.systems.functions import SystemFunctions
 
@@ -31,7 +31,7 @@ def header_sizes(simulation: Simulation, needs: NativeNeeds) -> dict[str, object
     Raises
     ------
     InputError
-        When native units have no such solver.
+        When native FMUs have no such solver.
     """
     return {
         **_choices(simulation, needs),
@@ -51,12 +51,12 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "LOST_REFERENCES": int(Loss.REFERENCES),
         "LOST_UNSOLVED": int(Loss.UNSOLVED),
         "RATES_BY_ACCELERATIONS": int(simulation.functions.rates_by_accelerations),
-        "REACTIONS_ANEW": int(needs.reactions_anew),
+        "RECOMPUTES_REACTIONS": int(needs.recomputes_reactions),
         "CLOSES_LOOPS": int(needs.closes_loops),
         "LEAVES_OUT": int(simulation.formulation.leaves_out and simulation.functions.rank > 0),
         "ABSOLUTE": int(simulation.formulation.absolute),
         "PLACED": int(system.start_system is not system),
-        "FIRMS": int(simulation.formulation.firms),
+        "STIFFENS_PENALTY": int(simulation.formulation.stiffens),
         **needs.choices,
         "IMPLICIT": 1,
         "RK4": 2,
@@ -76,7 +76,7 @@ def native_solver(solver: Solver) -> str:
     Raises
     ------
     InputError
-        When native units have no such solver.
+        When native FMUs have no such solver.
     """
     if isinstance(solver, ImplicitSolver):
         return "IMPLICIT"
@@ -84,7 +84,7 @@ def native_solver(solver: Solver) -> str:
         return "ROSENBROCK"
     if solver.name not in ("rk4", "rk45"):
         having = ", ".join((*rule_names(), "rk4", "rk45", *Rosenbrock.names))
-        raise InputError(f"native units have the solvers {having}; '{solver.name}' needs the backend 'python'")
+        raise InputError(f"native FMUs have the solvers {having}; '{solver.name}' needs the backend 'python'")
     return solver.name.upper()
 
 
@@ -112,15 +112,15 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "DISCRETE": len(system.discrete),
         "SAMPLINGS": len(system.samplings),
         "REFERENCES": 4 * system.references,
-        "GUESSES": len(system.guesses),
-        "FELT": len(system.felt),
+        "LOOP_ITERATES": len(system.loop_iterates),
+        "FED_THROUGH": len(system.fed_through),
         "ALGEBRAIC_LOOPS": len(functions.expressions.unsolved),
         "HISTORY": layout.size,
         "STEP_HISTORY": layout.of_step(min(layout.motions, needs.unknowns)).size,
         "MOTION_HISTORY": sum(layout.rule.remembered_motion),
-        "TANGENT": len(functions.tangent),
+        "ITERATION_MATRIX": len(functions.iteration_matrix),
         "PIVOTS": len(system.coordinates) + len(system.states) + len(functions.rows),
-        "TANGENT_USE": len(functions.tangent_use),
+        "ITERATION_MATRIX_USE": len(functions.iteration_matrix_use),
         "UNCONVERGED": len(functions.unconverged),
         "AHEAD": len(functions.ahead),
         "ERROR": len(functions.error),
@@ -211,7 +211,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "REMAINING": number(formulation.remaining),
         "MOST_INCREMENTS": (solver.iterations or 0) if isinstance(solver, ImplicitSolver) else 0,
         "UNRESOLVED": number(solver.unresolved if isinstance(solver, ImplicitSolver) else 0.0),
-        "RENEWAL_COST": number(formulation.refresh_cost if isinstance(solver, ImplicitSolver) else 0.0),
+        "REFRESH_COST": number(formulation.refresh_cost if isinstance(solver, ImplicitSolver) else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
         "PENALTY": number(needs.penalty),
         "SHORTEST_SAMPLE_TIME": number(min((each.sample_time for each in samplings), default=float_info.max)),

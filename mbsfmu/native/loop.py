@@ -59,7 +59,7 @@ class _Recording(ctypes.Structure):
         ("times", _Doubles),
         ("rows", _Doubles),
         ("count", ctypes.c_int),
-        ("told", ctypes.c_int),
+        ("warned", ctypes.c_int),
         ("done", ctypes.c_int),
         ("stop", ctypes.c_int),
         ("ahead", ctypes.c_int),
@@ -79,9 +79,9 @@ class _Teller:
         """Take a sentence."""
         self._sentences.append(sentence.decode())
         if not self.waits:
-            self.tell(stands=True)
+            self.report_progress(stands=True)
 
-    def tell(self, stands: bool) -> None:
+    def report_progress(self, stands: bool) -> None:
         """Tell what was taken, or forget it where the run does not stand."""
         while self._sentences:
             sentence = self._sentences.pop(0)
@@ -134,16 +134,16 @@ class CompiledRunner(Runner):
         self._instance = ctypes.c_void_p(created)
         weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
 
-    def run(self, course: RunLoop, recording: Recording) -> None:
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
-        self.attempt(course, recording)
+        self.attempt(run_loop, recording)
 
-    def attempt(self, course: RunLoop, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
+    def attempt(self, run_loop: RunLoop, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
         """Run, unless that is given up on the way: then the course is where it was, and nothing was told.
 
         Parameters
         ----------
-        course, recording
+        run_loop, recording
             As for every runner.
         gives_up
             Asked now and then, where rows are recorded, whether that is to be; None where it never is.
@@ -155,10 +155,10 @@ class CompiledRunner(Runner):
         """
         times = np.ascontiguousarray(recording.times)
         rows = np.empty((len(times), self._columns)) if recording.rows is None else recording.rows
-        told, ahead = course.rank_watch.told, recording.rows is None
-        asked = _Recording(_pointer(times), _pointer(rows), len(times), told, recording.done, 0, ahead)
-        present, counts = self._handed(course), self._counted(course.solver.statistics)
-        held, dependent = course.inputs.held.astype(np.intc), _dependent(course.present)
+        warned, ahead = run_loop.rank_watch.warned, recording.rows is None
+        asked = _Recording(_pointer(times), _pointer(rows), len(times), warned, recording.done, 0, ahead)
+        present, counts = self._handed(run_loop), self._counted(run_loop.solver.statistics)
+        held, dependent = run_loop.inputs.held.astype(np.intc), _dependent(run_loop.present)
 
         def call() -> bool:
             flags = held.ctypes.data_as(_Ints), dependent.ctypes.data_as(_Ints)
@@ -169,14 +169,14 @@ class CompiledRunner(Runner):
         try:
             made = call() if recording.rows is None else _interruptible(call, asked, recording, gives_up)
         finally:
-            self._teller.tell(stands=made is not None)
+            self._teller.report_progress(stands=made is not None)
             if made is not None:
                 recording.done = asked.done
-                self._take(course, present, dependent)
-                self._count(course.solver.statistics, counts)
-                course.rank_watch.told = bool(asked.told)
+                self._take(run_loop, present, dependent)
+                self._count(run_loop.solver.statistics, counts)
+                run_loop.rank_watch.warned = bool(asked.warned)
                 if asked.done > 1:
-                    course.take_readings(rows[asked.done - 1])
+                    run_loop.take_readings(rows[asked.done - 1])
         if made is None:
             recording.done = 1
             return False
@@ -184,32 +184,32 @@ class CompiledRunner(Runner):
             raise SimulationError(self._reason(self._instance).decode())
         return True
 
-    def _handed(self, course: RunLoop) -> Floats:
+    def _handed(self, run_loop: RunLoop) -> Floats:
         """Return what C goes on from as one array."""
-        tolerances = course.solver.tolerances
+        tolerances = run_loop.solver.tolerances
         values = {
-            "time": course.time,
-            "passed": course.passed,
-            "sampled": course.sampled,
-            "step_size": course.solver.step,
-            "threads": course.threads,
+            "time": run_loop.time,
+            "passed": run_loop.passed,
+            "sampled": run_loop.sampled,
+            "step_size": run_loop.solver.step,
+            "threads": run_loop.threads,
             "tolerance_factor": tolerances[0] / self._tolerances[0] if tolerances[0] else 1.0,
-            "parameters": course.parameters,
-            "inputs": course.inputs.values,
-            "effective": course.effective,
-            "discrete": course.functions.discrete,
+            "parameters": run_loop.parameters,
+            "inputs": run_loop.inputs.values,
+            "effective": run_loop.effective,
+            "discrete": run_loop.functions.discrete,
         }
-        return _packed(self._present, values | {name: getattr(course.present, name) for name in ARRAYS})
+        return _packed(self._present, values | {name: getattr(run_loop.present, name) for name in ARRAYS})
 
-    def _take(self, course: RunLoop, present: Floats, dependent: NDArray[np.intc]) -> None:
+    def _take(self, run_loop: RunLoop, present: Floats, dependent: NDArray[np.intc]) -> None:
         """Let a course be where C has come to."""
         parts = {name: present[place] for name, place in self._present.items()}
-        partition = course.present.partition
+        partition = run_loop.present.partition
         if partition is not None and not np.array_equal(np.flatnonzero(dependent), partition.dependent):
             partition = Partition.of(np.flatnonzero(dependent == 0).tolist(), len(dependent))
         state = State(**{name: parts[name] for name in ARRAYS}, partition=partition)
         time, passed, sampled = (parts[name].item() for name in ("time", "passed", "sampled"))
-        course.go_to(Place(time, passed, sampled, state, parts["effective"], parts["discrete"]))
+        run_loop.go_to(Place(time, passed, sampled, state, parts["effective"], parts["discrete"]))
 
     def _counted(self, statistics: Statistics) -> Floats:
         """Return what a run has cost until now as one array."""
@@ -247,7 +247,7 @@ def _interruptible(
         while thread.is_alive() and not given_up:
             thread.join(_LOOK_EVERY)
             recording.done = asked.done
-            recording.tell()
+            recording.report_progress()
             given_up = gives_up is not None and thread.is_alive() and gives_up()
     finally:
         asked.stop = 1  # nothing asks for it any more where the call is done

@@ -1,4 +1,4 @@
-"""The generated part of a native unit: the traced functions and tables of one model."""
+"""The generated part of a native FMU: the traced functions and tables of one model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ModelCode:
     simulation
         The simulation that makes its steps.
     exchange
-        What a unit has for model exchange.
+        What an FMU has for model exchange.
     held
         Gets traced functions by name, with places for them in the files; without it they are there, as C.
     """
@@ -189,24 +189,24 @@ class ModelCode:
         yield from (functions.integral_rates, functions.outputs)
         if functions.rows and not self._needs.closes_loops:
             yield functions.gap
-        if len(functions.guesses):
+        if len(functions.loop_iterates):
             yield functions.loop_solutions
         if functions.rates_by_accelerations:
             yield functions.state_rates
         yield from self._needs.in_steps
         if self._system.references:
-            yield functions.recentred
+            yield functions.with_present_references
 
     def _flow_functions(self) -> Iterable[AnyFunction]:
         """Make what the same takes that steps do not have."""
         functions = self._functions
         if functions.rows and not self._needs.closes_loops:
             yield functions.gap
-        if len(functions.guesses):
+        if len(functions.loop_iterates):
             yield functions.loop_solutions
         yield from self._simulation.formulation.native_needs(StepKind.EXCHANGED).in_steps
         if self._system.references:
-            yield functions.recentred
+            yield functions.with_present_references
 
     def _reading_functions(self) -> Iterable[AnyFunction]:
         """Make what updates, jumps of inputs and readers of reactions call."""

@@ -16,7 +16,7 @@ from mbsfmu.integration.solver import Solver
 from mbsfmu.modelling.variables import ModelExchangeData, Variability, Variable
 from mbsfmu.native.literals import number, numbers, string, strings
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variables import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
+from mbsfmu.simulation.variable_table import ERROR, NEXT_EVENT, STEP, THREADS, UNCONVERGED, VIOLATIONS
 from mbsfmu.stepping.stage_pattern import FULL, elimination_order, stage_pattern
 
 
@@ -123,14 +123,14 @@ class ModelTables:
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):
                 chosen = strings(texts[row] for row in simulation.functions.rows)
                 yield f"static const char *const loop_{what}[] = {chosen};"
-        if system.guesses:
+        if system.loop_iterates:
             unsolved = self._simulation.functions.expressions.unsolved
-            yield f"static const char *const unsolved_loops[] = {strings(told for told, _ in unsolved)};"
+            yield f"static const char *const unsolved_loops[] = {strings(description for description, _ in unsolved)};"
             firsts = ", ".join(str(first) for _, first in unsolved)
-            yield f"static const int first_guesses[] = {{{firsts}}};"
+            yield f"static const int first_loop_iterates[] = {{{firsts}}};"
         if system.references:
-            steep = ", ".join(str(index) for index in system.steep)
-            yield f"static const int steep_coordinates[] = {{{steep}}};"
+            gimbal_angles = ", ".join(str(index) for index in system.gimbal_angles)
+            yield f"static const int gimbal_coordinates[] = {{{gimbal_angles}}};"
 
     def of_readings(self, *, watched: bool) -> Iterable[str]:
         """Write what updates, jumps of inputs and readers need; of change points where they are watched for."""
@@ -172,7 +172,8 @@ class ModelTables:
         """Write what the start, the variables and their readers need."""
         system, simulation = self._system, self._simulation
         accelerated = self._simulation.functions.outputs_by_accelerations
-        yield f"static const double guess_starts[] = {numbers(each.start or 0.0 for each in system.guesses)};"
+        starts = numbers(each.start or 0.0 for each in system.loop_iterates)
+        yield f"static const double loop_iterate_starts[] = {starts};"
         yield f"static const char *const parameter_names[] = {strings(each.name for each in system.parameters)};"
         yield f"static const double parameter_starts[] = {numbers(each.start or 0.0 for each in system.parameters)};"
         needs = ", ".join(str(int(each)) for each in accelerated)

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from mbsfmu import modelling
 from mbsfmu.base import times
-from mbsfmu.equations import charts, linear
+from mbsfmu.equations import coordinate_charts, linear
 from mbsfmu.formulations import double_step, hdca, penalty_factors, projection
 from mbsfmu.initialization import (
     accelerations,
@@ -55,9 +55,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "NEXT_TO_ZERO": (linear, "NEXT_TO_ZERO"),
     "AS_LONG": (linear, "AS_LONG"),
     "NEGLIGIBLE": (linear, "NEGLIGIBLE"),
-    "STEEP_ANGLE": (charts, "STEEP"),
+    "NEAR_GIMBAL_LOCK": (coordinate_charts, "NEAR_GIMBAL_LOCK"),
     "RANK_TOLERANCE": (independent_coordinates, "RANK_TOLERANCE"),
-    "STEEP": (independent_coordinates, "STEEP"),
+    "LARGEST_SLOPE": (independent_coordinates, "LARGEST_SLOPE"),
     "WORSE": (loop_equations, "WORSE"),
     "ASSEMBLED": (closing_loops, "CLOSED"),
     "ASSEMBLY_STEP": (closing_loops, "STEP_LIMIT"),
@@ -91,8 +91,8 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "UNRESOLVED_SHARE": (projection, "UNRESOLVED"),
     "WEAK": (penalty_factors, "WEAK"),
     "WEAK_IN_STEPS": (penalty_factors, "WEAK_IN_STEPS"),
-    "FIRM": (penalty_factors, "FIRM"),
-    "MOST_FIRMING": (penalty_factors, "MOST_FIRMING"),
+    "FIRM_SHARE": (penalty_factors, "FIRM_SHARE"),
+    "LARGEST_STIFFENING": (penalty_factors, "LARGEST_STIFFENING"),
     "DISTINCT": (penalty_factors, "DISTINCT"),
     "PROJECTED_ROUND_OFF": (penalty_factors, "ROUND_OFF"),
     "NEWTON_ITERATIONS": (implicit, "MOST_ITERATIONS"),
@@ -174,7 +174,7 @@ COUNTS: dict[str, str] = {
     "steps": "1",
     "newton_total": "1",
     "newton_max": "1",
-    "tangents": "1",
+    "iteration_matrices": "1",
     "failures": "1",
     "retries": "1",
     "evaluations": "1",
@@ -196,8 +196,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "references": ("REFERENCES",),
     "momenta": ("COORDINATES",),
     "discrete": ("DISCRETE",),
-    "guesses": ("GUESSES",),
-    "felt": ("FELT",),
+    "loop_iterates": ("LOOP_ITERATES",),
+    "fed_through": ("FED_THROUGH",),
     # what goes with it
     "multipliers": ("CONSTRAINTS",),
     "active": ("CONSTRAINTS",),
@@ -205,7 +205,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "momentum_rates": ("COORDINATES",),
     "history": ("HISTORY",),
     "suggested_step": (),
-    # what code in loops works on
+    # what kernel loops works on
     "work": ("WORK",),
     "factors": ("FACTORS",),
     # dense matrices of loop equations
@@ -258,10 +258,10 @@ _LONG_AS = {
     "integrals": "INTEGRALS",
     "references": "REFERENCES",
     "history": "HISTORY",
-    "guesses": "GUESSES",
+    "loop_iterates": "LOOP_ITERATES",
     "suggested_step": "1",
-    "tangent": "TANGENT",
-    "tangent_use": "TANGENT_USE",
+    "iteration_matrix": "ITERATION_MATRIX",
+    "iteration_matrix_use": "ITERATION_MATRIX_USE",
     "unconverged": "UNCONVERGED",
     "ahead": "AHEAD",
     "error": "ERROR",

@@ -68,21 +68,21 @@ class TieredRunner(Runner):
         self._noted = spent.seconds
         self._began = 0.0
 
-    def run(self, course: RunLoop, recording: Recording) -> None:
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         self._began = time.perf_counter()
         self.interim_seconds = 0.0
         self._goes_over()
         if self._is_last:
-            self._runner.run(course, recording)
+            self._runner.run(run_loop, recording)
             return
         try:
-            stands = self._runner.attempt(course, recording, self._goes_over)
+            stands = self._runner.attempt(run_loop, recording, self._goes_over)
         finally:
             self.interim_seconds = time.perf_counter() - self._began
             self._spend(self.interim_seconds)
         if not stands:
-            self._runner.run(course, recording)
+            self._runner.run(run_loop, recording)
 
     def _spend(self, seconds: float) -> None:
         self._spent.seconds += seconds
@@ -110,7 +110,7 @@ class TieredRunner(Runner):
         return True
 
     def _make(self, made: Future[CompiledRunner]) -> None:
-        _LOGGER.info("steps are made while their code is optimized; the run begins anew in it, and gives the same")
+        _LOGGER.info("steps are made while their code is optimized; the run restarts with it, and gives the same")
         try:
             made.set_result(self._optimized())
         except Exception as error:

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import GROUND, PointReference, split_reference
+from mbsfmu.model.reference_types import GROUND, PointReference, split_reference
 from mbsfmu.modelling import Array, Quantity
 
 Frame = Literal["inertial", "body"]

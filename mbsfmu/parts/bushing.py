@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.equations.rotation import cross, rotation_from_vector, vector_from_rotation
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import NonNegative, PointReference, Vector
+from mbsfmu.model.reference_types import NonNegative, PointReference, Vector
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 _Three = tuple[NonNegative, NonNegative, NonNegative]
@@ -52,9 +52,9 @@ class Bushing(Force):
     parent: PointReference
     child: PointReference
     stiffness: Annotated[_Three, Parameter("N/m", "stiffness")]
-    turning_stiffness: Annotated[_Three, Parameter("N.m/rad", "stiffness against turning")]
+    turning_stiffness: Annotated[_Three, Parameter("N.m/rad", "rotational stiffness")]
     damping: Annotated[_Three, Parameter("N.s/m", "damping")] = (0.0, 0.0, 0.0)
-    turning_damping: Annotated[_Three, Parameter("N.m.s/rad", "damping of turning")] = (0.0, 0.0, 0.0)
+    turning_damping: Annotated[_Three, Parameter("N.m.s/rad", "rotational damping")] = (0.0, 0.0, 0.0)
     orientation: Vector = (0.0, 0.0, 0.0)
     axes: Vector = (0.0, 0.0, 0.0)
 

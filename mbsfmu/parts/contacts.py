@@ -11,7 +11,7 @@ from pydantic import Field
 from mbsfmu.equations.rotation import cross, unit
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import Direction, NonNegative, PointReference, Positive
+from mbsfmu.model.reference_types import Direction, NonNegative, PointReference, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from mbsfmu.model.constraint import Constraint
-from mbsfmu.model.names import JointReference
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import JointReference
 from mbsfmu.modelling import Array, Name, Parameter
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.base.physical_units import Unit, combined
-from mbsfmu.model.names import NonNegative, Positive
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import NonNegative, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 from mbsfmu.parts.limits import check_room, limited, ordered_limits
 from mbsfmu.parts.one_input import OneInput, SameUnit

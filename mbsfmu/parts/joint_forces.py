@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import JointReference, NonNegative
+from mbsfmu.model.reference_types import JointReference, NonNegative
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from hydraulics.piston import friction
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import JointReference, NonNegative, Positive
+from mbsfmu.model.reference_types import JointReference, NonNegative, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

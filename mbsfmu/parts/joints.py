@@ -12,7 +12,7 @@ from mbsfmu.equations.closure_equations import Offset, gaps, offsets, square, ti
 from mbsfmu.equations.rotation import unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint, JointElement
-from mbsfmu.model.names import Direction, Vector
+from mbsfmu.model.reference_types import Direction, Vector
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
 STEEPEST = 1.2
@@ -205,7 +205,7 @@ class _TurnsFreely(Joint, abstract=True):
     angular_velocity: Vector = (0.0, 0.0, 0.0)
 
     @model_validator(mode="after")
-    def _not_steep(self) -> Self:
+    def _away_from_gimbal_lock(self) -> Self:
         if abs(self.angles[1]) > STEEPEST:
             raise ValueError(
                 f"the second of angles is {self.angles[1]:g} rad; it must be between -{STEEPEST} and {STEEPEST}, "

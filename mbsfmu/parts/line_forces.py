@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import NonNegative, PointReference
+from mbsfmu.model.reference_types import NonNegative, PointReference
 from mbsfmu.modelling import Array, Parameter, Quantity
 
 

@@ -10,8 +10,8 @@ from pydantic import model_validator
 
 from mbsfmu.base.physical_units import Unit, combined
 from mbsfmu.model.block import Block, SampledBlock
-from mbsfmu.model.names import NonNegative, OptionalPositive, Positive
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling import Array, Parameter, Quantity
 from mbsfmu.parts.limits import check_room, limited, ordered_limits
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Literal
 
 from mbsfmu.model.constraint import Constraint
-from mbsfmu.model.names import JointReference
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import JointReference
 from mbsfmu.modelling import Array, Quantity
 
 
 class PrescribedMotion(Constraint):
     """A joint whose coordinate follows an input: q = s(t), whatever load that takes, which is its output.
 
-    The inputs `position`, `velocity` and `acceleration` are s, ṡ and s̈ in rad or m. They begin with the start values of
-    the joint, and s runs on by ṡ and s̈ where they are held. A signal of the position gives the other two as well, where
-    it has a first and a second derivative.
+    The inputs `position`, `velocity` and `acceleration` are s, ṡ and s̈ in rad or m. They begin with the start values
+    of the joint, and s runs on by ṡ and s̈ where they are held. A signal of the position gives the other two as well,
+    where it has a first and a second derivative.
 
     Attributes
     ----------

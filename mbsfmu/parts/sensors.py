@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from mbsfmu.equations.charts import cardan_angles
+from mbsfmu.equations.coordinate_charts import cardan_angles
 from mbsfmu.equations.rotation import cross, quaternion_from_rotation
 from mbsfmu.model.force_context import BodyPoint, PointAcceleration, SensorContext
-from mbsfmu.model.names import JointReference, PointOrNone, PointReference
+from mbsfmu.model.reference_types import JointReference, PointOrNone, PointReference
 from mbsfmu.model.sensor import Sensor
 from mbsfmu.modelling import Array, Quantity
 from mbsfmu.parts.line_forces import LineOfAction
@@ -65,12 +65,12 @@ class PointSensor(_Relative):
     relative_to
         From where, as `body.point`: the origin, and with the axes of that body the frame in which the point is and
         moves. By default the inertial frame.
-    tells
+    measures
         Which outputs it has.
     """
 
     type: Literal["point-sensor"] = "point-sensor"
-    tells: Annotated[
+    measures: Annotated[
         tuple[Literal["position", "velocity", "acceleration"], ...], Field(min_length=1), AfterValidator(_once)
     ] = ("position", "velocity")
 
@@ -78,7 +78,7 @@ class PointSensor(_Relative):
         """Return what it tells."""
         units = {"position": "m", "velocity": "m/s", "acceleration": "m/s2"}
         return tuple(
-            each for what in self.tells for each in self._components(what, units[what], f"{what} of {self.point}")
+            each for what in self.measures for each in self._components(what, units[what], f"{what} of {self.point}")
         )
 
     def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
@@ -87,12 +87,12 @@ class PointSensor(_Relative):
         turning = origin.angular_velocity
         gap = place.position - origin.position
         passing = place.velocity - origin.velocity - cross(turning, gap)
-        told = {"position": gap, "velocity": passing}
-        if "acceleration" in self.tells:
+        readings = {"position": gap, "velocity": passing}
+        if "acceleration" in self.measures:
             changing, carried = now.acceleration("point"), self._origin_changing(now)
             by_frame = cross(carried.angular, gap) + cross(turning, cross(turning, gap))
-            told["acceleration"] = changing.linear - carried.linear - by_frame - 2.0 * cross(turning, passing)
-        seen = [_by_axis(what, origin.rotation.T @ told[what]) for what in self.tells]
+            readings["acceleration"] = changing.linear - carried.linear - by_frame - 2.0 * cross(turning, passing)
+        seen = [_by_axis(what, origin.rotation.T @ readings[what]) for what in self.measures]
         return {name: value for vector in seen for name, value in vector.items()}
 
 
@@ -113,13 +113,13 @@ class OrientationSensor(_Relative):
     axes
         Along which axes angular velocity and acceleration have their components: those of the frame it looks from, or
         those of the `body`.
-    tells
+    measures
         Which outputs it has.
     """
 
     type: Literal["orientation-sensor"] = "orientation-sensor"
     axes: Literal["frame", "body"] = "frame"
-    tells: Annotated[
+    measures: Annotated[
         tuple[Literal["quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"], ...],
         Field(min_length=1),
         AfterValidator(_once),
@@ -150,26 +150,26 @@ class OrientationSensor(_Relative):
                 "angular_acceleration", "rad/s2", f"angular acceleration of {body}"
             ),
         }
-        return tuple(each for what in self.tells for each in every[what])
+        return tuple(each for what in self.measures for each in every[what])
 
     def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
         """Return what it tells."""
         place, origin = now.point("point"), self._origin(now)
         turned = origin.rotation.T @ place.rotation
         axes = place.rotation if self.axes == "body" else origin.rotation
-        told: dict[str, Array] = {}
-        if "quaternion" in self.tells:
+        readings: dict[str, Array] = {}
+        if "quaternion" in self.measures:
             quaternion = quaternion_from_rotation(turned)
-            told |= {f"quaternion.{part}": quaternion[index] for index, part in enumerate("wxyz")}
-        if "cardan_angle" in self.tells:
-            told |= _by_axis("cardan_angle", cardan_angles(turned))
+            readings |= {f"quaternion.{part}": quaternion[index] for index, part in enumerate("wxyz")}
+        if "cardan_angle" in self.measures:
+            readings |= _by_axis("cardan_angle", cardan_angles(turned))
         spin = place.angular_velocity - origin.angular_velocity
-        if "angular_velocity" in self.tells:
-            told |= _by_axis("angular_velocity", axes.T @ spin)
-        if "angular_acceleration" in self.tells:
+        if "angular_velocity" in self.measures:
+            readings |= _by_axis("angular_velocity", axes.T @ spin)
+        if "angular_acceleration" in self.measures:
             changing = now.acceleration("point").angular - self._origin_changing(now).angular
-            told |= _by_axis("angular_acceleration", axes.T @ (changing - cross(origin.angular_velocity, spin)))
-        return told
+            readings |= _by_axis("angular_acceleration", axes.T @ (changing - cross(origin.angular_velocity, spin)))
+        return readings
 
 
 def _by_axis(what: str, vector: Array) -> dict[str, Array]:

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mbsfmu.model.block import Block
-from mbsfmu.model.names import NonNegative, Positive
 from mbsfmu.model.numbers import Numbers
+from mbsfmu.model.reference_types import NonNegative, Positive
 from mbsfmu.modelling import Array, Name, Parameter, Quantity
 
 

@@ -29,9 +29,9 @@ class GeneralizedAlpha(Rule):
     Newmark's formulas, with β and γ, hold for it. Quantities of first order have an auxiliary rate in the same way
     [Jansen2000]. All follows from the spectral radius ρ∞ by which motion of infinite frequency is multiplied in a step.
 
-    a is z̈ at the time t + (α_m − α_f) h. Where a step has another size than the one before, a is the value there of the
-    line through z̈ at t and the a that is remembered. The first step, when nothing is, is one of the trapezoidal rule,
-    ρ∞ = 1, and a then follows from z̈ at both ends.
+    a is z̈ at the time t + (α_m − α_f) h. Where a step has another size than the one before, a is the value there of
+    the line through z̈ at t and the a that is remembered. The first step, when nothing is, is one of the trapezoidal
+    rule, ρ∞ = 1, and a then follows from z̈ at both ends.
 
     Attributes
     ----------

@@ -67,12 +67,12 @@ class RankWatch:
     ----------
     near
         As given.
-    told
+    warned
         Whether a change point of the run was told of.
     joints
         Name of the joint that each loop equation belongs to.
     equations, lengths
-        What loop equations and coordinates are divided by to be the same in all units and sizes, shapes (m,) and (n,).
+        What loop equations and coordinates are divided by to be the same in all FMUs and sizes, shapes (m,) and (n,).
     """
 
     def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float) -> None:
@@ -81,12 +81,12 @@ class RankWatch:
         self.near = near
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
         self.equations, self.lengths = functions.equation_lengths(arm), functions.coordinate_lengths(arm)
-        self.told = False
+        self.warned = False
         self.forget()
 
     def begin(self, time: float, state: State) -> None:
         """Start anew with a run; nothing has been told of it."""
-        self.told = False
+        self.warned = False
         self.forget()
         self.follow(time, state)
 
@@ -97,7 +97,7 @@ class RankWatch:
 
     def follow(self, time: float, state: State) -> None:
         """Look at the next point in s of a run, and tell the first change point in the log."""
-        if not self._rank or self.told:
+        if not self._rank or self.warned:
             return
         found: tuple[float, int] | None = None
         last = self._last
@@ -118,10 +118,10 @@ class RankWatch:
         if found is None and measure < self.near:
             found = time, minor.outermost
         if found is not None:
-            self._tell(*found)
+            self._warn(*found)
 
-    def _tell(self, time: float, row: int) -> None:
-        self.told = True
+    def _warn(self, time: float, row: int) -> None:
+        self.warned = True
         logger.warning(
             "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "
             "determine neither the reactions near it nor which way the loop goes on",

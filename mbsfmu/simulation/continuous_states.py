@@ -65,22 +65,22 @@ class ContinuousStates:
                 f"the formulation '{formulation.name}' has no rates of states for model exchange: its equations "
                 f"are those of steps; {having} have them"
             )
-        shown = {variable.name: variable for variable in simulation.variables}
+        exposed = {variable.name: variable for variable in simulation.variables}
         moving, own = _moving(simulation)
         states = [*moving, *simulation.functions.system.states, *simulation.functions.system.integrals]
         system = simulation.functions.system
         integrated = (*system.coordinates, *system.velocities) if formulation.freedom_chosen else moving
         derivatives = tuple(_derivative(each) for each in states)
-        if taken := [each.name for each in (*own, *derivatives) if each.name in shown]:
+        if taken := [each.name for each in (*own, *derivatives) if each.name in exposed]:
             raise InputError(f"model exchange calls a variable '{taken[0]}'; rename the part that has this name")
-        own = tuple(replace(each, causality=Causality.LOCAL) for each in states if each.name not in shown)
+        own = tuple(replace(each, causality=Causality.LOCAL) for each in states if each.name not in exposed)
         return cls(
-            states=tuple(shown.get(each.name, each) for each in states),
+            states=tuple(exposed.get(each.name, each) for each in states),
             own=own,
             integrated=(*integrated, *states[len(moving) :]),
             derivatives=derivatives,
             dependencies=_dependencies(simulation, [each.name for each in states]),
-            derivatives_known=formulation.has_tangent
+            derivatives_known=formulation.has_jacobian
             and not (formulation.freedom_chosen and simulation.functions.driven),
         )
 

@@ -1,4 +1,4 @@
-"""What the variables of a simulation depend on, for the structure that an exported unit declares."""
+"""What the variables of a simulation depend on, for the structure that an exported FMU declares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.modelling.variables import Causality, Variable, rated_names
-from mbsfmu.simulation.variables import UNCONVERGED, VIOLATIONS, VariableTable
+from mbsfmu.simulation.variable_table import UNCONVERGED, VIOLATIONS, VariableTable
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions
 

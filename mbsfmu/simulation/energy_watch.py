@@ -105,7 +105,7 @@ class EnergyWatch:
         """Start anew with a run; nothing has been told of it."""
         self.numbers = np.zeros(self.size)
         self._highest[:, :-1] = -np.inf
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     @property
     def _highest(self) -> Floats:
@@ -154,12 +154,12 @@ class EnergyWatch:
             least = LEAST_SHARE * max(last[1], last[2], lift) + LEAST_DRIFT
             magnitude = np.abs(drift - highest[-1])
             large = np.flatnonzero(magnitude > max(much, least))
-            if len(large) and name not in self._told:
-                self._told.add(name)
+            if len(large) and name not in self._warned:
+                self._warned.add(name)
                 what = ("motion", "the motion") if moving else ("circuit", "pressures")
-                self._tell(name, what, times.item(int(large[0])), float(magnitude.max()), turned_over)
+                self._warn(name, what, times.item(int(large[0])), float(magnitude.max()), turned_over)
 
-    def _tell(self, name: str, what: tuple[str, str], time: float, drift: float, turned_over: float) -> None:
+    def _warn(self, name: str, what: tuple[str, str], time: float, drift: float, turned_over: float) -> None:
         logger.warning(
             "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, "
             "and %s may be off by far more than that: %s",

@@ -43,18 +43,18 @@ class SecondRun:
 
     Parameters
     ----------
-    course, watch, runner
+    run_loop, watch, runner
         Of the simulation, at the start of the first run, what follows its energies, and what makes the steps.
     names
         Of the columns that are recorded.
     """
 
-    def __init__(self, course: RunLoop, watch: EnergyWatch, runner: Runner, names: Sequence[str]) -> None:
-        self._course = course
+    def __init__(self, run_loop: RunLoop, watch: EnergyWatch, runner: Runner, names: Sequence[str]) -> None:
+        self._run_loop = run_loop
         self._watch = watch
         self._runner = runner
-        self._start = SavedState.of(course, watch)
-        self._measure = ErrorMeasure(course.functions.system)
+        self._start = SavedState.of(run_loop, watch)
+        self._measure = ErrorMeasure(run_loop.functions.system)
         place = {name: index for index, name in enumerate(names)}
         self._turned = False
         self._columns = [place[name] for name in self._measure.names]
@@ -69,7 +69,7 @@ class SecondRun:
         progress
             Called with the share that is done of all runs.
         """
-        solver, statistics = self._course.solver, self._course.solver.statistics
+        solver, statistics = self._run_loop.solver, self._run_loop.solver.statistics
         times, rows = first.recorded
         if len(times) < 2:
             return _not_known("the run ends before its first output")
@@ -91,7 +91,7 @@ class SecondRun:
                 f"a second run has to be more exact than a relative tolerance of {relative:.3g}, and none is below "
                 f"{LEAST_TOLERANCE:g}, round-off"
             )
-        solver = self._course.solver
+        solver = self._run_loop.solver
         tolerances = solver.tolerances * (tight / relative)
         try:
             made = self._again(first, second, solver.step, tolerances)
@@ -104,7 +104,7 @@ class SecondRun:
 
     def _by_steps(self, first: Recording, second: Recording, step: float, steps: int) -> ErrorEstimate:
         """Return the estimate of a run of equal steps in s, so many."""
-        solver = self._course.solver
+        solver = self._run_loop.solver
         try:
             self._again(first, second, 0.5 * step, solver.tolerances)
         except SimulationError as error:
@@ -125,8 +125,8 @@ class SecondRun:
     @contextmanager
     def _staying(self) -> Iterator[None]:
         """Make runs from the start, and leave everything as it was."""
-        course, solver, runner = self._course, self._course.solver, self._runner
-        end, since, seconds = SavedState.of(course, self._watch), course.inputs.since, runner.interim_seconds
+        run_loop, solver, runner = self._run_loop, self._run_loop.solver, self._runner
+        end, since, seconds = SavedState.of(run_loop, self._watch), run_loop.inputs.since, runner.interim_seconds
         statistics, counts = solver.statistics, {}
         for name, count in statistics.iterations.items():
             counts[name] = replace(count)
@@ -139,18 +139,18 @@ class SecondRun:
             for name, count in statistics.iterations.items():
                 count.clear()
                 count.join(counts[name])
-            end.put_back(course, self._watch)
-            course.inputs.since = since
+            end.put_back(run_loop, self._watch)
+            run_loop.inputs.since = since
             runner.interim_seconds = seconds
 
     def _again(self, first: Recording, recording: Recording, step: float, tolerances: Floats) -> int:
         """Make the run once more with a step in s and tolerances; return how many steps it took."""
-        solver = self._course.solver
-        self._start.put_back(self._course, self._watch)
+        solver = self._run_loop.solver
+        self._start.put_back(self._run_loop, self._watch)
         solver.step, solver.tolerances = step, tolerances
         solver.statistics = Statistics(iterations=solver.statistics.iterations)
         recording.take_first(first.recorded[1][0])
-        self._runner.run(self._course, recording)
+        self._runner.run(self._run_loop, recording)
         self._turned = self._turned or self._has_turned
         return solver.statistics.steps
 
@@ -159,7 +159,7 @@ class SecondRun:
         """Whether references of orientations have moved since the start."""
         begin = self._start.place.state
         assert begin is not None
-        return not np.array_equal(self._course.present.references, begin.references)
+        return not np.array_equal(self._run_loop.present.references, begin.references)
 
     def _difference(self, first: Recording, other: Recording) -> Floats:
         """Return the largest distances of two runs where both were recorded, shape (number of variables,)."""

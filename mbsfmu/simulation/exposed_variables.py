@@ -58,10 +58,10 @@ class ExposedVariables:
         known = list(candidates)
         found: dict[str, None] = {}
         for pattern in self.outputs:
-            meant_ones = [name for name in known if self._means(pattern, name)]
-            if self.whole and not meant_ones:
+            matches = [name for name in known if self._means(pattern, name)]
+            if self.whole and not matches:
                 raise self._nothing(pattern, known, others)
-            found |= dict.fromkeys(meant_ones)
+            found |= dict.fromkeys(matches)
         return (*found, *(name for name in known if name in self.needed and name not in found))
 
     def kept(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from mbsfmu.integration.solver import Solver
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
 from mbsfmu.simulation.exposed_variables import ExposedVariables
-from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.history_layout import fingerprint
@@ -48,7 +48,7 @@ def make_simulation(
     content: object = None,
     origin: Origin = Origin(),  # noqa: B008 - it is frozen
     traces: Traces | None = None,
-    shown: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
+    exposed: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
     machine: Machine | None = None,
     start: Collection[str] = (),
     **given: Unpack[RunKeywords],
@@ -71,7 +71,7 @@ def make_simulation(
         What the system was made from: it identifies the simulation, together with all that decides its steps.
     traces
         Has what was traced of the system before.
-    shown
+    exposed
         Which variables are shown, and which are outputs.
     machine
         What the system was made of, for pictures of its results.
@@ -87,7 +87,7 @@ def make_simulation(
     kind, rule = chosen.method
     step = STEP if chosen.step is None else chosen.step
     if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
-        _tell_round_off(chosen.chosen_solver, step)
+        _warn_round_off(chosen.chosen_solver, step)
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
@@ -104,7 +104,7 @@ def make_simulation(
         stop_time=stop_time,
         identity=content_key(made_from, decisive),
         origin=origin,
-        shown=replace(shown, qualified=system.qualified()),
+        exposed=replace(exposed, qualified=system.qualified()),
         machine=machine,
         check_error=bool(chosen.check_error),
     )
@@ -119,24 +119,24 @@ def _made_solver(system: System, initialization: Initialization, chosen: RunOpti
         # Without independent coordinates its steps are statics: nothing is integrated that could drift.
         system, steps, own = initialization.system, DoubleStep, DoubleStep.Options()
     formulation = steps.of(initialization, system, limits, rule, own, step, kind.kind)
-    _tell_straight_code(system, formulation)
-    _tell_motionless(system.name, initialization, formulation)
+    _warn_unrolled_code(system, formulation)
+    _warn_motionless(system.name, initialization, formulation)
     return kind.of(chosen.chosen_solver, formulation, step, **{each: getattr(chosen, each) for each in kind.options})
 
 
-def _tell_straight_code(system: System, formulation: Formulation) -> None:
+def _warn_unrolled_code(system: System, formulation: Formulation) -> None:
     """Say that a large system has to wait for code that is not in loops."""
     count = len(system.start_system.coordinates)
     if not formulation.functions.in_loops and count > LARGE:
         _LOGGER.warning(
-            "%s: the code of %s is straight here: with %d coordinates tracing and compiling it takes minutes, growing "
+            "%s: the code of %s is unrolled here: with %d coordinates tracing and compiling it takes minutes, growing "
             "as the square of their number (a chain of 200 took five, one of 1024 hours and 15 GB); that of dca, hdca "
             "and dca-alm is in loops where no loop of connections is solved at every instant",
             *(system.name, formulation.name, count),
         )
 
 
-def _tell_motionless(name: str, initialization: Initialization, formulation: Formulation) -> None:
+def _warn_motionless(name: str, initialization: Initialization, formulation: Formulation) -> None:
     """Say what does not move: all bodies are fixed, or loops leave no freedom, at all or to some coordinates."""
     start, locked = initialization.system, initialization.loops.locked
     if not start.coordinates and start.reactions:
@@ -162,7 +162,7 @@ def _tell_motionless(name: str, initialization: Initialization, formulation: For
         )
 
 
-def _tell_round_off(solver: str, step: float) -> None:
+def _warn_round_off(solver: str, step: float) -> None:
     """Warn where a step in s is so small that accelerations, differences of positions by its square, are round-off."""
     # Positions round by half an epsilon at either end, velocities and accelerations begun with as much times 2/h and
     # 4/h²; the trapezoidal rule hands what is off in these on from step to step, with the other sign.

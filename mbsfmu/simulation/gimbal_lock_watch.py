@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.joint_coordinates import turned_back
 from mbsfmu.equations.rotation import rotation_from_quaternion
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
@@ -86,7 +86,7 @@ class CardanWatch:
             quaternions = rows[:, angle.quaternion].T
             least = _least_between(angle, quaternions[:, :-1], quaternions[:, 1:], SHARES)
             if (near := np.flatnonzero(least < UNDEFINED)).size:
-                logger.warning("at t = %.6g s %s", times[near[0]], _told(angle))
+                logger.warning("at t = %.6g s %s", times[near[0]], _warning(angle))
 
     def cause(self, rows: Floats) -> str:
         """Return how a sentence goes on about a run that ends behind its last two rows; empty for other causes."""
@@ -95,7 +95,7 @@ class CardanWatch:
             if quaternions.shape[1] == 2:
                 least = _least_between(angle, quaternions[:, :1], quaternions[:, 1:], 2.0 * SHARES)
                 if least[0] < UNDEFINED:
-                    return f"; there {_told(angle)}"
+                    return f"; there {_warning(angle)}"
         return ""
 
 
@@ -105,7 +105,7 @@ def _least_between(angle: LoadedAngle, begin: Floats, end: Floats, shares: Float
     return np.min([angle.cosines(begin + share * (end - begin)) for share in shares], axis=0)
 
 
-def _told(angle: LoadedAngle) -> str:
+def _warning(angle: LoadedAngle) -> str:
     return (
         f"the angle {angle.coordinate} that {angle.load} acts along is not defined: the second Cardan angle of the "
         "joint is next to 90 degrees, where the first and the third jump, and the load on them with them; let the "

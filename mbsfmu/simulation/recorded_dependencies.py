@@ -1,4 +1,4 @@
-"""What the variables of a simulation depend on where its code is in loops: found from what was recorded."""
+"""What the variables of a simulation depend on where its code is kernel loops: found from what was recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.modelling.variables import Variable
-from mbsfmu.simulation.variables import VariableTable
+from mbsfmu.simulation.variable_table import VariableTable
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.tape.recorded_program import depends
 

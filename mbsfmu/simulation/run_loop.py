@@ -14,9 +14,9 @@ from mbsfmu.initialization.prescribed import check_motion
 from mbsfmu.integration.solver import Inputs, Solver
 from mbsfmu.integration.steps_past_stop import MOST_AHEAD, looks_ahead
 from mbsfmu.simulation.change_points import RankWatch
-from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.sampling import Sampler
-from mbsfmu.simulation.variables import NO_EVENT, readings
+from mbsfmu.simulation.variable_table import NO_EVENT, readings
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.checks.parameter_checks import contradiction_of
 from mbsfmu.systems.system import starts
@@ -130,7 +130,7 @@ class RunLoop:
         self.calculated = np.array(list(start.calculated.values()))
         functions.place(start.coordinates, start.velocities)
         functions.states[:] = start.states
-        functions.guesses[:] = starts(functions.system.guesses)
+        functions.loop_iterates[:] = starts(functions.system.loop_iterates)
         self.sampler.check(time)
         functions.discrete[:] = functions.initial_discrete()[0]
         self.time = time
@@ -139,7 +139,7 @@ class RunLoop:
         self.effective = self.inputs.over(self.passed)(time)
         functions.inputs[:] = self.effective
         check_limits(functions)
-        state = State.begun(functions, functions.initial_integrals()[0].copy())
+        state = State.at_start(functions, functions.initial_integrals()[0].copy())
         state = self.formulation.consistent(self.formulation.prepared(state))
         if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
             self._refuse_open_loops()
@@ -237,7 +237,7 @@ class RunLoop:
             self.effective = inputs
             self._row = None
 
-    def start_anew(self, parameters: Floats) -> None:
+    def restart_run(self, parameters: Floats) -> None:
         """Take other parameters before a run; its start is to be found anew."""
         self.parameters = parameters
         self.state = self._row = None
@@ -308,10 +308,10 @@ class RunLoop:
         if self._row is None:
             self.check_parameters()
             self.refresh()
-            self._row = self.readings_before_jumps()
+            self._row = self.readings_before_events()
         return self._row
 
-    def readings_before_jumps(self) -> Floats:
+    def readings_before_events(self) -> Floats:
         """Return them as they are with the inputs that the state is consistent with; nothing changes."""
         if self._row is not None:
             return self._row

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 from pydantic import ConfigDict
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, Switch, WordOption
+from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, Number, Option, Options, StringOption, Switch
 from mbsfmu.formulations.dca import Dca
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation, FormulationOptions
@@ -27,7 +27,7 @@ from mbsfmu.systems.code_form import LARGE
 _STEPS = Bounds("must be positive, between 1e-12 and 1e+12 s", lambda value: 1e-12 <= value <= 1e12)
 _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1e-13)
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
-_ITERATIONS = Bounds("must be a whole number from 1 to 100", lambda value: 1 <= value <= 100)
+_ITERATIONS = Bounds("must be an integer from 1 to 100", lambda value: 1 <= value <= 100)
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
 """How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
 
@@ -81,7 +81,7 @@ class RunOptions(Options):
     ] = None
     solver: Annotated[
         str | None,
-        WordOption(
+        StringOption(
             "Solver; options of an integration rule as name:option=value. Default: "
             f"{RODAS5P.name}, which controls its step; {Trapezoidal.name} with equal steps if a step or a Newton "
             "option is given and no tolerance, with penalty and dca-alm, and in FMUs with free inputs",
@@ -273,7 +273,7 @@ class RunOptions(Options):
 def usual_formulation(coordinates: int) -> str:
     """Return the name of the formulation that a model of so many coordinates has where none is named.
 
-    Straight code, as double-step has it, takes minutes to trace and compile beyond some number, and hours beyond that.
+    unrolled code, as double-step has it, takes minutes to trace and compile beyond some number, and hours beyond that.
     """
     return Dca.name if coordinates > LARGE else DoubleStep.name
 

@@ -87,12 +87,12 @@ class Result(Trajectory):
     def _called(self, name: str) -> tuple[str, ...]:
         return (*super()._called(name), self._qualified.get(name, name))
 
-    def _told(self) -> str:
-        return f"{self.model}, {self.formulation}, {self.solver}, {super()._told()}"
+    def _summary_line(self) -> str:
+        return f"{self.model}, {self.formulation}, {self.solver}, {super()._summary_line()}"
 
-    def _facts(self) -> dict[str, Any]:
-        told = ("model", "formulation", "solver", "step", "wall_seconds")
-        return {name: getattr(self, name) for name in told} | {"steps": self.statistics.steps}
+    def _metadata(self) -> dict[str, Any]:
+        entries = ("model", "formulation", "solver", "step", "wall_seconds")
+        return {name: getattr(self, name) for name in entries} | {"steps": self.statistics.steps}
 
     def animate(self, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any) -> Animation:
         """Return the machine in motion, for notebooks and pages.

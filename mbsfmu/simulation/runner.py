@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.tracing.workspace import Floats
 
-_TOLD_EVERY = 100  # outputs, by the interpreter
+_PROGRESS_INTERVAL = 100  # outputs, by the interpreter
 
 
 class Recording:
@@ -40,7 +40,7 @@ class Recording:
         self.rows = np.empty((len(times), columns)) if columns else None
         self.done = 1
         self._progress = progress
-        self._told = 0
+        self._reported = 0
 
     def take_first(self, row: Floats) -> None:
         """Write what is read where the run is at first."""
@@ -53,11 +53,11 @@ class Recording:
         assert self.rows is not None
         return self.times[: self.done], self.rows[: self.done]
 
-    def tell(self) -> None:
+    def report_progress(self) -> None:
         """Tell the share that is done, which never shrinks, even where a run is made once more."""
-        self._told = max(self._told, self.done - 1)
+        self._reported = max(self._reported, self.done - 1)
         if self._progress is not None:
-            self._progress(self._told / (len(self.times) - 1))
+            self._progress(self._reported / (len(self.times) - 1))
 
 
 class Runner(ABC):
@@ -72,7 +72,7 @@ class Runner(ABC):
     interim_seconds: float = 0.0
 
     @abstractmethod
-    def run(self, course: RunLoop, recording: Recording) -> None:
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording.
 
         Raises
@@ -87,40 +87,40 @@ class Runner(ABC):
 class Interpreter(Runner):
     """Python makes the steps, by the course's solver."""
 
-    def run(self, course: RunLoop, recording: Recording) -> None:
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
         """Run from where the course is to the last time of a recording; errors as for every runner."""
         times = recording.times
         last = float(times[-1])
-        same = course.same(float(times[1] - times[0]), float(times[0]), last)
+        same = run_loop.same(float(times[1] - times[0]), float(times[0]), last)
         while recording.done < len(times):
-            course.passed = course.time + same
-            course.sample()
-            self._go_on(course, recording, course.next_halt(same, last), same)
+            run_loop.passed = run_loop.time + same
+            run_loop.sample()
+            self._go_on(run_loop, recording, run_loop.next_halt(same, last), same)
 
     @staticmethod
-    def _go_on(course: RunLoop, recording: Recording, halt: float, same: float) -> None:
+    def _go_on(run_loop: RunLoop, recording: Recording, halt: float, same: float) -> None:
         """Make steps up to a halt; updates that are due there come before what is read there."""
         times, done = recording.times, recording.done
         count = int(np.searchsorted(times, halt + same, side="right")) - done
         targets = times[done : done + count]
         if not count or targets[-1] < halt - same:
             targets = np.append(targets, halt)
-        course.check_motion()
-        course.refresh()
-        inputs = course.inputs.over(course.passed)
+        run_loop.check_motion()
+        run_loop.refresh()
+        inputs = run_loop.inputs.over(run_loop.passed)
         if recording.rows is None:
             end = float(targets[-1])
-            horizon = course.horizon(same, end, float(times[-1] - times[0])) if count else end
-            states = [course.solver.advance_past(course.present, course.time, end, horizon, inputs)]
+            horizon = run_loop.horizon(same, end, float(times[-1] - times[0])) if count else end
+            states = [run_loop.solver.advance_past(run_loop.present, run_loop.time, end, horizon, inputs)]
         else:
-            states = course.solver.advance(course.present, np.concatenate([[course.time], targets]), inputs)
+            states = run_loop.solver.advance(run_loop.present, np.concatenate([[run_loop.time], targets]), inputs)
         for index, state in enumerate(states):
-            course.arrive(state, float(targets[index]), inputs, same)
+            run_loop.arrive(state, float(targets[index]), inputs, same)
             if index == len(targets) - 1:
-                course.sample()
+                run_loop.sample()
             if index < count:
                 if recording.rows is not None:
-                    recording.rows[recording.done] = course.readings()
+                    recording.rows[recording.done] = run_loop.readings()
                 recording.done += 1
-                if recording.done % _TOLD_EVERY == 0:
-                    recording.tell()
+                if recording.done % _PROGRESS_INTERVAL == 0:
+                    recording.report_progress()

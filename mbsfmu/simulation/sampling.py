@@ -1,7 +1,7 @@
 """When discrete states are updated, and what the updates make of them.
 
 The instants are offset + k · sample_time, k = 0, 1, …, counted and not summed up: they do not drift, whatever steps
-lead there, and do not depend on when a run begins. Native units do the same, to the last bit
+lead there, and do not depend on when a run begins. Native FMUs do the same, to the last bit
 (`runtime/core/sampling.c`).
 """
 

@@ -50,32 +50,32 @@ class SavedState:
     stepped: bool
 
     @classmethod
-    def of(cls, course: RunLoop, watch: EnergyWatch) -> SavedState:
+    def of(cls, run_loop: RunLoop, watch: EnergyWatch) -> SavedState:
         """Return what a simulation is where its course is."""
-        solver, inputs = course.solver, course.inputs
+        solver, inputs = run_loop.solver, run_loop.inputs
         return cls(
-            course.place if course.state is not None else replace(course.place, effective=inputs.values),
+            run_loop.place if run_loop.state is not None else replace(run_loop.place, effective=inputs.values),
             solver.step,
             solver.tolerances,
-            course.parameters,
+            run_loop.parameters,
             inputs.values,
             inputs.held,
-            course.calculated,
+            run_loop.calculated,
             watch.numbers,
-            course.stepped,
+            run_loop.stepped,
         )
 
-    def put_back(self, course: RunLoop, watch: EnergyWatch) -> None:
+    def put_back(self, run_loop: RunLoop, watch: EnergyWatch) -> None:
         """Let a simulation be what it was."""
-        solver, inputs = course.solver, course.inputs
+        solver, inputs = run_loop.solver, run_loop.inputs
         solver.step = self.step
         solver.tolerances = self.tolerances
-        course.take_parameters(self.parameters)
+        run_loop.take_parameters(self.parameters)
         inputs.values, inputs.held = self.inputs, self.held
         watch.numbers = self.energies
-        course.calculated, course.stepped = self.calculated, self.stepped
-        course.go_to(self.place)
-        inputs.since = course.time
+        run_loop.calculated, run_loop.stepped = self.calculated, self.stepped
+        run_loop.go_to(self.place)
+        inputs.since = run_loop.time
 
 
 class StateFormat:

@@ -27,14 +27,14 @@ from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
 from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
-from mbsfmu.simulation.inputs import InputValues
+from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.recorded_dependencies import RecordedDependencies
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import SavedState, StateFormat
 from mbsfmu.simulation.values import VariableAccess
-from mbsfmu.simulation.variables import VariableTable, warn_below_minimum
+from mbsfmu.simulation.variable_table import VariableTable, warn_below_minimum
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.system import starts
 
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 INEXACT_REACTIONS = 1e-6
 """Relative error of reactions beyond which elimination is no longer as exact as the default tolerance."""
-_TOLERANCE = 1e-6  # told to importers of units that have none
+_TOLERANCE = 1e-6  # told to importers of FMUs that have none
 
 
 class Simulation:
@@ -67,7 +67,7 @@ class Simulation:
         Default end of a run in s.
     identity
         What the simulation computes, in a word: saved states of others are refused.
-    origin, shown
+    origin, exposed
         Where the model comes from; which variables are shown, and which are outputs.
     machine
         What the system was made of, which its results keep; None where nobody said.
@@ -78,7 +78,7 @@ class Simulation:
     ----------
     initialization, solver, formulation, functions
         What the simulation is made of; the functions are the formulation's.
-    course
+    run_loop
         Where the run is.
     runner
         Makes the steps.
@@ -90,7 +90,7 @@ class Simulation:
         Tells where angles that loads act along are not defined.
     made_tolerances
         Relative and absolute tolerance that it was made with, shape (2,), whatever was set since.
-    identity, origin, shown, machine, check_error
+    identity, origin, exposed, machine, check_error
         As given.
     """
 
@@ -105,7 +105,7 @@ class Simulation:
         stop_time: float = 10.0,
         identity: str = "",
         origin: Origin = Origin(),  # noqa: B008 - it is frozen
-        shown: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
+        exposed: ExposedVariables = ExposedVariables(),  # noqa: B008 - it is frozen
         machine: Machine | None = None,
         check_error: bool = False,
     ) -> None:
@@ -114,7 +114,7 @@ class Simulation:
         self.machine = machine
         self.identity = identity
         self.origin = origin
-        self.shown = shown
+        self.exposed = exposed
         self.description = description
         self.stop_time = stop_time
         self.initialization = initialization
@@ -125,18 +125,20 @@ class Simulation:
         table = VariableTable.of(
             self.functions, initialization, solver.step, inputs.starting(), has_events, self.formulation.threads
         )
-        self._table = table.showing(shown)
+        self._table = table.showing(exposed)
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.lifts)
         self.cardan_watch = CardanWatch(initialization.system.parts, names)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
-        self.course = RunLoop(solver, inputs, self.rank_watch, len(self._table.calculated))
+        self.run_loop = RunLoop(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
         self.made_tolerances = solver.tolerances
-        self._values = VariableAccess(name, self._table, shown.by_system, self.course, self.energy_watch, self._started)
-        self._told_undriven = self._reactions_doubted = False
+        self._values = VariableAccess(
+            name, self._table, exposed.by_system, self.run_loop, self.energy_watch, self._started
+        )
+        self._warned_undriven = self._reactions_doubted = False
         self.reset()
 
     def __repr__(self) -> str:
@@ -157,7 +159,7 @@ class Simulation:
     @property
     def time(self) -> float:
         """Present time in s."""
-        return self.course.time
+        return self.run_loop.time
 
     @property
     def step_size(self) -> float:
@@ -190,7 +192,7 @@ class Simulation:
     @property
     def error(self) -> ErrorEstimate:
         """How far the run since initialization is off, as far as its steps tell; a second run is told in results."""
-        record, state = self.solver.error_record, self.course.state
+        record, state = self.solver.error_record, self.run_loop.state
         return NOT_ESTIMATED if record is None or state is None else record.estimate(state)
 
     @property
@@ -220,12 +222,12 @@ class Simulation:
     @property
     def signals(self) -> Mapping[int, AnySignal]:
         """Signals by the index of the input that follows them."""
-        return self.course.inputs.signals
+        return self.run_loop.inputs.signals
 
     @property
     def undriven(self) -> tuple[str, ...]:
         """Names of the inputs that follow no signal and were not set."""
-        return self.course.inputs.undriven
+        return self.run_loop.inputs.undriven
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
@@ -233,7 +235,7 @@ class Simulation:
         """Go back to how the simulation was made: start values, no state."""
         self.solver.step = starts(self._table.settings)[0]
         self.solver.tolerances = self.made_tolerances
-        self.course.reset()
+        self.run_loop.reset()
 
     def initialize(self, time: float = 0.0) -> None:
         """Find the consistent state at the start time in s.
@@ -243,11 +245,11 @@ class Simulation:
         InputError
             When the mechanism cannot be assembled with the parameters that are set, or accelerates without bounds.
         """
-        start = self.initialization.run(self.course.parameters, self.course.inputs_at_start(time))
-        self.initialization.tell_changes(start)
-        self.course.begin(time, start)
-        begun = self.course.present
-        self.initialization.tell_unheld(start, begun.velocities, begun.accelerations)
+        start = self.initialization.run(self.run_loop.parameters, self.run_loop.inputs_at_start(time))
+        self.initialization.warn_changes(start)
+        self.run_loop.begin(time, start)
+        begun = self.run_loop.present
+        self.initialization.warn_unbalanced(start, begun.velocities, begun.accelerations)
         self._warn_of_reactions()
         self.energy_watch.begin()
         for count in self.formulation.iterations.values():
@@ -269,18 +271,18 @@ class Simulation:
         self._started()
         if not abs(time - self.time) <= tolerance(step, time, self.time):
             raise InputError(f"the step begins at t = {time:.12g} s, but the simulation is at {self.time:.12g} s")
-        course, before = self.course, self.course.place
-        course.check(time + step)
+        run_loop, before = self.run_loop, self.run_loop.place
+        run_loop.check(time + step)
         if not self.energy_watch.begun:
             self._values.follow_energy()
-        course.stepped = True
+        run_loop.stepped = True
         try:
-            self.runner.run(course, Recording(np.array([course.time, time + step])))
+            self.runner.run(run_loop, Recording(np.array([run_loop.time, time + step])))
         except SimulationError:
-            course.go_to(before)
+            run_loop.go_to(before)
             raise
-        course.state = untouched(course.present)
-        course.inputs.advance(time + step)
+        run_loop.state = untouched(run_loop.present)
+        run_loop.inputs.advance(time + step)
         if self.energy_watch.due():
             self._values.follow_energy()
 
@@ -317,22 +319,22 @@ class Simulation:
         names = [variable.name for variable in self.continuous]
         columns = len(names)
         check_run(stop, output_step, self.step_size, 1 + columns * (2 if self.check_error else 1))
-        self.course.sampler.check(stop)
+        self.run_loop.sampler.check(stop)
         self.initialize()
         begin = clock.perf_counter()
         share = FIRST_SHARE if self.check_error else 1.0
         tell = None if progress is None else lambda done: progress(share * done)
         recording = Recording(counted(0.0, stop, output_step), columns, tell)
-        recording.take_first(self.course.readings())
-        second = SecondRun(self.course, self.energy_watch, self.runner, names) if self.check_error else None
-        self.course.stepped = True
+        recording.take_first(self.run_loop.readings())
+        second = SecondRun(self.run_loop, self.energy_watch, self.runner, names) if self.check_error else None
+        self.run_loop.stepped = True
         self.functions.traces.keep()
-        self._tell_undriven()
+        self._warn_undriven()
         failure: SimulationError | None = None
         seconds = 0.0
         try:
             try:
-                self.runner.run(self.course, recording)
+                self.runner.run(self.run_loop, recording)
             except SimulationError as error:
                 failure = error
             finally:
@@ -368,7 +370,7 @@ class Simulation:
             interim_seconds=self.runner.interim_seconds,
             statistics=self.statistics,
             machine=self.machine_as_run(),
-            qualified=self.shown.qualified,
+            qualified=self.exposed.qualified,
             error=error,
         )
 
@@ -376,15 +378,15 @@ class Simulation:
         """Return what the run was made of, with the parameters that it had."""
         if self.machine is None:
             return None
-        names, given = self.shown.qualified, self.functions.system.parameters
-        values = zip(given, self.course.parameters.tolist(), strict=True)
+        names, given = self.exposed.qualified, self.functions.system.parameters
+        values = zip(given, self.run_loop.parameters.tolist(), strict=True)
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _warn_of_reactions(self) -> None:
         """Warn once where the elimination of loops with a weak direction leaves the reactions inexact."""
         if self._reactions_doubted:
             return
-        self.formulation.load(self.course.present)
+        self.formulation.load(self.run_loop.present)
         error = self.formulation.reaction_error()
         if error > INEXACT_REACTIONS:
             self._reactions_doubted = True
@@ -394,19 +396,19 @@ class Simulation:
                 *(self.name, self.time, self.formulation.name, error),
             )
 
-    def _tell_undriven(self) -> None:
+    def _warn_undriven(self) -> None:
         """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
-        forgotten = self.course.inputs.forgotten(self.shown.qualified)
+        forgotten = self.run_loop.inputs.forgotten(self.exposed.qualified)
         stays = {name: with_unit(self.get(name), self._values.variable(name)) for name in forgotten}
         told = ", ".join(f"{name} (stays {value})" for name, value in stays.items())
-        if told and not self._told_undriven:
+        if told and not self._warned_undriven:
             logger.warning("nothing drives %s: connect it, give it a signal, or set it before the run", told)
-        self._told_undriven = True
+        self._warned_undriven = True
 
     def _started(self) -> State:
-        if self.course.state is None:
+        if self.run_loop.state is None:
             self.initialize(self.time)
-        return self.course.present
+        return self.run_loop.present
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -456,7 +458,7 @@ class Simulation:
 
     def save(self) -> bytes:
         """Return all that is needed to continue exactly as from now."""
-        return self._format.pack(SavedState.of(self.course, self.energy_watch))
+        return self._format.pack(SavedState.of(self.run_loop, self.energy_watch))
 
     def restore(self, saved: bytes) -> None:
         """Go back to what `save` gave.
@@ -466,4 +468,4 @@ class Simulation:
         InputError
             When it was not saved by a simulation of the same model and formulation, or has been changed since.
         """
-        self._format.unpack(saved).put_back(self.course, self.energy_watch)
+        self._format.unpack(saved).put_back(self.run_loop, self.energy_watch)

@@ -11,7 +11,7 @@ from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.run_loop import RunLoop
-from mbsfmu.simulation.variables import VariableTable, check_value
+from mbsfmu.simulation.variable_table import VariableTable, check_value
 from mbsfmu.stepping.state import State
 
 
@@ -26,7 +26,7 @@ class VariableAccess:
         Its variables.
     by_system
         Names of variables by `system.variable`.
-    course
+    run_loop
         Where it is.
     energy_watch
         Looks at what is read.
@@ -39,13 +39,13 @@ class VariableAccess:
         owner: str,
         table: VariableTable,
         by_system: Mapping[str, str],
-        course: RunLoop,
+        run_loop: RunLoop,
         energy_watch: EnergyWatch,
         started: Callable[[], State],
     ) -> None:
         self._owner = owner
         self._by_system = by_system
-        self._course = course
+        self._run_loop = run_loop
         self._energy_watch = energy_watch
         self._started = started
         self._variable_by_name = {variable.name: variable for variable in table.ordered}
@@ -76,55 +76,55 @@ class VariableAccess:
 
     def get(self, name: str) -> float:
         """Return the present value of a variable; errors as for `Simulation.get`."""
-        course, (kind, index) = self._course, self._place(name)
+        run_loop, (kind, index) = self._run_loop, self._place(name)
         if kind in ("continuous", "calculated"):
             self._started()
         if kind == "continuous":
-            anew = not course.is_read
-            row = course.readings()
-            if anew and course.stepped:
+            anew = not run_loop.is_read
+            row = run_loop.readings()
+            if anew and run_loop.stepped:
                 self.follow_energy()  # looked at anyway
             return float(row[index])
         if kind == "settings":
-            return course.threads if index else course.solver.step
+            return run_loop.threads if index else run_loop.solver.step
         if kind == "timing":
-            return course.next_event
+            return run_loop.next_event
         if kind == "estimates":
-            record = course.solver.error_record
-            return 0.0 if record is None or course.state is None else record.share(course.state)
-        return float((course.calculated if kind == "calculated" else course.parameters)[index])
+            record = run_loop.solver.error_record
+            return 0.0 if record is None or run_loop.state is None else record.share(run_loop.state)
+        return float((run_loop.calculated if kind == "calculated" else run_loop.parameters)[index])
 
     def set(self, name: str, value: float) -> None:
         """Set a variable; errors as for `Simulation.set`."""
         number = self.check(name, value)
-        course, (kind, index) = self._course, self._place(name)
+        run_loop, (kind, index) = self._run_loop, self._place(name)
         if kind == "continuous":
-            if not (course.inputs.held[index] and number == course.inputs.values[index]):
-                course.touch()
-            course.inputs.set(index, number)
-            course.forget_readings()
-            if course.inputs.decides_start(index) and not course.stepped:
-                course.start_anew(course.parameters)
+            if not (run_loop.inputs.held[index] and number == run_loop.inputs.values[index]):
+                run_loop.touch()
+            run_loop.inputs.set(index, number)
+            run_loop.forget_readings()
+            if run_loop.inputs.decides_start(index) and not run_loop.stepped:
+                run_loop.restart_run(run_loop.parameters)
         elif kind == "settings":
             if index:
-                course.threads = number
+                run_loop.threads = number
             else:
-                course.solver.step = number
-        elif number != course.parameters[index]:
+                run_loop.solver.step = number
+        elif number != run_loop.parameters[index]:
             self._set_parameter(index, number)
 
     def _set_parameter(self, index: int, number: float) -> None:
-        course = self._course
-        parameters = course.parameters.copy()
+        run_loop = self._run_loop
+        parameters = run_loop.parameters.copy()
         parameters[index] = number
-        if not course.stepped:
-            course.start_anew(parameters)
+        if not run_loop.stepped:
+            run_loop.restart_run(parameters)
             return
-        if course.contradiction is None:
-            self._energy_watch.shift(course.readings(), -1.0)
-        course.change(parameters)
-        if course.contradiction is None:
-            self._energy_watch.shift(course.readings(), 1.0)
+        if run_loop.contradiction is None:
+            self._energy_watch.shift(run_loop.readings(), -1.0)
+        run_loop.change(parameters)
+        if run_loop.contradiction is None:
+            self._energy_watch.shift(run_loop.readings(), 1.0)
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if it may be set now; errors as for `Simulation.check`."""
@@ -135,11 +135,11 @@ class VariableAccess:
             raise InputError(f"{name} is computed and cannot be set{told}")
         number = check_value(variable, value)
         fixed = variable.causality is not Causality.INPUT and variable.variability is not Variability.TUNABLE
-        if fixed and self._course.stepped and number != self.get(name):
+        if fixed and self._run_loop.stepped and number != self.get(name):
             raise InputError(f"{name} is a parameter that counts at initialization; it cannot be set after it")
         return number
 
     def follow_energy(self) -> None:
         """Look at the energies of now, without a change to what the next step begins with."""
-        row = self._course.readings_before_jumps()
-        self._energy_watch.follow(np.array([self._course.time]), row[np.newaxis])
+        row = self._run_loop.readings_before_events()
+        self._energy_watch.follow(np.array([self._run_loop.time]), row[np.newaxis])

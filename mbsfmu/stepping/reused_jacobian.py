@@ -1,4 +1,4 @@
-"""The tangent of an implicit step that is kept for the steps that follow, and what it was used for."""
+"""The iteration matrix of an implicit step that is kept for the steps that follow, and what it was used for."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mbsfmu.equations.linear import LuFactors
 from mbsfmu.tracing.workspace import Floats
 
 USE = 5
-"""How many numbers say what a tangent has been used for."""
+"""How many numbers say what an iteration matrix has been used for."""
 SAME_STEP = 1e-2
-"""Share by which a step may differ from the one that a tangent was made for."""
+"""Share by which a step may differ from the one that an iteration matrix was made for."""
 
 
 class Inverse(ABC):
-    """What solves linear equations with a tangent."""
+    """What solves linear equations with an iteration matrix."""
 
     @property
     @abstractmethod
@@ -35,7 +35,7 @@ class Inverse(ABC):
 class DenseInverse(Inverse):
     """An inverse as a matrix.
 
-    A product with it takes half the time of a solution with factors, and there are many for each tangent.
+    A product with it takes half the time of a solution with factors, and there are many for each iteration matrix.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class DenseInverse(Inverse):
     matrix: Floats
 
     @classmethod
-    def of(cls, tangent: Floats) -> Self | None:
-        """Return that of a tangent; None where this is singular."""
-        factors = LuFactors(tangent)
+    def of(cls, iteration_matrix: Floats) -> Self | None:
+        """Return that of an iteration matrix; None where this is singular."""
+        factors = LuFactors(iteration_matrix)
         return None if factors.singular else cls(factors.inverse())
 
     @classmethod
@@ -69,7 +69,7 @@ class DenseInverse(Inverse):
 
 @dataclass(frozen=True)
 class ReusedJacobian:
-    """A tangent with its age.
+    """An iteration matrix with its age.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class ReusedJacobian:
 
     @classmethod
     def of(cls, numbers: Floats, use: Floats) -> ReusedJacobian | None:
-        """Return the tangent that a state keeps; None where it keeps none."""
+        """Return the iteration matrix that a state keeps; None where it keeps none."""
         if not use.size or use[0] == 0.0:
             return None
         return cls(numbers, float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())

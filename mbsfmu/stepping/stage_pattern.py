@@ -36,8 +36,8 @@ def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | No
     _, load, rates = map(nonzero, slope.sparsities)
     pushed = np.broadcast_to(load.any(axis=0), load.shape)
     if by_accelerations is not None:
-        felt: Pattern = nonzero(by_accelerations.sparsities[0])
-        rates = rates | (felt @ pushed)
+        fed_through: Pattern = nonzero(by_accelerations.sparsities[0])
+        rates = rates | (fed_through @ pushed)
     return np.concatenate([pushed, rates])
 
 

@@ -42,17 +42,17 @@ class DenseStages(Stages):
 
     Parameters
     ----------
-    tangent
+    jacobian
         Derivative of ẏ, chained elements apart, by y, integrals apart.
     chained
         Number of first elements of y whose rates are the elements that follow these.
     """
 
-    def __init__(self, tangent: Floats, chained: int) -> None:
-        self.controlled = tangent.shape[1]
+    def __init__(self, jacobian: Floats, chained: int) -> None:
+        self.controlled = jacobian.shape[1]
         self._chained = chained
         self._solved = self.controlled - chained
-        self._by_first, self._by_rest = tangent[:, :chained], tangent[:, chained:]
+        self._by_first, self._by_rest = jacobian[:, :chained], jacobian[:, chained:]
 
     def factorize(self, share: float) -> bool:
         """Prepare solutions for h γ in s; tell whether the matrix is regular."""

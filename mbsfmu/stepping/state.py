@@ -35,13 +35,13 @@ class State:
         formulation does not choose.
     history
         What the rule of integration remembers of the steps before; zeros where that is nothing. See `StepHistory`.
-    guesses
+    loop_iterates
         Solutions of algebraic loops where the last step ended, from which the next ones are found; shape (g,).
     suggested_step
         What a solver with step control tries next in s, shape (1,); zero where it does not know.
-    tangent, tangent_use
-        What is kept of the tangent that the next implicit step begins with, and what it has been used for; zeros where
-        none is. See `ReusedJacobian`.
+    iteration_matrix, iteration_matrix_use
+        What is kept of the iteration matrix that the next implicit step begins with, and what it has been used for;
+        zeros where none is. See `ReusedJacobian`.
     unconverged
         Where iterations are limited: by how many times its tolerance the solution of the last step was still off, zero
         where it converged, and the largest until now, shape (2,). Empty elsewhere.
@@ -68,10 +68,10 @@ class State:
     references: Floats
     active: Floats
     history: Floats
-    guesses: Floats
+    loop_iterates: Floats
     suggested_step: Floats
-    tangent: Floats
-    tangent_use: Floats
+    iteration_matrix: Floats
+    iteration_matrix_use: Floats
     unconverged: Floats
     ahead: Floats
     error: Floats
@@ -84,7 +84,7 @@ class State:
         return self.partition is other.partition and np.array_equal(self.active, other.active)
 
     @classmethod
-    def begun(cls, functions: SystemFunctions, integrals: Floats) -> State:
+    def at_start(cls, functions: SystemFunctions, integrals: Floats) -> State:
         """Return the state of a run that begins where functions are: all loop equations count, nothing moves it yet."""
         nothing = np.zeros_like(functions.coordinates)
         return cls(
@@ -101,10 +101,10 @@ class State:
             functions.references.copy(),
             np.ones(len(functions.rows)),
             np.zeros_like(functions.history),
-            functions.guesses.copy(),
+            functions.loop_iterates.copy(),
             np.zeros_like(functions.suggested_step),
-            functions.tangent,
-            functions.tangent_use,
+            functions.iteration_matrix,
+            functions.iteration_matrix_use,
             functions.unconverged,
             functions.ahead,
             functions.error,
@@ -130,10 +130,10 @@ class State:
             functions.references.copy(),
             functions.active.copy(),
             np.zeros_like(functions.history),
-            functions.guesses.copy(),
+            functions.loop_iterates.copy(),
             np.zeros_like(functions.suggested_step),
-            functions.tangent,
-            functions.tangent_use,
+            functions.iteration_matrix,
+            functions.iteration_matrix_use,
             functions.unconverged,
             functions.ahead,
             functions.error,
@@ -170,7 +170,9 @@ class State:
     @property
     def forgetful(self) -> Self:
         """The state without what is remembered of the steps before."""
-        nothing = {name: np.zeros_like(getattr(self, name)) for name in ("history", "tangent", "tangent_use")}
+        nothing = {
+            name: np.zeros_like(getattr(self, name)) for name in ("history", "iteration_matrix", "iteration_matrix_use")
+        }
         return replace(self, **nothing)
 
 
@@ -188,10 +190,10 @@ ARRAYS = {
     "references": "references",
     "active": "rows",
     "history": "history",
-    "guesses": "guesses",
+    "loop_iterates": "loop_iterates",
     "suggested_step": "suggested_step",
-    "tangent": "tangent",
-    "tangent_use": "tangent_use",
+    "iteration_matrix": "iteration_matrix",
+    "iteration_matrix_use": "iteration_matrix_use",
     "unconverged": "unconverged",
     "ahead": "ahead",
     "error": "error",

@@ -57,7 +57,7 @@ class Journal:
             return {}
         if KEY not in table.columns:
             return {}
-        rows = [{name: _told(name, value) for name, value in row.items()} for row in table.rows()]
+        rows = [{name: _encoded(name, value) for name, value in row.items()} for row in table.rows()]
         return {row[KEY]: row for row in rows}
 
     def refuse_to_lose(self, rows: Mapping[str, Row], keys: Collection[str]) -> None:
@@ -116,7 +116,7 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
 
-def _told(name: str, value: Any) -> Any:
+def _encoded(name: str, value: Any) -> Any:
     """Return a value of a run; files of some formats have not-a-number or an empty text where a run gave none."""
     if name in _TEXTS:
         return "" if value is None else str(value)

@@ -74,7 +74,7 @@ class Study:
         begin = clock.process_time()
         result = self._simulate(point, point.settings)
         spent = clock.process_time() - begin
-        row: Row = {"status": "ok", "message": "", **_facts(result.summary()), "cpu_seconds": spent}
+        row: Row = {"status": "ok", "message": "", **_metadata(result.summary()), "cpu_seconds": spent}
         row["error_variable"] = result.error.variable
         if "solver" not in point.settings:
             row["solver"] = result.solver
@@ -82,7 +82,7 @@ class Study:
 
     def _names(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the names that a monolithic run has by `system.variable`: coordinates of a formulation decide too."""
-        return _simulation(self.model, self.parts, json.dumps(options)).shown.by_system
+        return _simulation(self.model, self.parts, json.dumps(options)).exposed.by_system
 
     def _simulate(self, point: StudyPoint, options: Mapping[str, Any]) -> Result:
         simulation, names = _simulation(self.model, self.parts, json.dumps(options)), self._names(options)
@@ -108,7 +108,7 @@ class Study:
         except CosimulationError as error:
             result, message = error.result, str(error)
         row: Row = {"status": "failed" if message else "ok", "message": message}
-        row |= {**_facts(result.summary()), "cpu_seconds": clock.process_time() - begin}
+        row |= {**_metadata(result.summary()), "cpu_seconds": clock.process_time() - begin}
         row["energy_residual_max"] = _finite(result.energy_residual_max)
         if message:
             return row
@@ -132,7 +132,7 @@ class Study:
         return {**row, "status": "diverged", "message": lost} if lost else row
 
 
-def _facts(summary: Mapping[str, Any]) -> Row:
+def _metadata(summary: Mapping[str, Any]) -> Row:
     """Return the numbers of a summary; what the point itself says already is left out."""
     own = ("model", "formulation", "solver", "step", "algorithm", "extrapolation")
     return {

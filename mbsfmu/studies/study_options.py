@@ -11,7 +11,7 @@ from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of
-from mbsfmu.exporting.export import BACKENDS, Backend
+from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.integration.solvers import find_solver
 from mbsfmu.modelling import closest_match
 from mbsfmu.simulation.run_options import RunOptions

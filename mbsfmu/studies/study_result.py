@@ -34,7 +34,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         nothing. The column `key` tells the points by their content.
     units
         Units of some columns.
-    facts
+    metadata
         On the whole: the version, and as `model` the model as JSON.
     axes
         Names of the parameters and settings whose combinations were run, with their values in order.
@@ -51,21 +51,21 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         self,
         columns: Mapping[str, Sequence[Any]],
         units: Mapping[str, str],
-        facts: Mapping[str, str],
+        metadata: Mapping[str, str],
         axes: Mapping[str, Sequence[Any]],
         sampled: tuple[str, ...] = (),
     ) -> None:
-        self._told_columns = {name: list(values) for name, values in columns.items()}
+        self._described_columns = {name: list(values) for name, values in columns.items()}
         self._unit_by_name = {name: units[name] for name in columns if name in units}
-        self._told_facts = dict(facts)
+        self._described_metadata = dict(metadata)
         self.axes = dict(axes)
         self.sampled = sampled
 
     def __repr__(self) -> str:
-        return f"<StudyResult: {self._told()}>"
+        return f"<StudyResult: {self._summary_line()}>"
 
-    def _told(self) -> str:
-        return f"{self.model}, {len(self._told_columns[KEY])} points over {', '.join(self.varied) or 'nothing'}"
+    def _summary_line(self) -> str:
+        return f"{self.model}, {len(self._described_columns[KEY])} points over {', '.join(self.varied) or 'nothing'}"
 
     @property
     def varied(self) -> list[str]:
@@ -80,8 +80,8 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         ]
         names += [name for name in self if name.startswith("final.")]
         heads = [f"{name} [{self.unit(name)}]" if self.unit(name) != "1" else name for name in names]
-        rows = zip(*(self._told_columns[name] for name in names), strict=True)
-        return html_table(heads, rows, f"StudyResult: {self._told()}")
+        rows = zip(*(self._described_columns[name] for name in names), strict=True)
+        return html_table(heads, rows, f"StudyResult: {self._summary_line()}")
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -91,20 +91,20 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return self._arrays[self._full_name(name)]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._told_columns if name != KEY)
+        return (name for name in self._described_columns if name != KEY)
 
     def __len__(self) -> int:
-        return len(self._told_columns) - 1
+        return len(self._described_columns) - 1
 
     @property
     def model(self) -> str:
         """The name of the model."""
-        return self._facts()["model"]
+        return self._metadata()["model"]
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The points as plain data, one dictionary each; None where a run told nothing."""
-        columns = self._told_columns
+        columns = self._described_columns
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def unit(self, name: str) -> str:
@@ -112,11 +112,11 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return self._unit_by_name.get(self._full_name(name), "1")
 
     def _full_name(self, name: str) -> str:
-        return full_name(name, self._told_columns, "column")
+        return full_name(name, self._described_columns, "column")
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {name: _array(values) for name, values in self._told_columns.items()}
+        return {name: _array(values) for name, values in self._described_columns.items()}
 
     def _columns(self) -> Columns:
         return {name: self._arrays[name] for name in self}
@@ -124,12 +124,12 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     def _units(self) -> Mapping[str, str]:
         return self._unit_by_name
 
-    def _facts(self) -> dict[str, Any]:
-        return {**self._told_facts, "model": json.loads(self._told_facts["model"])["name"]}
+    def _metadata(self) -> dict[str, Any]:
+        return {**self._described_metadata, "model": json.loads(self._described_metadata["model"])["name"]}
 
     def _table(self) -> Table:
         """Return the table with the column `key`, which identifies the points by their content, and the whole model."""
-        return Table(self._told_columns, self._unit_by_name, self._told_facts)
+        return Table(self._described_columns, self._unit_by_name, self._described_metadata)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.
@@ -144,7 +144,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         """
         units = self._units()
         axes = {name: list(values) for name, values in self.axes.items() if len(values) > 1}
-        points = len(self._told_columns[KEY])
+        points = len(self._described_columns[KEY])
         if self.sampled:
             axes = {"sample": list(range(points // math.prod(map(len, axes.values())))), **axes}
         shape = tuple(map(len, axes.values()))
@@ -164,7 +164,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         variables |= {
             name: ("sample", self._arrays[name].reshape(shape[0], -1)[:, 0], attributes(name)) for name in self.sampled
         }
-        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._facts())
+        return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._metadata())
 
 
 def _array(values: Sequence[Any]) -> NDArray[Any]:

@@ -13,13 +13,13 @@ from mbsfmu.systems.system import System, SystemContext
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Whole(Protocol):
+class Concatenation(Protocol):
     """What has parts that share arguments."""
 
     name: str
     parts: tuple[System, ...]
 
-    def shares(self, kind: str, given: Any) -> Sequence[Any]:
+    def arguments_of_parts(self, kind: str, given: Any) -> Sequence[Any]:
         """Return what each part gets of an argument of a kind."""
         ...
 
@@ -39,7 +39,9 @@ def as_given(coordinates: Array, velocities: Array, _: SystemContext) -> tuple[A
     return coordinates, velocities
 
 
-def joined(declared: Function, *kinds: str, concerns: str = "", otherwise: Callable[..., object] = nothing) -> Function:
+def concatenated(
+    declared: Function, *kinds: str, required_by: str = "", otherwise: Callable[..., object] = nothing
+) -> Function:
     """Return a function of a whole: those of the parts, each with its shares of the arguments, side by side.
 
     Parameters
@@ -48,19 +50,21 @@ def joined(declared: Function, *kinds: str, concerns: str = "", otherwise: Calla
         The function as systems have it.
     kinds
         How each argument is shared: `instant`, `loops`, `same` for all parts, or what there is one number for.
-    concerns
+    required_by
         A part that has none of these needs no such function.
     otherwise
         What stands for the function of a part that has none.
     """
     name = declared.__name__
 
-    def whole(self: Whole, *arguments: object) -> object:
+    def whole(self: Concatenation, *arguments: object) -> object:
         results: list[Any] = []
-        shares = zip(*(self.shares(kind, given) for kind, given in zip(kinds, arguments, strict=True)), strict=True)
-        for part, own in zip(self.parts, shares, strict=True):
-            if not hasattr(part, name) and concerns and part.size(concerns):
-                raise TypeError(f"system '{part.name}' of '{self.name}' has {concerns}, but no function '{name}'")
+        arguments_of_parts = zip(
+            *(self.arguments_of_parts(kind, given) for kind, given in zip(kinds, arguments, strict=True)), strict=True
+        )
+        for part, own in zip(self.parts, arguments_of_parts, strict=True):
+            if not hasattr(part, name) and required_by and part.size(required_by):
+                raise TypeError(f"system '{part.name}' of '{self.name}' has {required_by}, but no function '{name}'")
             results.append(getattr(part, name, otherwise)(*own))
         if isinstance(results[0], tuple):
             return tuple(map(np.concatenate, zip(*results, strict=True)))

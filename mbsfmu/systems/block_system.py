@@ -82,7 +82,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
 
     def evaluate_outputs(self, instant: SystemContext) -> Array:
         """Return the outputs, in the order of `outputs`."""
-        return self._told(instant.discrete if self._sampled else instant.states, instant.inputs, instant.parameters)
+        return self._outputs(instant.discrete if self._sampled else instant.states, instant.inputs, instant.parameters)
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the states at the start."""
@@ -105,7 +105,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         now = self._now((block.states(), states), (block.inputs(), inputs), (self._own, parameters))
         return self._in_order(function, block.states(), evaluate(now))
 
-    def _told(self, states: Array, inputs: Array, parameters: Array) -> Array:
+    def _outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the outputs; where they hold between instants, inputs do not count."""
         block = self._block
         groups = [(block.states(), states), (self._own, parameters)]
@@ -132,7 +132,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         """Return the numbers that each function gives, by the function's name."""
         return {
             "update" if self._sampled else "rates": list(self._next(states, inputs, parameters)),
-            "evaluate_outputs": list(self._told(states, inputs, parameters)),
+            "evaluate_outputs": list(self._outputs(states, inputs, parameters)),
             "initial_states": list(self._initial(parameters)),
         }
 

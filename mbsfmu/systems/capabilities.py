@@ -10,7 +10,7 @@ from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 
-Capable = TypeVar("Capable", bound=System)
+SystemWithCapability = TypeVar("SystemWithCapability", bound=System)
 
 
 class SampledUpdates(System):
@@ -58,7 +58,7 @@ class JointReactions(System):
 
     @abstractmethod
     def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
-        """Return the reactions from z̈ and the multipliers λ of the loop equations in use, as `reactions` lists them."""
+        """Return the reactions from z̈ and the loop multipliers λ in use, in the order of `reactions`."""
 
 
 class StartPlacement(System):
@@ -85,7 +85,7 @@ class MovingReferences(System):
         """Return the references that suit coordinates of the start system, shape (4 r,)."""
 
     @abstractmethod
-    def recentred(self, instant: SystemContext) -> SystemContext:
+    def with_present_references(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with all references moved to where it is now."""
 
 
@@ -131,7 +131,7 @@ class ArticulatedDynamics(System):
 
     @abstractmethod
     def loop_accelerations(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
-        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,); arguments as for `forward_dynamics`."""
+        """Return Φ̈ + 2 a Φ̇ + a² Φ of the loop equations in use, shape (rows,); arguments: see `forward_dynamics`."""
 
 
 class ConstraintMotion(System):
@@ -240,7 +240,7 @@ class LoopSolution:
 
     Attributes
     ----------
-    told
+    description
         What the loop is called.
     values
         The solution, NaN where there is none near the guesses.
@@ -248,13 +248,13 @@ class LoopSolution:
         How far its equations stay off where there is none, else 0; shape (1,).
     """
 
-    told: str
+    description: str
     values: Array
     off: Array
 
 
 class AlgebraicLoops(System):
-    """Has parts that determine each other at once in equations that are not linear, which `guesses` are solved for.
+    """Has nonlinear algebraic loops between its parts, which are solved for `loop_iterates`.
 
     Where an instant is numbers, its functions solve them from the guesses there. Where it is symbols, these stand for
     the solution: functions have the derivatives of the solution, but not its value where the symbols have another one.
@@ -266,14 +266,14 @@ class AlgebraicLoops(System):
 
 
 class AccelerationFeedback(System):
-    """Has connections that carry what depends on accelerations, `felt`, to inputs that count at once."""
+    """Has connections that carry what depends on accelerations, `fed_through`, to inputs that count at once."""
 
     @abstractmethod
     def feed_through_values(self, instant: SystemContext) -> Array:
         """Return what these connections carry at the accelerations of the instant, shape (number of them,)."""
 
 
-def require_capability(system: System, capability: type[Capable]) -> Capable:
+def require_capability(system: System, capability: type[SystemWithCapability]) -> SystemWithCapability:
     """Return a system as one that has a capability.
 
     Raises

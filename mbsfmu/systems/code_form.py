@@ -8,7 +8,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.systems.system import System
 
 LARGE = 64
-"""Coordinates beyond which code is in loops unless something else is chosen, whichever is faster: straight-line code
+"""Coordinates above which kernel loops are the default, whichever is faster: unrolled code
 takes longer to trace and to compile the larger the system is."""
 
 
@@ -36,21 +36,21 @@ def is_in_loops(system: System, code: Code | None) -> bool:
     """
     if code is Code.STRAIGHT:
         return False
-    lacking = why_straight(system)
+    lacking = why_unrolled(system)
     if code is Code.LOOPS and lacking:
-        raise InputError(f"code in loops is for mechanisms; {system.name} {lacking}")
+        raise InputError(f"kernel loops are for mechanisms; {system.name} {lacking}")
     return not lacking and (code is Code.LOOPS or len(system.start_system.coordinates) > LARGE)
 
 
 def can_be_in_loops(system: System) -> bool:
     """Tell whether the code of a system can be in loops."""
-    return not why_straight(system)
+    return not why_unrolled(system)
 
 
-def why_straight(system: System) -> str:
+def why_unrolled(system: System) -> str:
     """Return why the code of a system cannot be in loops, as the end of a sentence on it; nothing where it can."""
     if not system.coordinates:
         return "has no bodies that move"
-    if system.guesses or system.felt:
+    if system.loop_iterates or system.fed_through:
         return "has a loop of connections that is solved at every instant"
     return ""

@@ -69,12 +69,14 @@ class SystemExpressions:
         self.symbol_by_part: dict[str, ca.SX] = {}
         self._instant = system.instant(self._symbol)
         self._solved = SolvedLoops()
-        if system.guesses:
-            solved = self._solved.add(len(system.guesses), self._loop_solution)
-            self._instant = replace(self._instant, guesses=symbolic_array(solved))
-        self._felt_instant = self._instant
-        if system.felt:
-            self._felt_instant = replace(self._instant, felt=self._symbol("felt", len(system.felt)))
+        if system.loop_iterates:
+            solved = self._solved.add(len(system.loop_iterates), self._loop_solution)
+            self._instant = replace(self._instant, loop_iterates=symbolic_array(solved))
+        self._feed_through_context = self._instant
+        if system.fed_through:
+            self._feed_through_context = replace(
+                self._instant, fed_through=self._symbol("fed_through", len(system.fed_through))
+            )
         multipliers = self._symbol("multipliers", len(self.rows))
         self.multipliers = self.symbol_by_part["multipliers"]
         redundant = loops is not None and loops.rank < len(loops.rows)
@@ -109,25 +111,27 @@ class SystemExpressions:
         return self._solved.inserted(values)
 
     def _loop_solution(self) -> ca.SX:
-        return ca.vertcat(*(expression(each.values) for each in self._loops_from_guesses))
+        return ca.vertcat(*(expression(each.values) for each in self._loops_from_iterates))
 
     @cached_property
-    def _loops_from_guesses(self) -> list[LoopSolution]:
-        guesses = symbolic_array(self.symbol_by_part["guesses"])
-        return require_capability(self.system, AlgebraicLoops).solved_loops(replace(self._instant, guesses=guesses))
+    def _loops_from_iterates(self) -> list[LoopSolution]:
+        loop_iterates = symbolic_array(self.symbol_by_part["loop_iterates"])
+        return require_capability(self.system, AlgebraicLoops).solved_loops(
+            replace(self._instant, loop_iterates=loop_iterates)
+        )
 
     @property
     def loop_solutions(self) -> tuple[ca.SX, ca.SX]:
         """How far each loop that is not linear stays off, 0 where it is solved, and what all are solved for."""
-        return ca.vertcat(*(expression(each.off) for each in self._loops_from_guesses)), self._loop_solution()
+        return ca.vertcat(*(expression(each.off) for each in self._loops_from_iterates)), self._loop_solution()
 
     @cached_property
     def unsolved(self) -> tuple[tuple[str, int], ...]:
         """What to say of each loop that is not linear where it is not solved, and the index of its first guess."""
-        every = self._loops_from_guesses if self.system.guesses else []
+        every = self._loops_from_iterates if self.system.loop_iterates else []
         first = np.cumsum([0, *(len(each.values) for each in every)]).tolist()
         return tuple(
-            (f"no solution of {each.told} is found from {self.system.guesses[index].name}", index)
+            (f"no solution of {each.description} is found from {self.system.loop_iterates[index].name}", index)
             for each, index in zip(every, first, strict=False)
         )
 
@@ -243,21 +247,23 @@ class SystemExpressions:
         has to stay positive, as it is without feedback: where it vanishes z̈ has no bounds.
         """
         dynamics = require_capability(self.system, ArticulatedDynamics)
-        found = dynamics.forward_dynamics(self._felt_instant, self._loops, stabilisation)
+        found = dynamics.forward_dynamics(self._feed_through_context, self._loops, stabilisation)
         accelerations, multipliers = expression(found[0]), expression(found[1])
-        if not self.system.felt or not ca.depends_on(accelerations, felt := self.symbol_by_part["felt"]):
+        if not self.system.fed_through or not ca.depends_on(
+            accelerations, fed_through := self.symbol_by_part["fed_through"]
+        ):
             return accelerations, multipliers
         (carried,) = self.at([self.feed_through_values], {"accelerations": accelerations})
-        without = ca.substitute(carried, felt, ca.SX.zeros(felt.numel()))
-        matrix = ca.SX.eye(felt.numel()) - ca.jacobian(carried, felt)
-        solved = ca.if_else(ca.det(matrix) > 0.0, ca.solve(ca.densify(matrix), without), ca.DM.nan(felt.numel()))
-        accelerations, multipliers = ca.substitute([accelerations, multipliers], [felt], [solved])
+        without = ca.substitute(carried, fed_through, ca.SX.zeros(fed_through.numel()))
+        matrix = ca.SX.eye(fed_through.numel()) - ca.jacobian(carried, fed_through)
+        solved = ca.if_else(ca.det(matrix) > 0.0, ca.solve(ca.densify(matrix), without), ca.DM.nan(fed_through.numel()))
+        accelerations, multipliers = ca.substitute([accelerations, multipliers], [fed_through], [solved])
         return accelerations, multipliers
 
     @cached_property
     def bare_mass(self) -> ca.SX:
         """M where connections carry nothing of accelerations."""
-        residual = expression(self.system.residual(self._felt_instant))
+        residual = expression(self.system.residual(self._feed_through_context))
         return self.derivative(residual, "accelerations")
 
     @cached_property
@@ -267,8 +273,10 @@ class SystemExpressions:
 
     @cached_property
     def free_accelerations(self) -> ca.SX:
-        """z̈ without constraint forces, with what connections carry of accelerations as the part `felt`."""
-        return expression(require_capability(self.system, ConstraintCorrections).free_accelerations(self._felt_instant))
+        """z̈ without constraint forces, with what connections carry of accelerations as the part `fed_through`."""
+        return expression(
+            require_capability(self.system, ConstraintCorrections).free_accelerations(self._feed_through_context)
+        )
 
     def impulsive_velocities(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
         """Return ż and the impulses σ of the constraints in use from the momenta."""
@@ -294,9 +302,9 @@ class SystemExpressions:
         return expression(require_capability(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
 
     @cached_property
-    def recentred(self) -> dict[str, ca.SX]:
+    def with_present_references(self) -> dict[str, ca.SX]:
         """Parts of the instant with all references moved to where the motion is now."""
-        moved = require_capability(self.system, MovingReferences).recentred(self._instant)
+        moved = require_capability(self.system, MovingReferences).with_present_references(self._instant)
         return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
 
     @cached_property

@@ -44,13 +44,13 @@ class SystemFunctions(SystemWorkspace):
         SimulationError
             When one of them is not solved.
         """
-        if not len(self.guesses):
+        if not len(self.loop_iterates):
             return
         off, found = self.loop_solutions()
-        for (told, first), left in zip(self.expressions.unsolved, off.tolist(), strict=True):
+        for (description, first), left in zip(self.expressions.unsolved, off.tolist(), strict=True):
             if left != 0.0:
-                raise SimulationError(f"{told} = {self.guesses[first]:.6g} on: it stays off by {left:.3g}")
-        self.guesses[:] = found
+                raise SimulationError(f"{description} = {self.loop_iterates[first]:.6g} on: it stays off by {left:.3g}")
+        self.loop_iterates[:] = found
 
     gap = _TracedFunction("closure")
     """Φ of the constraints in use, shape (m,)."""
@@ -75,7 +75,7 @@ class SystemFunctions(SystemWorkspace):
     def rates_by_accelerations(self) -> bool:
         """Whether rates of states or integrals depend on accelerations: they are found behind these then."""
         given = self.expressions
-        if not self.system.felt:
+        if not self.system.fed_through:
             return False
         return ca.depends_on(ca.vertcat(given.rates, given.integral_rates), given.symbol_by_part["accelerations"])
 
@@ -215,9 +215,9 @@ class SystemFunctions(SystemWorkspace):
         return self.defined("all_closure_jacobian", lambda given: [given.all_closure_jacobian], matrices=[0])
 
     @cached_property
-    def recentred(self) -> AnyFunction:
+    def with_present_references(self) -> AnyFunction:
         """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
-        return self.defined("recentred", lambda given: list(given.recentred.values()))
+        return self.defined("with_present_references", lambda given: list(given.with_present_references.values()))
 
     @cached_property
     def start(self) -> AnyFunction:

@@ -1,4 +1,4 @@
-"""Code in loops: functions of arrays that are recorded, what `SystemExpressions` is where code is in loops.
+"""kernel loops: functions of arrays that are recorded, what `SystemExpressions` is where code is kernel loops.
 
 There are no algebraic loops here.
 """
@@ -341,9 +341,9 @@ class RecordedSystem:
         return self.system.constraint_drift_rates(self.instant)
 
     @property
-    def recentred(self) -> dict[str, Array]:
+    def with_present_references(self) -> dict[str, Array]:
         """Parts of the instant with all references moved to where the motion is now."""
-        moved = require_capability(self.system, MovingReferences).recentred(self.instant)
+        moved = require_capability(self.system, MovingReferences).with_present_references(self.instant)
         return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
     @cached_property

@@ -35,11 +35,11 @@ class SystemContext:
         Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
     discrete
         Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
-    guesses
+    loop_iterates
         Values near the solutions of algebraic loops that are not linear, shape (g,).
-    felt
-        What the connections that `felt` of a system names carry, where this does not follow from the accelerations of
-        the instant; empty where it does.
+    fed_through
+        What the connections that `fed_through` of a system names carry, where this does not follow from the
+        accelerations of the instant; empty where it does.
     """
 
     coordinates: Array
@@ -52,8 +52,8 @@ class SystemContext:
     references: Array
     momenta: Array
     discrete: Array
-    guesses: Array = field(default_factory=lambda: np.zeros(0))
-    felt: Array = field(default_factory=lambda: np.zeros(0))
+    loop_iterates: Array = field(default_factory=lambda: np.zeros(0))
+    fed_through: Array = field(default_factory=lambda: np.zeros(0))
 
 
 SIZES = {
@@ -67,7 +67,7 @@ SIZES = {
     "references": "references",
     "momenta": "coordinates",
     "discrete": "discrete",
-    "guesses": "guesses",
+    "loop_iterates": "loop_iterates",
 }
 """The parts of an `SystemContext` in their order, each with what of a system it has one number for."""
 MOTION = tuple(SIZES)[:3]
@@ -175,11 +175,11 @@ class System(ABC):
         Variables that must lie between limits where the system starts.
     references
         Number r of orientations that are described from a reference.
-    guesses
+    loop_iterates
         What algebraic loops between its parts are solved for by iteration, with the values to begin with.
-    felt
+    fed_through
         Names of the inputs that are driven by what depends on accelerations, and count at once.
-    steep
+    gimbal_angles
         Indices of the coordinates for which a reference must be moved before they get large.
     """
 
@@ -202,9 +202,9 @@ class System(ABC):
     tensors: tuple[Tensor, ...] = ()
     limited: tuple[Variable, ...] = ()
     references: int = 0
-    guesses: tuple[Variable, ...] = ()
-    felt: tuple[str, ...] = ()
-    steep: tuple[int, ...] = ()
+    loop_iterates: tuple[Variable, ...] = ()
+    fed_through: tuple[str, ...] = ()
+    gimbal_angles: tuple[int, ...] = ()
 
     @abstractmethod
     def residual(self, instant: SystemContext) -> Array:

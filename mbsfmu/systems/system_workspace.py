@@ -1,4 +1,4 @@
-"""Arrays of a system, and how functions of them are made: traced to straight code, or recorded in loops."""
+"""Arrays of a system, and how functions of them are made: traced to unrolled code, or recorded in loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mbsfmu.systems.loop_equations import NEAR, LoopEquations
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext, starts
 from mbsfmu.tracing.kept_traces import Traces
-from mbsfmu.tracing.tape.recorded_program import program_of, programs_in_turn
+from mbsfmu.tracing.tape.recorded_program import program_of, programs_in_sequence
 from mbsfmu.tracing.tape.recording import RecordedArray, Recorder
 from mbsfmu.tracing.workspace import AnyFunction, Floats, RecordedFunction, TracedFunction, Workspace
 
@@ -37,7 +37,7 @@ class SystemWorkspace(Workspace):
     code
         The form of their code.
     sequential
-        Whether divide and conquer eliminates the joints of a tree one after the other in code in loops.
+        Whether divide and conquer eliminates the joints of a tree one after the other in kernel loops.
     sections
         In how many sections it takes a tree there, for as many threads.
     in_blocks
@@ -56,7 +56,7 @@ class SystemWorkspace(Workspace):
         by which share the last of them stands out least where no change point is near.
     coordinates, velocities, accelerations, states, integrals, inputs, parameters, references, momenta, discrete
         The parts of an `SystemContext`; references are no rotation at first.
-    guesses
+    loop_iterates
         Those of algebraic loops in the instant, at first their start values.
     multipliers
         λ, shape (number of rows,).
@@ -66,8 +66,8 @@ class SystemWorkspace(Workspace):
         Those of all constraints whose share of the reactions is asked for, shape (number of constraints,).
     suggested_step
         Room for one number, which solvers that choose their steps remember.
-    tangent, tangent_use
-        Zeros for what states keep of a tangent; empty but for implicit steps.
+    iteration_matrix, iteration_matrix_use
+        Zeros for what states keep of an iteration matrix; empty but for implicit steps.
     unconverged
         Zeros for how far steps were from converged; empty but where iterations are limited.
     ahead
@@ -105,8 +105,8 @@ class SystemWorkspace(Workspace):
         self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
-        self.references, self.momenta, self.discrete, self.guesses = (self._memory[part] for part in PARTS[7:])
-        self.guesses[:] = starts(system.guesses)
+        self.references, self.momenta, self.discrete, self.loop_iterates = (self._memory[part] for part in PARTS[7:])
+        self.loop_iterates[:] = starts(system.loop_iterates)
         self.references[::4] = 1.0
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
@@ -115,7 +115,7 @@ class SystemWorkspace(Workspace):
         self.add_part("input_rates", len(system.inputs))
         self.shared_multipliers = self.add_part("shared_multipliers", len(system.constraints))[1]
         self.suggested_step = np.zeros(1)
-        self.tangent = self.tangent_use = self.unconverged = self.ahead = np.zeros(0)
+        self.iteration_matrix = self.iteration_matrix_use = self.unconverged = self.ahead = np.zeros(0)
         self.error = self.error_history = self.error_record = np.zeros(0)
         self.active = self._memory.setdefault("active", np.zeros(len(self.rows)))
         self.active[:] = 1.0
@@ -163,7 +163,7 @@ class SystemWorkspace(Workspace):
         matrices: Sequence[int] = (),
         into: Iterable[str] = (),
     ) -> AnyFunction:
-        """Return a function of what the system gives; its code is in loops where that of the system is.
+        """Return a function of what the system gives; its code is kernel loops where that of the system is.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class SystemWorkspace(Workspace):
             {part: self._recorded_part(part) for part in (*PARTS, *LOOP_PARTS, *beside)},
             {part: own[part] for part in later},
         )
-        programs = programs_in_turn(names, self._recorder, given, found, memory_name)
+        programs = programs_in_sequence(names, self._recorder, given, found, memory_name)
         memory = programs[1].memory()
         memory[: programs[0].schedule.size] = programs[0].memory()
         first, second = (RecordedFunction(each, self._memory, work=memory) for each in programs)

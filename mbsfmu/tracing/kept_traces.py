@@ -63,7 +63,7 @@ class _Book:
             if before is not None and before != self._file:
                 before.unlink(missing_ok=True)
         except OSError as error:
-            kept.warn_once(f"what was traced cannot be kept: {error}; models are traced anew in every process")
+            kept.warn_once(f"what was traced cannot be kept: {error}; models are traced again in every process")
 
 
 class Traces:

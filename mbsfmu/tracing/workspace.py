@@ -93,7 +93,7 @@ def _flat(array: Floats) -> memoryview:
 
 
 class RecordedFunction:
-    """A recorded function bound to the arrays of a workspace, as a `TracedFunction` is; its code is in loops.
+    """A recorded function bound to the arrays of a workspace, as a `TracedFunction` is; its code is kernel loops.
 
     Parameters
     ----------

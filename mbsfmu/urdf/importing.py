@@ -20,7 +20,7 @@ from mbsfmu.model.shape import AnyShape
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
 from mbsfmu.urdf.masses import Floats, Frame, Mass, as_tuple
-from mbsfmu.urdf.reading import clean_name, distinct_names, law_of, parsed
+from mbsfmu.urdf.urdf_reading import clean_name, distinct_names, law_of, parsed
 from mbsfmu.urdf.visuals import shapes_of
 
 logger = logging.getLogger(__name__)

@@ -150,15 +150,15 @@ def test_matrices_are_the_derivatives_of_a_moving_machine(name: str) -> None:
     simulation.initialize()
     for index in range(50):
         simulation.step(index * 1e-3, 1e-3)
-    course = simulation.course
-    form = simulation.formulation.explicit_form(course.present)
+    run_loop = simulation.run_loop
+    form = simulation.formulation.explicit_form(run_loop.present)
     size = len(system.states)
     for place, state in enumerate(system.states):
 
         def moved(distance: float, place: int = place) -> np.ndarray:
             values = form.start.copy()
             values[place] += distance
-            return form.rates(values, course.effective)[:size].copy()
+            return form.rates(values, run_loop.effective)[:size].copy()
 
         column, error = derivative(moved, max(abs(state.value), 1e-2))
         scale = np.max(np.abs(system.a), axis=1) + 1e-12

@@ -19,7 +19,7 @@ steps = st.floats(1e-4, 10.0)
 
 @given(starts, steps, st.integers(1, 3000))
 def test_counted_times_are_one_with_their_neighbours_plus_a_step(start: float, step: float, count: int) -> None:
-    """What an importer counts as start + n h, and what a unit has reached as t + h, must be taken as one."""
+    """What an importer counts as start + n h, and what an FMU has reached as t + h, must be taken as one."""
     before, now = start + (count - 1) * step, start + count * step
     assert abs(before + step - now) <= tolerance(step, before, now)
 

@@ -64,7 +64,7 @@ def test_an_export_loads_no_library_that_it_does_without() -> None:
     code = "import sys, mbsfmu.cli.export; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "mbsfmu.exporting.export" in loaded
+    assert "mbsfmu.exporting.fmu_export" in loaded
     assert loaded.isdisjoint({"fmpy", "rich", "matplotlib", "jinja2", "scipy.integrate", "scipy.optimize"})
 
 
@@ -126,7 +126,7 @@ def test_export_validate_and_cosim(tmp_path: Path) -> None:
         "--rates", "circuit=2", "--json", "run.json", "--report", "run.html", "--quiet", folder=tmp_path,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "2 units ran to" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "2 FMUs ran to" in (tmp_path / "run.html").read_text(encoding="utf-8")
     facts = json.loads((tmp_path / "run.json").read_text())
     assert (facts["steps"], facts["unit_steps"]["circuit"]) == (10, 2 * facts["unit_steps"]["mechanism"])
 
@@ -210,11 +210,11 @@ def field():
         (["simulate"], "Missing argument 'MODEL'"),
         (["fly"], "there is no command 'fly'; there are compare"),
         (["cosim", "none.ssp"], "there is no file none.ssp"),
-        (["cosim", "none.ssp", "a.fmu"], "none.ssp is a package of units that stands alone; give it alone"),
+        (["cosim", "none.ssp", "a.fmu"], "none.ssp is a package of FMUs that stands alone; give it alone"),
         (["simulate", "four-bar", "--projections"], "projections = True has no effect with the formulation 'double-st"),
         (["compare", "pendulum-2"], "there is nothing to couple"),
         (["compare", "four-bar", "--steps", "a,b"], "is no list of numbers"),
-        (["cosim", "none.ssp", "--rates", "a"], "is no list of units and whole numbers such as a=4,b=1"),
+        (["cosim", "none.ssp", "--rates", "a"], "is no list of FMUs and integers such as a=4,b=1"),
         (["cosim", "none.ssp", "--relaxation", "best"], "is neither 'aitken' nor a number"),
         (["validate", "broken.json"], "is no FMU"),
         (["export", "four-bar", "--layout", "x"], "there is no layout 'x'"),
@@ -256,7 +256,7 @@ def field():
             ["export", "four-bar", "--solver", "trapezoidal", "--rtol", "1e-3"],
             "relative tolerance = 0.001 has no effect with the solver 'trapezoidal'",
         ),
-        (["export", "four-bar", "--no-execution-tool"], "is said of units of 'python'"),
+        (["export", "four-bar", "--no-execution-tool"], "is said of FMUs of 'python'"),
         (["export", "four-bar", "--platform", "linux-64"], "did you mean 'linux64'?"),
         (["show", "four-bar", "--json", "x.html"], "x.html is refused: its name must end in .json"),
         (["simulate", "mine.py:twoo"], "mine.py has no function 'twoo'; did you mean 'two'?"),

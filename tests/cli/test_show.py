@@ -90,13 +90,13 @@ def test_topology_is_that_of_the_drawing() -> None:
 
 
 def test_parameters_that_may_change_say_so() -> None:
-    """Settings of valves and damping may, lengths and masses may not; so do the units that are exported."""
+    """Settings of valves and damping may, lengths and masses may not; so do the FMUs that are exported."""
     model = mbsfmu.models.four_bar()
     described = {each["name"]: each for each in mbsfmu.overview(model)["variables"]}
     assert described["mechanism.boom.mass"]["tunable"] is False
     simulation = model.simulation(compiled=False)
     tunable = {each.name for each in simulation.variables if each.variability == "tunable"}
-    named = simulation.shown.by_system
+    named = simulation.exposed.by_system
     told = {named.get(name, name) for name, each in described.items() if each.get("tunable")}
     assert told
     assert told == tunable - {"solver.step"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mbsfmu.comparison import Run
-from mbsfmu.comparison.compare import _coupled
 from mbsfmu.comparison.cost import observed_order, step_verdict, verdict
+from mbsfmu.comparison.model_comparison import _coupled
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import cheapest_runs
 
@@ -51,7 +51,7 @@ def test_cheapest_is_accurate_enough_and_costs_least(accuracy: float, index: int
 def test_sentence_names_setting_error_and_cost() -> None:
     assert verdict(RUNS, {}, 0.07, REFERENCE) == (
         "For an error of at most 7 % the cheapest is newton with a step of 0.004 s: 5 % for 3 s of processor time per "
-        "simulated second, beside 500 ms of the monolithic run; loading the units takes 30 ms once."
+        "simulated second, beside 500 ms of the monolithic run; loading the FMUs takes 30 ms once."
     )
 
 
@@ -60,7 +60,7 @@ def test_a_tie_is_named_the_most_exact_first() -> None:
     assert verdict(tied, {}, 0.05, REFERENCE) == (
         "For an error of at most 5 % the cheapest are newton with a step of 0.002 s (0.2 % for 2.1 s) and jacobi with "
         "a step of 0.002 s (0.8 % for 2.1 s) of processor time per simulated second, a tie: their costs differ by less "
-        "than 10 %, or by less than repetitions tell, beside 500 ms of the monolithic run; loading the units takes 30 "
+        "than 10 %, or by less than repetitions tell, beside 500 ms of the monolithic run; loading the FMUs takes 30 "
         "ms once."
     )
 

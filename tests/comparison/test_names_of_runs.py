@@ -46,7 +46,7 @@ def turned(inertia: float, time: np.ndarray) -> np.ndarray:
 def test_coupled_runs_are_compared_variable_by_variable(inertias: dict[str, float]) -> None:
     """The arm's angle is late by a step; shafts, which are coupled to nothing, are right."""
     model = machine(inertias)
-    names = model.simulation(step=STEP).shown.by_system
+    names = model.simulation(step=STEP).exposed.by_system
     made = mbsfmu.compare(model, steps=[STEP], algorithms=["jacobi"], workers=1)
     (run,) = made.runs
     assert run.status == "ok", run.message
@@ -68,14 +68,14 @@ def test_layouts_have_the_same_variables(inertias: dict[str, float], tmp_path: P
     whole = mbsfmu.cosimulate([tmp_path / "arm-and-shafts.fmu"], step=STEP)
     alone = simulation.run(STOP)
     for system, inertia in inertias.items():
-        name = simulation.shown.by_system[f"{system}.angle"]
+        name = simulation.exposed.by_system[f"{system}.angle"]
         for result, signal in ((separate, f"{system}.angle"), (whole, f"arm-and-shafts.{name}"), (alone, name)):
             np.testing.assert_allclose(result[signal], turned(inertia, result.time), atol=1e-8)
 
 
 def test_studies_tell_final_values_and_errors_of_every_output() -> None:
     model = machine(SEVERAL)
-    names = model.simulation(step=STEP).shown.by_system
+    names = model.simulation(step=STEP).exposed.by_system
     settings = {"algorithm": ["jacobi"], "step": [STEP], "formulation": ["double-step", "dca-alm"]}
     given = {"settings": settings, "errors": True, "internal_step": STEP, "backend": "python"}
     table = mbsfmu.sweep(model, {"mech.arm.mass": [5.0]}, executor=InlineExecutor(), **given)

@@ -149,7 +149,7 @@ def monolithic_run(model: CoupledModel, formulation: str, step: float, stop: flo
     simulation = model.simulation(formulation=formulation, step=step)
     result = simulation.run(stop)
     nominals = {v.name: v.nominal or 1.0 for v in simulation.variables if v.causality == "output"}
-    return ReferenceRun.of(result, nominals, simulation.shown.qualified)
+    return ReferenceRun.of(result, nominals, simulation.exposed.qualified)
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
@@ -164,7 +164,7 @@ def test_tight_run_of_a_stiff_machine_is_that_of_lsoda(formulation: str) -> None
     assert (tight.formulation, tight.doubt) == ("double-step", "")
     assert list(tight.outputs) == [2e-3]
     assert tight.on(4e-3) is tight.outputs[2e-3]
-    errors = tight.outputs[2e-3].errors(expected, simulation.shown.by_system)
+    errors = tight.outputs[2e-3].errors(expected, simulation.exposed.by_system)
     assert all(errors[name] <= bound + 1e-7 for name, bound in tight.uncertainty.items())
     assert 1e-9 < max(errors.values()) < tight.worst_uncertainty < 1e-5
 

@@ -107,7 +107,7 @@ def test_nothing_is_cheapest_where_nothing_moves(monkeypatch: pytest.MonkeyPatch
     """The valve of the four-bar opens at 1 s. The monolithic run takes half a second by its clock."""
     readings = iter([10.0, 10.5])
     stopped = SimpleNamespace(process_time=lambda: next(readings))
-    monkeypatch.setattr(sys.modules["mbsfmu.comparison.compare"], "clock", stopped)
+    monkeypatch.setattr(sys.modules["mbsfmu.comparison.model_comparison"], "clock", stopped)
     model = mbsfmu.models.four_bar()
     made = mbsfmu.compare(model, steps=[2e-3, 1e-3], algorithms=["jacobi", "gauss-seidel"], stop=0.1, workers=1)
     assert made.verdict.startswith("Nothing moves: no output of the monolithic run changes up to 0.1 s, ")
@@ -126,7 +126,7 @@ def test_runs_that_may_be_the_cheapest_are_repeated(monkeypatch: pytest.MonkeyPa
         repeated.extend(repetitions.tasks)
         return [[1.0 + place, 1.0] for place in range(len(repetitions.tasks))]
 
-    monkeypatch.setattr(sys.modules["mbsfmu.comparison.compare"], "repeated_costs", found)
+    monkeypatch.setattr(sys.modules["mbsfmu.comparison.model_comparison"], "repeated_costs", found)
     model = mbsfmu.models.four_bar("frictionless")
     algorithms = ["gauss-seidel", "gauss-seidel-linear"]
     made = mbsfmu.compare(model, steps=[2e-3, 1e-3], algorithms=algorithms, stop=1.02, accuracy=0.05, workers=1)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from cosim.linear_units import export_linear, halves
 from cosim.ssp_documents import HEAD, TAIL
-from exchanged_units import build_jumper
-from exchanged_units.runs import Jumper
-from foreign_units import C_UNITS, build_c_unit, build_python_unit, compiler
+from foreign_fmus import C_FMUS, build_c_unit, build_python_unit, compiler
+from model_exchange_fmus import build_jumper
+from model_exchange_fmus.runs import Jumper
 from pythonfmu import FmuBuilder
 
 import mbsfmu
@@ -35,15 +35,15 @@ def four_bar_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that builds a unit that is not ours, once."""
+    """Return a function that builds an FMU that is not ours, once."""
     folder = tmp_path_factory.mktemp("foreign")
     made: dict[str, Path] = {}
 
     def unit(name: str) -> Path:
-        if name in C_UNITS and compiler() is None:
+        if name in C_FMUS and compiler() is None:
             pytest.skip("needs a C compiler")
         if name not in made:
-            made[name] = build_c_unit(name, folder) if name in C_UNITS else build_python_unit(name, folder)
+            made[name] = build_c_unit(name, folder) if name in C_FMUS else build_python_unit(name, folder)
         return made[name]
 
     return unit
@@ -63,7 +63,7 @@ def halves_exact(halves_folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def halves_3(halves_folder: Path) -> list[Path]:
-    """The halves of the oscillator as units of FMI 3.0."""
+    """The halves of the oscillator as FMUs of FMI 3.0."""
     (halves_folder / "three").mkdir()
     return [export_linear(system, halves_folder / "three", "rk4", 1e-3, fmi=3) for system in halves()]
 
@@ -78,7 +78,7 @@ def halves_poor(halves_folder: Path) -> list[Path]:
 
 @pytest.fixture
 def make(foreign: Callable[[str], Path], tmp_path: Path) -> Callable[..., Path]:
-    """Write a package of a system, with the units of `tests/foreign_units` and other files."""
+    """Write a package of a system, with the units of `tests/foreign_fmus` and other files."""
 
     def package(body: str, name: str = "package", tail: str = TAIL, **files: str) -> Path:
         path = tmp_path / f"{name}.ssp"
@@ -100,7 +100,7 @@ def jumper_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def jumper(jumper_folder: Path) -> Jumper:
-    """Return a function that builds the unit for a version of FMI."""
+    """Return a function that builds the FMU for a version of FMI."""
     if compiler() is None:
         pytest.skip("needs a C compiler")
 

@@ -86,7 +86,7 @@ class Pair:
 
 
 def name_states(path: Path, count: int) -> None:
-    """Let the model structure of a unit of FMI 2.0 name its states x0, x1, … by their derivatives."""
+    """Let the model structure of an FMU of FMI 2.0 name its states x0, x1, … by their derivatives."""
     with zipfile.ZipFile(path) as archive:
         text = archive.read("modelDescription.xml").decode()
     names = re.findall('ScalarVariable name="([^"]+)"', text)
@@ -102,7 +102,7 @@ def name_states(path: Path, count: int) -> None:
 
 
 def masses(amplitude: float = 1.0, *, velocities: bool = False, stiffness: float = 40.0, spring: float = 20.0) -> Pair:
-    """Return two masses on springs to the ground and a spring between them; each unit takes the other's position.
+    """Return two masses on springs to the ground and a spring between them; each FMU takes the other's position.
 
     They give their positions alone, or their velocities beside. A negative stiffness is an inverted pendulum's.
     """

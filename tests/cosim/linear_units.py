@@ -1,4 +1,4 @@
-"""Native units of linear systems ẋ = A x + B u, y = C x + D u, and the two-mass oscillator made of two of them."""
+"""Native FMUs of linear systems ẋ = A x + B u, y = C x + D u, and the two-mass oscillator made of two of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.linalg import expm
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.variables import Causality, Variability, Variable
-from mbsfmu.native.package import export_native
+from mbsfmu.native.native_package import export_native
 from mbsfmu.simulation.factory import make_simulation
 from mbsfmu.systems.system import System
 
@@ -71,7 +71,7 @@ def export_linear(
     fmi: Literal[2, 3] = 2,
     **flags: bool,
 ) -> Path:
-    """Write a system as a native unit; flags of its description are changed to say less than it can."""
+    """Write a system as a native FMU; flags of its description are changed to say less than it can."""
     simulation = make_simulation(system, name=system.name, signals=signals or {}, solver=solver, step=step)
     path = export_native(simulation, folder / f"{system.name}.fmu", platforms=[host_platform()], fmi=fmi, force=True)
     if flags:

@@ -13,7 +13,7 @@ def step_map(algorithm: str, extrapolation: str, step: float, **oscillator) -> n
 
     With inputs u₀ + u₁ θ over a step of length h, a unit's states go to e^{Ah} x + Γ₀ u₀ + Γ₁ u₁, where
     Γ₀ = ∫ e^{A(h−s)} B ds and Γ₁ = ∫ e^{A(h−s)} B s/h ds. All inputs are outputs y = C x of the other unit: Jacobi
-    takes u₀ = yₙ and u₁ = yₙ − yₙ₋₁ (zero if held) for both units, Gauss–Seidel for the first one; its second unit
+    takes u₀ = yₙ and u₁ = yₙ − yₙ₋₁ (zero if held) for both FMUs, Gauss–Seidel for the first one; its second unit
     holds yₙ₊₁ or runs from yₙ to yₙ₊₁. Where two stands does not act back on anything and would add an eigenvalue 1;
     it is left out.
     """

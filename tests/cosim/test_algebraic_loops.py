@@ -39,7 +39,7 @@ def test_loop_is_solved_in_every_step(tmp_path: Path, algorithm: str, directiona
 
 @pytest.mark.parametrize(("jacobian", "more"), [("directional", (0, 0)), ("differences", (1, 2))])
 def test_newton_solves_a_linear_loop_at_once(tmp_path: Path, jacobian: str, more: tuple[int, int]) -> None:
-    """One sweep to see, one to be there; slopes cost no step of a unit that gives them, else one for each input, once.
+    """One sweep to see, one to be there; slopes cost no step of an FMU that gives them, else one for each input, once.
 
     The loop is first.y = 0.5 second.v + e^{−t}, second.v = −3 first.y + second.w + 1, second.w = 0.4 first.y + 1;
     the slopes of the second unit are taken on −2 first.y.

@@ -48,7 +48,7 @@ def test_order(halves_exact: list[Path], algorithm: str, extrapolation: str, ord
 
 
 def test_order_of_units_that_hold_their_inputs(halves_poor: list[Path]) -> None:
-    """The mean of a parabola over a step is good for the second order; smaller steps of the units do not help."""
+    """The mean of a parabola over a step is good for the second order; smaller steps of the FMUs do not help."""
     assert observed_order(halves_poor, algorithm="jacobi", extrapolation="linear") == pytest.approx(2, abs=0.1)
     assert observed_order(halves_poor, algorithm="jacobi", extrapolation="quadratic") == pytest.approx(2, abs=0.1)
     assert "hold" in run(halves_poor, 0.01, extrapolation="linear").notes[0]
@@ -69,7 +69,7 @@ def test_stability_limit(tmp_path: Path, algorithm: str, extrapolation: str) -> 
 
 @pytest.mark.parametrize("algorithm", ["fixed-point", "newton"])
 def test_iterated_is_monolithic(tmp_path: Path, algorithm: str) -> None:
-    """One trapezoidal step in each unit with inputs running straight to what they become: the rule of the whole."""
+    """One trapezoidal step in each FMU with inputs running straight to what they become: the rule of the whole."""
     step = 0.01
     units = [export_linear(system, tmp_path, "trapezoidal", step) for system in halves()]
     half = 0.5 * step * whole()
@@ -164,7 +164,7 @@ def test_units_get_a_tolerance(tmp_path: Path) -> None:
     change_description(unit, 'tolerance="1e-06"', 'tolerance="1e-03"')
     suggested = cosimulate(unit, step=1.0, stop=5.0)
     assert abs(suggested["position"][-1] - exact) == errors[0]
-    with pytest.raises(InputError, match="the tolerance of the units is 0; it must be positive"):
+    with pytest.raises(InputError, match="the tolerance of the FMUs is 0; it must be positive"):
         cosimulate(unit, unit_tolerance=0.0)
 
 
@@ -178,7 +178,7 @@ def test_units_get_a_tolerance(tmp_path: Path) -> None:
         ({"relaxation": 3.0, "algorithm": "fixed-point"}, "the relaxation is 3"),
         ({"relaxation": "best", "algorithm": "fixed-point"}, "it must be 'aitken' or a number"),
         ({"threads": 0, "algorithm": "jacobi"}, "the number of threads is 0"),
-        ({"rates": {"three": 2}}, "there is no unit 'three' with a rate"),
+        ({"rates": {"three": 2}}, "there is no FMU 'three' with a rate"),
         ({"rates": {"one": 0}}, "the rate of one is 0"),
         ({"control": "best"}, "there is no control 'best'"),
         ({"control": "error", "tolerance": 0.0}, "the tolerance is 0"),

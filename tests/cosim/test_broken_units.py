@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fmpy
 import pytest
-from foreign_units import compiler
+from foreign_fmus import compiler
 
 from mbsfmu import InputError, SimulationError, cosimulate
 

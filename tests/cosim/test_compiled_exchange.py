@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS, change_description
 from cosim.oscillator_theory import step_map
-from foreign_units import compiler
+from foreign_fmus import compiler
 
 from mbsfmu import CosimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
@@ -86,8 +86,8 @@ def check_same(one: CosimulationResult, other: CosimulationResult) -> None:
     assert one.names == other.names
     assert one.time.tobytes() == other.time.tobytes()
     assert [name for name in one.names if one[name].tobytes() != other[name].tobytes()] == []
-    facts = [{**asdict(each.facts), "wall_seconds": 0.0} for each in (one, other)]
-    assert facts[0] == facts[1]
+    statistics = [{**asdict(each.statistics), "wall_seconds": 0.0} for each in (one, other)]
+    assert statistics[0] == statistics[1]
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_run_that_diverges_is_told(
 
 
 def test_slopes_that_are_refused_are_told(foreign: Callable[[str], Path], failures: Failures, tmp_path: Path) -> None:
-    """A unit says that it interpolates, and does not."""
+    """An FMU says that it interpolates, and does not."""
     unit = tmp_path / "moody.fmu"
     unit.write_bytes(foreign("moody").read_bytes())
     change_description(unit, "<CoSimulation ", '<CoSimulation canInterpolateInputs="true" ')

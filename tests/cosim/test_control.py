@@ -13,8 +13,8 @@ from cosim.linear_units import CONNECTIONS, NAMES, exact
 
 import mbsfmu
 from mbsfmu import CosimulationResult, InputError, StepSignal, cosimulate
-from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
-from mbsfmu.cosim.units.instance import UnitError
+from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.fmu_instance import FmuError
 
 STOP = 2.0
 
@@ -141,7 +141,7 @@ def test_equal_steps_that_a_unit_discards_are_finished(
 def test_inputs_run_on_in_the_rest_of_a_step(
     halves_exact: list[Path], monkeypatch: pytest.MonkeyPatch, extrapolation: str
 ) -> None:
-    """A unit that comes half the way and then goes on is one that makes two steps of half the length."""
+    """An FMU that comes half the way and then goes on is one that makes two steps of half the length."""
     call: dict[str, Any] = {
         "connections": CONNECTIONS, "step": 0.01, "stop": 0.2, "extrapolation": extrapolation, "algorithm": "jacobi",
     }  # fmt: skip
@@ -152,7 +152,7 @@ def test_inputs_run_on_in_the_rest_of_a_step(
     def stops(instance: Fmi2Instance, time: float, length: float) -> None:
         if instance.name == "one" and length > 0.009:
             step(instance, time, 0.5 * length)
-            raise UnitError("half the way", False, time + 0.5 * length)
+            raise FmuError("half the way", False, time + 0.5 * length)
         step(instance, time, length)
 
     monkeypatch.setattr(Fmi2Instance, "step", stops)
@@ -164,7 +164,7 @@ def test_inputs_run_on_in_the_rest_of_a_step(
 
 
 def test_unit_that_stands_still_is_told(foreign: Callable[[str], Path]) -> None:
-    """Step doubling finds that it is exact, whatever the tolerance; another unit moves, or rests."""
+    """Step doubling finds that it is exact, whatever the tolerance; another FMU moves, or rests."""
     call: dict[str, Any] = {"control": "error", "tolerance": 1e-3, "step": 0.01, "largest_step": 0.02, "stop": 2.0}
     inputs = {"stubborn.u": np.sin}
     result = cosimulate(foreign("stubborn"), inputs=inputs, **call)

@@ -1,4 +1,4 @@
-"""What the tolerance of error control promises, against closed forms: for units that hide states, small, growing."""
+"""What the tolerance of error control promises, against closed forms: for FMUs that hide states, small, growing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mbsfmu.cosim.control.defects import Defects
 from mbsfmu.cosim.control.discontinuities import Sample
 from mbsfmu.cosim.control.richardson_control import Tried
 from mbsfmu.cosim.coupling.graph import SystemGraph
-from mbsfmu.cosim.runs.load_units import instantiate
+from mbsfmu.cosim.runs.load_fmus import instantiate
 
 LEAST, MOST = 0.05, 1.5
 """Bounds of the error as a share of the tolerance."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from documented import ROOT
-from foreign_units import compiler
+from foreign_fmus import compiler
 from started import run_python
 
 PAGE = (ROOT / "docs" / "guides" / "coupled-runs.md").read_text(encoding="utf-8")

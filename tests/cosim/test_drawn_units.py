@@ -1,4 +1,4 @@
-"""Coupled units that say what they are are drawn without their model; units of others are not, and a word says why."""
+"""Coupled FMUs that say what they are are drawn without their model; units of others are not, and a word says why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import mbsfmu
 from hydraulics import DataError
 from mbsfmu import BoxShape, InputError, cosimulate
 from mbsfmu.cosim import Connection
-from mbsfmu.model.carried import Carried, joined, machine_of_units
+from mbsfmu.model.carried import Carried, joined, machine_of_fmus
 from mbsfmu.model.machine import Machine
 from mbsfmu.view.report import write_report
 
@@ -82,16 +82,16 @@ def test_two_units_of_one_file_are_two_machines(pendulum: Path) -> None:
 
 def test_units_of_others_have_no_picture(oscillators: list[Path], tmp_path: Path) -> None:
     run = cosimulate(oscillators, step=1e-2, stop=0.1)
-    with pytest.raises(InputError, match="no unit carries along what its bodies look like"):
+    with pytest.raises(InputError, match="no FMU carries along what its bodies look like"):
         run.animate()
     report = write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "No moving picture: no unit carries along what its bodies look like" in report
+    assert "No moving picture: no FMU carries along what its bodies look like" in report
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", '{"mbsfmu": 99}', "no JSON", '{"name": "theirs"}'])
 def test_a_file_of_somebody_else_is_none_of_ours(text: str) -> None:
     assert Carried.read(text) is None
-    assert machine_of_units({"theirs": text}, [], {}, ()) is None
+    assert machine_of_fmus({"theirs": text}, [], {}, ()) is None
 
 
 def test_units_that_show_nothing_inside_carry_nothing(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_parts_of_ones_own_that_are_not_there_are_told(pendulum: Path, tmp_path:
         told = json.loads(archive.read("resources/machine.json"))
     told["model"]["systems"]["mechanism"]["forces"] = [{"type": "sail", "name": "sail", "point": "link_1.end"}]
     with pytest.raises(DataError, match=r"the unit 'boat' cannot be drawn: .*'sail'"):
-        machine_of_units({"boat": json.dumps(told)}, [], {}, ())
+        machine_of_fmus({"boat": json.dumps(told)}, [], {}, ())
 
 
 def test_what_a_call_drives_follows_no_signal_of_the_unit() -> None:

@@ -1,4 +1,4 @@
-"""The floating-point environment: a unit that leaves another one does not change what others compute."""
+"""The floating-point environment: an FMU that leaves another one does not change what others compute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import cosimulate
-from mbsfmu.cosim.units.environment import environment
+from mbsfmu.cosim.fmus.environment import environment
 
 _TO_NEAREST = 0  # FE_TONEAREST of C on all platforms that are known
 
@@ -19,7 +19,7 @@ _TO_NEAREST = 0  # FE_TONEAREST of C on all platforms that are known
 def test_rounding_is_put_back_after_each_unit(
     foreign: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, compiled: str, options: dict[str, str]
 ) -> None:
-    """Each of two units shows how it was told to round by the one before it: to the nearest number, ever."""
+    """Each of two FMUs shows how it was told to round by the one before it: to the nearest number, ever."""
     monkeypatch.setenv("MBSFMU_COMPILED", compiled)
     before, unit = environment(), foreign("rounding")
     result = cosimulate([f"a={unit}", f"b={unit}"], step=0.1, stop=1.0, **options)

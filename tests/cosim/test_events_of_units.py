@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exchanged_units.runs import SOLVERS, VERSIONS, Jumper, alone
+from model_exchange_fmus.runs import SOLVERS, VERSIONS, Jumper, alone
 
 from mbsfmu import CosimulationError
-from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.exchanged.integrator import FmuIntegrator
-from mbsfmu.cosim.units.exchanged.model import ExchangedInstance
-from mbsfmu.cosim.units.instantiation import make_instance
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator
+from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 
 
 def bouncing(times: np.ndarray, gravity: float, restitution: float) -> tuple[np.ndarray, int]:
@@ -44,7 +44,7 @@ def test_events_are_one_after_the_other_where_time_stands_still(
     jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
-    monkeypatch.setattr("mbsfmu.cosim.units.exchanged.model.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.model_exchange.model.MOST_ITERATIONS", 1)
     result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
     assert result.final()["jumper.bounces"] == 11
 
@@ -109,7 +109,7 @@ def test_a_ball_that_is_put_back_to_the_ground_bounces_again(jumper: Jumper, ver
             unit.set_start(name, value)
         unit.enter_initialization()
         unit.exit_initialization()
-        assert isinstance(unit, ExchangedInstance)
+        assert isinstance(unit, ModelExchangeInstance)
         unit.integrator.length = 3.0  # as after a long flight
         outputs = unit.port(["x", "v", "bounces"])
         unit.save("begin", 0.0)

@@ -49,7 +49,7 @@ def test_polynomials_go_through_unequal_steps(extrapolation: Extrapolation, coef
 
 
 def test_outputs_without_derivatives_run_through_points() -> None:
-    """Where a unit gives no derivative, the parabola to the end runs through the point before, at unequal steps too."""
+    """Where an FMU gives no derivative, the parabola to the end runs through the point before, at unequal steps too."""
     value = np.polynomial.Polynomial((2.0, -3.0, 5.0))
     history = OutputHistory(
         Extrapolation.DERIVATIVES, np.full(2, value(0.0)), np.array([value.deriv()(0.0), np.nan]), []
@@ -102,7 +102,7 @@ def test_error_control_forgets_it_too(tmp_path: Path) -> None:
 
 
 def test_gauss_seidel_hands_on_along_a_whole_chain(foreign: Callable[[str], Path], tmp_path: Path) -> None:
-    """Through three units that give what they take, in the step in which the source has it."""
+    """Through three FMUs that give what they take, in the step in which the source has it."""
     units = [foreign("source")]
     for name in ("first", "second", "third"):
         units.append(tmp_path / f"{name}.fmu")

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from cosim.linear_units import exact
 from cosim.ssp_documents import component, connector, system
-from exchanged_units import CHATTERS, CRASHES, DISCARDS, FAILS, HANGS, NEVER_SETTLES, NOT_FINITE
-from exchanged_units.runs import SOLVERS, VERSIONS, Jumper, alone
+from model_exchange_fmus import CHATTERS, CRASHES, DISCARDS, FAILS, HANGS, NEVER_CONVERGES, NOT_FINITE
+from model_exchange_fmus.runs import SOLVERS, VERSIONS, Jumper, alone
 from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import Cosimulation, CosimulationError, InputError, LinearSignal, StepSignal, cosimulate
-from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.exchanged.model import ExchangedInstance
-from mbsfmu.cosim.units.instance import UnitEnded, UnitError
-from mbsfmu.cosim.units.instantiation import make_instance
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError
+from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 
 CONNECTIONS = ("two.force=jumper.force", "jumper.v=two.velocity")
 HALF = {"jumper.x": 0.1, "jumper.stiffness": 40.0, "jumper.damping": 0.4}
@@ -195,7 +195,7 @@ def test_a_unit_that_is_put_back_before_its_end_goes_on(jumper: Jumper, version:
         place = unit.port(["x"])
         unit.step(0.0, 0.25)
         unit.save("before", 0.25)
-        with pytest.raises(UnitEnded) as ended:
+        with pytest.raises(FmuEnded) as ended:
             unit.step(0.25, 0.5)
         assert ended.value.time == pytest.approx(0.5, abs=1e-15)
         unit.restore("before")
@@ -219,7 +219,7 @@ def test_a_unit_is_told_that_nobody_goes_back(jumper: Jumper, version: int) -> N
         unit.release("begin")
         unit.step(0.0, 0.5)
         assert place.read()[0] == pytest.approx(0.5)
-        with pytest.raises(UnitError, match="a state is set that is from before what was said to stay"):
+        with pytest.raises(FmuError, match="a state is set that is from before what was said to stay"):
             unit.deserialize(begin)
 
 
@@ -248,7 +248,7 @@ def test_a_saved_run_goes_on_and_units_may_have_a_process_of_their_own(
 @VERSIONS
 def test_the_jacobian_is_that_of_the_unit(jumper: Jumper, version: int) -> None:
     with closing(Archive(jumper(version))) as archive, closing(make_instance("jumper", archive)) as unit:
-        assert isinstance(unit, ExchangedInstance)
+        assert isinstance(unit, ModelExchangeInstance)
         unit.setup(0.0, 3.0)
         for name, value in {"stiffness": 3.0, "damping": 0.2, "swing": 0.7}.items():
             unit.set_start(name, value)
@@ -288,15 +288,15 @@ def test_one_half_of_a_machine_of_ours_is_integrated(four_bar_package: Path, int
             r"jumper cannot be integrated beyond t = 1\.\d+ s: fmi\dGet\w*Derivatives gives discard: x is beyond 2",
         ),
         (FAILS, r"jumper at t = 0\.5 s: fmi\dGet\w*Derivatives gives error: it is later than half past"),
-        (NEVER_SETTLES, r"jumper at t = 0 s: events do not settle in 1000 iterations"),
+        (NEVER_CONVERGES, r"jumper at t = 0 s: the event iteration does not converge in 1000 iterations"),
         (NOT_FINITE, r"jumper cannot be integrated beyond t = 1\.\d+ s: the derivative of v is not finite, in steps"),
         (CHATTERS, r"jumper has one event after the other at t = 0\.6 s"),
     ],
 )
 def test_what_goes_wrong_is_one_sentence(jumper: Jumper, version: int, fault: int, sentence: str) -> None:
-    with pytest.raises(CosimulationError if fault != NEVER_SETTLES else Exception, match=sentence) as failure:
+    with pytest.raises(CosimulationError if fault != NEVER_CONVERGES else Exception, match=sentence) as failure:
         alone(jumper(version), 3.0, 0.1, x=0.0, v=2.0, damping=0.1, period=0.2, fault=fault)
-    if fault != NEVER_SETTLES:
+    if fault != NEVER_CONVERGES:
         rows = failure.value.result
         assert rows.time[-1] == pytest.approx(1.0 if fault in (DISCARDS, NOT_FINITE) else 0.5, abs=0.11)
 
@@ -339,15 +339,15 @@ def test_a_unit_for_both_steps_by_itself_unless_asked_otherwise(jumper: Jumper, 
 
 def test_a_choice_without_effect_is_refused(jumper: Jumper, halves_exact: list[Path]) -> None:
     call: dict[str, Any] = {"step": 0.01, "stop": 0.1}
-    with pytest.raises(InputError, match="there is no unit 'tow' to be run by model exchange; there are all, one, two"):
+    with pytest.raises(InputError, match="there is no FMU 'tow' to be run by model exchange; there are all, one, two"):
         cosimulate(halves_exact, model_exchange=["tow"], **call)
     with pytest.raises(
         InputError, match=r"two.fmu is no FMI 2.0 or 3.0 FMU for model exchange \(it is FMI 2.0 for co-"
     ):
         cosimulate([halves_exact[1]], model_exchange=["two"], **call)
-    with pytest.raises(InputError, match="the unit solver 'dop853' has no effect: no unit is run by model exchange"):
+    with pytest.raises(InputError, match="the FMU solver 'dop853' has no effect: no FMU is run by model exchange"):
         cosimulate(halves_exact, unit_solver="dop853", **call)
-    with pytest.raises(InputError, match="there is no unit solver 'cvode'; there are radau, dop853"):
+    with pytest.raises(InputError, match="there is no FMU solver 'cvode'; there are radau, dop853"):
         alone(jumper(2), options={"unit_solver": "cvode"})
 
 

@@ -1,4 +1,4 @@
-"""Events of units of FMI 3.0 for co-simulation: within steps, taken back, and at the end of a run."""
+"""Events of FMUs of FMI 3.0 for co-simulation: within steps, taken back, and at the end of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cosim.linear_units import change_description
-from foreign_units import compiler
+from foreign_fmus import compiler
 
 from mbsfmu import SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
@@ -41,7 +41,7 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> lis
 
 @pytest.mark.parametrize("step", [0.25, 0.17, 2.5])
 def test_events_within_steps(foreign: Unit, ways: list[int], step: float) -> None:
-    """A unit that refuses steps beyond its next event, and comes back where it turns, is right at all points."""
+    """An FMU that refuses steps beyond its next event, and comes back where it turns, is right at all points."""
     result = cosimulate(foreign("ticking"), step=step, stop=5.0)
     np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
     counted = np.array([sum(0.31 * number <= time + 1e-9 for number in range(1, 20)) for time in result.time])
@@ -52,7 +52,7 @@ def test_events_within_steps(foreign: Unit, ways: list[int], step: float) -> Non
 
 
 def test_steps_of_equal_length_are_not_cut(foreign: Unit, tmp_path: Path) -> None:
-    """A unit that takes steps of one length alone is not asked for others."""
+    """An FMU that takes steps of one length alone is not asked for others."""
     path = tmp_path / "ticking.fmu"
     path.write_bytes(foreign("ticking").read_bytes())
     change_description(path, 'canHandleVariableCommunicationStepSize="true" ', "")
@@ -70,7 +70,7 @@ def test_events_that_are_not_told_apart_end_the_run(foreign: Callable[[str], Pat
 
 def test_events_are_one_after_the_other_where_time_stands_still(foreign: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight periods and a turn are in a step, though no more than three events may follow at one time."""
-    monkeypatch.setattr("mbsfmu.cosim.units.fmi3_instance.MOST_ITERATIONS", 3)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.fmi3_instance.MOST_ITERATIONS", 3)
     result = cosimulate(foreign("ticking"), step=2.5, stop=2.5)
     assert result.final()["ticking.count"] == 8
     assert result.final()["ticking.events"] == 1 + 8 + 1
@@ -126,7 +126,7 @@ def test_a_unit_that_says_more_than_it_can(foreign: Unit, tmp_path: Path, caplog
 
 
 def test_controlled_steps_end_where_a_unit_comes_back_early(foreign: Unit) -> None:
-    """The triangle turns at 1 s, which the unit does not announce; of periods there is none until then."""
+    """The triangle turns at 1 s, which the FMU does not announce; of periods there is none until then."""
     options = {"extrapolation": "linear", "step": 0.4, "largest_step": 0.4, "stop": 2.0}
     result = cosimulate(foreign("ticking"), parameters={"ticking.period": 10.0}, control="error", **options)
     assert np.min(np.abs(result.time - 1.0)) < 1e-12

@@ -1,4 +1,4 @@
-"""Units of FMI 3.0 in the master: arrays, all types; alone and beside units of FMI 2.0."""
+"""FMUs of FMI 3.0 in the master: arrays, all types; alone and beside FMUs of FMI 2.0."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS, change_description
-from foreign_units import compiler
+from foreign_fmus import compiler
 
 from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
-from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.elements import elements_of
-from mbsfmu.cosim.units.fmi3_instance import Fmi3Instance
-from mbsfmu.cosim.units.instance import Instance, UnitEnded, UnitError
-from mbsfmu.cosim.units.instantiation import make_instance
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.elements import elements_of
+from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
+from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError, Instance
+from mbsfmu.cosim.fmus.instantiation import make_instance
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -124,7 +124,7 @@ def test_whole_numbers(two: list[Path], kind: str) -> None:
 
 
 def test_whole_numbers_that_would_be_rounded(two: list[Path]) -> None:
-    with pytest.raises(SimulationError, match="gives the whole number 9007199254740995; beyond 2"):
+    with pytest.raises(SimulationError, match="gives the integer 9007199254740995; beyond 2"):
         cosimulate(two, parameters={"a.int64_in": 2**53 + 3}, step=0.5, stop=1.0)
 
 
@@ -281,7 +281,7 @@ def test_a_unit_that_is_put_back_before_its_end_goes_on(instance_of: Callable[[s
     seen = instance.port(["height", "events"])
     instance.step(0.0, 0.25)
     instance.save("before", 0.25)
-    with pytest.raises(UnitEnded) as ended:
+    with pytest.raises(FmuEnded) as ended:
         instance.step(0.25, 0.5)
     assert ended.value.time == pytest.approx(0.5)
     instance.restore("before")
@@ -301,7 +301,7 @@ def test_an_event_of_a_step_that_is_taken_back_is_none(
     instance.save("before", 0.95)
     with monkeypatch.context() as broken:
         broken.setattr(instance, "event", lambda: instance.fail("fmi3EnterEventMode", 3))
-        with pytest.raises(UnitError):
+        with pytest.raises(FmuError):
             instance.step(0.95, 0.1)
     instance.restore("before")
     instance.step(0.95, 0.02)
@@ -309,7 +309,7 @@ def test_an_event_of_a_step_that_is_taken_back_is_none(
 
 
 def test_texts_are_set_again_after_a_return(instance_of: Callable[[str], Instance]) -> None:
-    """A text that the unit was told after it was saved is another one than it has once it is restored."""
+    """A text that the FMU was told after it was saved is another one than it has once it is restored."""
     instance = instance_of("vectors")
     instance.exit_initialization()
     instance.step(0.0, 0.25)

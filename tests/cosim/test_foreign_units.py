@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from fmpy.validation import validate_fmu
-from foreign_units import C_UNITS
+from foreign_fmus import C_FMUS
 from scipy.integrate import solve_ivp
 
 import mbsfmu
@@ -22,7 +22,7 @@ from mbsfmu.io.trajectory import Trajectory
 Foreign = Callable[[str], Path]
 
 
-@pytest.mark.parametrize("name", C_UNITS)
+@pytest.mark.parametrize("name", C_FMUS)
 def test_units_are_what_the_standard_asks_for(foreign: Foreign, name: str) -> None:
     assert validate_fmu(str(foreign(name))) == []
 
@@ -224,7 +224,7 @@ def test_unit_that_ends_itself_among_others(foreign: Foreign, algorithm: str) ->
     fixed = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, parameters={"dahlquist.rate": 2.0})
     np.testing.assert_allclose(fixed.time, 0.1 * np.arange(8))
     np.testing.assert_allclose(fixed["x"], np.exp(-2.0 * fixed.time), rtol=1e-12)
-    assert fixed.notes[-1:] == ["ending ended the run at t = 0.75 s; the last point that all units reached is at 0.7 s"]
+    assert fixed.notes[-1:] == ["ending ended the run at t = 0.75 s; the last point that all FMUs reached is at 0.7 s"]
     controlled = cosimulate(units, step=0.1, stop=2.0, algorithm=algorithm, control="error")
     assert controlled.time[-1] == pytest.approx(0.75, abs=1e-12)
     assert controlled["x"][-1] == pytest.approx(np.exp(-0.75), rel=1e-12)
@@ -241,7 +241,7 @@ def test_command_ends_well_with_a_unit_that_ends_itself(foreign: Foreign, tmp_pa
 @pytest.mark.parametrize("extrapolation", ["zero", "linear"])
 @pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "fixed-point", "newton"])
 def test_units_may_trust_that_steps_stay(foreign: Foreign, algorithm: str, extrapolation: str) -> None:
-    """A unit that moves only in steps which stay keeps the time, in runs of equal steps and of those made again."""
+    """An FMU that moves only in steps which stay keeps the time, in runs of equal steps and of those made again."""
     options = {"algorithm": algorithm, "extrapolation": extrapolation, "step": 0.1, "stop": 1.0}
     result = cosimulate(foreign("committing"), **options)
     np.testing.assert_allclose(result["clock"], result.time, atol=1e-12)
@@ -315,7 +315,7 @@ def test_feed_through_between_ours_delays_by_a_step(foreign: Foreign, four_bar_p
 
 
 def test_controller_brings_our_cylinder_where_it_shall(foreign: Foreign, four_bar_package: Path) -> None:
-    """A slave of pythonfmu closes the loop around two native units of ours."""
+    """A slave of pythonfmu closes the loop around two native FMUs of ours."""
     start = mbsfmu.models.four_bar().simulation().get("cylinder.length")
     result = cosimulate(
         [four_bar_package.with_name("circuit.fmu"), four_bar_package.with_name("mechanism.fmu"), foreign("positioner")],

@@ -1,4 +1,4 @@
-"""Lines between units that are forgotten or crossed are warned of by name: the master knows units and names alone."""
+"""Lines between FMUs that are forgotten or crossed are warned of by name: the master knows units and names alone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_forgotten_lines_are_warned_of(
 ) -> None:
     connections = [line for index, line in enumerate(LINES) if index not in missing]
     result = mbsfmu.cosimulate(units, connections=connections, step=1e-3, stop=2e-3)
-    expected = f"nothing drives {told} connected: each keeps its start value, or follows a signal inside its unit"
+    expected = f"nothing drives {told} connected: each keeps its start value, or follows a signal inside its FMU"
     assert [sentence for sentence in warnings(caplog) if "nothing drives" in sentence] == ([expected] if told else [])
     assert (expected in result.notes) == bool(told)
 
@@ -72,11 +72,11 @@ def test_crossed_cylinders_are_warned_of(motion: dict[str, str], crossed: bool) 
     connections += [
         Connection(("machine", f"{mover}.velocity"), ("oil", f"{each}.velocity")) for each, mover in motion.items()
     ]
-    facts = RunStatistics()
-    report_crossed(facts, connections, instances)  # type: ignore[arg-type]
-    assert bool(facts.notes) == crossed
+    statistics = RunStatistics()
+    report_crossed(statistics, connections, instances)  # type: ignore[arg-type]
+    assert bool(statistics.notes) == crossed
     if crossed:
-        assert facts.notes[-1] == (
+        assert statistics.notes[-1] == (
             "oil.b pushes machine.b, but is moved by machine.a, which something else pushes: "
             "machine.a.velocity=oil.b.velocity; are connections crossed?"
         )

@@ -45,7 +45,7 @@ def test_a_run_that_is_interrupted_while_its_units_are_closed_is_whole(
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mbsfmu.cosim.units.archive.Archive.close", interrupted)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.archive.Archive.close", interrupted)
     with pytest.raises(CosimulationInterrupted) as ended:
         cosimulate(halves_exact, connections=CONNECTIONS, step=STEP, stop=0.1)
     assert ended.value.result.time[-1] == pytest.approx(0.1)

@@ -17,7 +17,7 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, SimulationError, cosimulate
 from mbsfmu.cosim import SystemGraph
-from mbsfmu.cosim.runs.load_units import instantiate
+from mbsfmu.cosim.runs.load_fmus import instantiate
 from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
@@ -77,7 +77,7 @@ def test_units_that_end_are_the_same(foreign: Foreign) -> None:
 
 
 def test_names_of_isolated_units_are_a_list(foreign: Foreign) -> None:
-    with pytest.raises(InputError, match="the isolated units are 'ending'; they must be a list, or 'all'"):
+    with pytest.raises(InputError, match="the isolated FMUs are 'ending'; they must be a list, or 'all'"):
         cosimulate(foreign("ending"), isolate="ending")  # pyright: ignore[reportArgumentType]
 
 
@@ -132,7 +132,7 @@ def test_faults_in_reading(foreign: Foreign, phase: int, sentence: str) -> None:
 
 
 def test_what_cannot_be_isolated(foreign: Foreign) -> None:
-    with pytest.raises(InputError, match=r"there is no unit 'dahlquisd' to be isolated; .*dahlquist"):
+    with pytest.raises(InputError, match=r"there is no FMU 'dahlquisd' to be isolated; .*dahlquist"):
         cosimulate(foreign("dahlquist"), isolate=["dahlquisd"])
     with pytest.raises(InputError, match="time limit = 1 has no effect with units in the process of the master"):
         cosimulate(foreign("dahlquist"), time_limit=1.0)
@@ -152,7 +152,7 @@ def alive(process: int) -> bool:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_processes_end_with_the_master(foreign: Foreign, tmp_path: Path) -> None:
-    """A unit that hangs too: it would work for ever."""
+    """An FMU that hangs too: it would work for ever."""
     call = [sys.executable, "-m", "mbsfmu", "cosim", str(foreign("misbehaving")), "--isolate", "all", "--quiet"]
     call += ["--set", "misbehaving.fault=4", "--set", "misbehaving.when=0.2"]
     master = subprocess.Popen(call, env={**os.environ, "TMPDIR": str(tmp_path)})

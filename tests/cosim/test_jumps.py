@@ -30,7 +30,7 @@ def lag(lag_system: LinearSystem, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def source(foreign: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source of the foreign units, saying that its stairs are continuous, as careless units do."""
+    """The source of the foreign FMUs, saying that its stairs are continuous, as careless units do."""
     path = tmp_path_factory.mktemp("source") / "source.fmu"
     with zipfile.ZipFile(foreign("source")) as archive, zipfile.ZipFile(path, "w") as changed:
         for name in archive.namelist():

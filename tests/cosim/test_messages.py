@@ -9,8 +9,8 @@ import pytest
 
 import mbsfmu
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 
 
 def test_two_units_of_one_name_keep_their_reasons(tmp_path: Path) -> None:

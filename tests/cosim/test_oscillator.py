@@ -1,4 +1,4 @@
-"""The master on units that are not ours, against the exact solution of the coupled system."""
+"""The master on FMUs that are not ours, against the exact solution of the coupled system."""
 
 from __future__ import annotations
 

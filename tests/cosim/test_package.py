@@ -72,11 +72,11 @@ def test_coupled_run_nears_the_monolithic_one(four_bar_package: Path) -> None:
     [
         ({"algorithm": "euler"}, "there is no algorithm 'euler'"),
         ({"extrapolation": "cubic"}, "there is no extrapolation 'cubic'"),
-        ({"order": ["circuit"]}, "it must name each unit once"),
+        ({"order": ["circuit"]}, "it must name each FMU once"),
         ({"step": 0.0}, "the step is 0 s; it must be greater than 0 s"),
         ({"stop": -1.0}, "the stop time is -1 s"),
         ({"connections": ["circuit.cylinder.force"]}, "it must read a.y=b.u"),
-        ({"connections": ["pump.flow=circuit.valve.command"]}, "there is no unit 'pump'"),
+        ({"connections": ["pump.flow=circuit.valve.command"]}, "there is no FMU 'pump'"),
         ({"connections": ["circuit.nothing=mechanism.cylinder.force"]}, "circuit has no variable 'nothing'"),
         (
             {"connections": ["mechanism.boom.angle=circuit.valve.command"]},

@@ -20,8 +20,8 @@ from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
+from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.runs.run_recorder import Thinning
-from mbsfmu.cosim.units.fmi2_instance import Fmi2Instance
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
 

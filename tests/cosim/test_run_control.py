@@ -99,7 +99,7 @@ def test_values_of_every_type_by_a_scenario(foreign: Foreign) -> None:
         ({"two.velocity": 1.0}, "two.velocity cannot be set at t = 0.5 s: a connection or a signal drives it"),
         ({"two.position": 1.0}, "two.position cannot be set at t = 0.5 s: it is an output"),
         ({"two.place": 1.0}, "two has no variable 'place'"),
-        ({"three.x": 1.0}, "there is no unit 'three'"),
+        ({"three.x": 1.0}, "there is no FMU 'three'"),
     ],
 )
 def test_what_cannot_be_set(halves_exact: list[Path], values: dict[str, float], sentence: str) -> None:
@@ -125,7 +125,7 @@ def test_fixed_parameters_are_set_before_the_start(foreign: Foreign) -> None:
 
 def test_a_run_that_has_ended_does_not_go_on(foreign: Foreign) -> None:
     run = Cosimulation(foreign("failing"), step=0.1, stop=1.0)
-    with pytest.raises(InputError, match="the units are not loaded"):
+    with pytest.raises(InputError, match="the FMUs are not loaded"):
         run.step()
     with run:
         with pytest.raises(CosimulationError, match=r"failing at t = 0\.5 s: .*it does not go beyond 0\.5 s") as ended:
@@ -177,14 +177,14 @@ def test_units_of_one_file(foreign: Foreign) -> None:
     assert result.time[0] == 0.5
     np.testing.assert_allclose(result["slow.x"], np.exp(0.5 - result.time), rtol=1e-12)
     np.testing.assert_allclose(result["fast.x"], np.exp(3.0 * (0.5 - result.time)), rtol=1e-12)
-    with pytest.raises(InputError, match="two units are called 'slow'; give one another name, as name="):
+    with pytest.raises(InputError, match="two FMUs are called 'slow'; give one another name, as name="):
         cosimulate([f"slow={file}", f"slow={file}"])
     with pytest.raises(InputError, match=r"the unit 'a\.b' is refused"):
         cosimulate([f"a.b={file}"])
 
 
 def test_declared_bonds(foreign: Foreign) -> None:
-    """Lags without units that take what the other gives: what the one got is what the other gave, but for the delay."""
+    """Lags without FMUs that take what the other gives: what the one got is what the other gave, but for the delay."""
     file, options = foreign("dahlquist"), {"step": 0.01, "stop": 1.0, "algorithm": "jacobi"}
     options["connections"] = ["a.x=b.u", "b.x=a.u"]
     options["parameters"] = {"a.x_start": 2.0}

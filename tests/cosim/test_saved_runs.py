@@ -16,10 +16,10 @@ import pytest
 from cosim.linear_units import CONNECTIONS
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, StepSignal, cosimulate
-from mbsfmu.cosim.units.archive import Archive
-from mbsfmu.cosim.units.instance import FmuCalls
-from mbsfmu.cosim.units.instantiation import make_instance
-from mbsfmu.cosim.units.library_instance import LibraryInstance
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
+from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.library_instance import LibraryInstance
 from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]

@@ -1,4 +1,4 @@
-"""SSP 2.0, unpacked packages, packages with several faults, and units that nothing defines."""
+"""SSP 2.0, unpacked packages, packages with several faults, and FMUs that nothing defines."""
 
 from __future__ import annotations
 

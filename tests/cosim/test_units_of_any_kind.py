@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from mbsfmu.cosim import cosimulate
-from mbsfmu.cosim.runs import load_units
-from mbsfmu.cosim.units.instance import Floats, Instance, Port
-from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance, Port
+from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
+from mbsfmu.cosim.runs import load_fmus
 from mbsfmu.modelling.variables import Causality, Variable
 
 STEP, STEPS = 0.1, 10
@@ -126,8 +126,8 @@ def test_units_without_fmi_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         made.append(Plain(name, archive))
         return made[-1]
 
-    monkeypatch.setattr(load_units, "Archive", Nowhere)
-    monkeypatch.setattr(load_units, "make_instance", kept)
+    monkeypatch.setattr(load_fmus, "Archive", Nowhere)
+    monkeypatch.setattr(load_fmus, "make_instance", kept)
     files = [tmp_path / f"{name}.any" for name in ("integrator", "turned")]
     for file in files:
         file.touch()

@@ -73,7 +73,7 @@ def test_it_is_the_default_and_costs_less_in_sections_too() -> None:
     [
         (
             "pendulum-2",
-            "for code in loops alone, and that of pendulum-2 is straight, the quicker one of 2 coordinates",
+            "for kernel loops only; the code of pendulum-2 is unrolled, the quicker one of 2 coordinates",
         ),
         ("ladder-40", "can be sequential for trees alone; ladder-40 has loops"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from spatial import in_motion, random_tree
 
-from mbsfmu.equations.charts import Turning, angle_rates, orientation, recentred
+from mbsfmu.equations.coordinate_charts import ChartedMotion, angle_rates, orientation, with_present_references
 from mbsfmu.systems.expressions import PARTS
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse, SystemContext
@@ -51,8 +51,8 @@ def test_bodies_do_not_notice(seed: int) -> None:
     system = functions.system
     functions.momenta[:] = system.initial_momenta(functions.numeric_instant())
     before = functions.numeric_instant()
-    traced = [part.copy() for part in functions.recentred()]
-    after = system.recentred(before)
+    traced = [part.copy() for part in functions.with_present_references()]
+    after = system.with_present_references(before)
     for part, value in zip(MOVED, traced, strict=True):
         np.testing.assert_allclose(getattr(after, part), value, rtol=1e-13, atol=1e-13)
     turning = [joint for joint in random_tree(seed).topology.tree if joint.reference is not None]
@@ -73,18 +73,18 @@ def test_accelerations_do_not_depend_on_the_reference(seed: int) -> None:
     functions = in_motion(random_tree(seed), np.random.default_rng(seed), turned=True)
     system = functions.system
     functions.accelerations[:] = system.forward_dynamics(functions.numeric_instant(), LoopsInUse(()), 0.0)[0]
-    moved = system.recentred(functions.numeric_instant())
+    moved = system.with_present_references(functions.numeric_instant())
     expected = system.forward_dynamics(moved, LoopsInUse(()), 0.0)[0]
     np.testing.assert_allclose(moved.accelerations, expected, rtol=1e-10, atol=1e-11 * np.max(np.abs(expected)))
 
 
-def turns(seed: int) -> tuple[list[Floats], Turning]:
+def turns(seed: int) -> tuple[list[Floats], ChartedMotion]:
     """Cardan angles about a random right-handed frame."""
     random = np.random.default_rng(seed)
     axes = list(Rotation.random(rng=random).as_matrix())
     angles = random.uniform((-3.0, -1.2, -3.0), (3.0, 1.2, 3.0))
     reference = Rotation.random(rng=random).as_quat(scalar_first=True)
-    return axes, Turning(angles, *random.normal(size=(3, 3)), reference)
+    return axes, ChartedMotion(angles, *random.normal(size=(3, 3)), reference)
 
 
 def rotation(axes: list[Floats], angles: Floats, reference: Floats) -> Rotation:
@@ -104,7 +104,7 @@ def test_quaternion_is_the_orientation(seed: int) -> None:
     np.testing.assert_allclose(
         Rotation.from_quat(quaternion, scalar_first=True).as_matrix(), expected.as_matrix(), atol=1e-14
     )
-    new = recentred(axes, turning)
+    new = with_present_references(axes, turning)
     np.testing.assert_allclose(
         rotation(axes, new.coordinates, new.reference).as_matrix(), expected.as_matrix(), atol=1e-14
     )

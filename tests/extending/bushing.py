@@ -31,9 +31,9 @@ class Bushing(Force):
     parent: PointReference
     child: PointReference
     stiffness: Annotated[Three, Parameter("N/m", "stiffness")]
-    turning_stiffness: Annotated[Three, Parameter("N.m/rad", "stiffness against turning")]
+    turning_stiffness: Annotated[Three, Parameter("N.m/rad", "rotational stiffness")]
     damping: Annotated[Three, Parameter("N.s/m", "damping", tunable=True)] = (0.0, 0.0, 0.0)
-    turning_damping: Annotated[Three, Parameter("N.m.s/rad", "damping of turning", tunable=True)] = (0.0, 0.0, 0.0)
+    turning_damping: Annotated[Three, Parameter("N.m.s/rad", "rotational damping", tunable=True)] = (0.0, 0.0, 0.0)
 
     def outputs(self) -> tuple[Quantity, ...]:
         return tuple(

@@ -20,7 +20,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, InputError, SimulationError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.native import traced_code
-from mbsfmu.native.sources import UNIT, unit_sources
+from mbsfmu.native.c_sources import UNIT, fmu_sources
 from mbsfmu.systems.system import starts
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
@@ -214,7 +214,7 @@ def test_long_functions_with_loops_are_cut_into_pieces(monkeypatch: pytest.Monke
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 def test_its_sources_compile_without_warnings(tmp_path: Path) -> None:
-    for file, text in unit_sources(braked("hdca"), "{guid}").items():
+    for file, text in fmu_sources(braked("hdca"), "{guid}").items():
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-Wvla", "-fPIC", "-c")
     subprocess.run(["gcc", *flags, *UNIT[2]], cwd=tmp_path, check=True)

@@ -64,7 +64,7 @@ NAMES = ["boom.angle", "cylinder.force", "V2.pressure"]
 @needs_compiler
 @pytest.mark.parametrize("solver", ORDERS)
 def test_compiled_run_and_native_unit_are_the_same(solver: str, tmp_path: Path) -> None:
-    """What they compute is traced into the code: the unit has no need of the file."""
+    """What they compute is traced into the code: the FMU has no need of the file."""
     expected = machine().simulation(solver=solver, compiled=False).run(STOP, output_step=EVERY)
     agree(machine().simulation(solver=solver).run(STOP, output_step=EVERY), expected, NAMES)
     path = mbsfmu.export(machine(), tmp_path, layout="monolithic", solver=solver)[0]

@@ -360,7 +360,7 @@ def test_file_of_a_model_may_define_its_parts(tmp_path: Path) -> None:
 
 
 def test_parts_of_no_file_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a notebook: they run, and go into native units."""
+    """As of a notebook: they run, and go into native FMUs."""
     module = ModuleType("__notebook__")
     monkeypatch.setitem(sys.modules, "__notebook__", module)
     exec(FILE.read_text().replace("pilot-relief-valve", "noted-valve"), module.__dict__)

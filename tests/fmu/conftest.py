@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import mbsfmu
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Take the kinds of units that a module names in `UNITS`; those of FMI 2.0 where it names none."""
+    """Take the kinds of FMUs that a module names in `UNITS`; those of FMI 2.0 where it names none."""
     if "four_bar_fmus" in metafunc.fixturenames:
         kinds = getattr(metafunc.module, "UNITS", BACKENDS)
         metafunc.parametrize("four_bar_fmus", kinds, indirect=True, scope="session")

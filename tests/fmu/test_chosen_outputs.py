@@ -17,8 +17,8 @@ from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
 import mbsfmu
 from mbsfmu import CoupledModel, FirstOrder, PidController, StepSignal
 from mbsfmu.base.errors import InputError
-from mbsfmu.exporting.export import BACKENDS
-from mbsfmu.native.package import export_native
+from mbsfmu.exporting.fmu_export import BACKENDS
+from mbsfmu.native.native_package import export_native
 
 PATTERNS = ("energy.kinetic", "rail.force.*", "*.acceleration", "controller.comm*", "mechanism.energy.[dw]*")
 IN_ORDER = [
@@ -66,7 +66,7 @@ def names(path: Path, causality: str) -> list[str]:
 
 
 def described(folder: Path, model: CoupledModel, system: str | None = None) -> ModelDescription:
-    """What a native unit says of itself; nothing is compiled."""
+    """What a native FMU says of itself; nothing is compiled."""
     simulation = model.simulation(compiled=False) if system is None else model.simulation_of(system)
     path = export_native(simulation, folder / "unit.fmu", platforms=[], sources=True, force=True)
     assert {each.rule for each in mbsfmu.validate(path)} <= {"execution-tool"}
@@ -206,7 +206,7 @@ def test_derivatives_of_chosen_outputs_are_exact(units: Callable[..., dict[str, 
         ("*.acceleratio", "did you mean '*.acceleration'?"),
         ("controller.setpoint", "'controller.setpoint' cannot be an output: controller.setpoint is an input"),
         ("*.mass", "'*.mass' cannot be an output: slider.mass is a parameter"),
-        ("next_event", "'next_event' cannot be an output: next_event is shown as it is in every unit"),
+        ("next_event", "'next_event' cannot be an output: next_event is shown as it is in every FMU"),
     ],
 )
 def test_patterns_that_mean_nothing_are_refused(pattern: str, sentence: str, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mbsfmu import CoupledModel, LinearSignal, StepSignal
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.physical_units import dimension
 from mbsfmu.modelling.variable_names import identifier
-from mbsfmu.native.package import export_native
+from mbsfmu.native.native_package import export_native
 
 
 def description(path: Path) -> etree._Element:
@@ -29,7 +29,7 @@ def description(path: Path) -> etree._Element:
 
 @pytest.mark.parametrize("name", ["four-bar", "mechanism", "circuit"])
 def test_unit_is_valid(four_bar_fmus: dict[str, Path], name: str) -> None:
-    """Nothing is to be said, but of a unit in Python that it needs Python."""
+    """Nothing is to be said, but of an FMU in Python that it needs Python."""
     needs_python = description(four_bar_fmus[name]).xpath("string(CoSimulation/@needsExecutionTool)") == "true"
     rules = [each.rule for each in mbsfmu.validate(four_bar_fmus[name])]
     assert rules == (["execution-tool"] if needs_python else [])
@@ -89,7 +89,7 @@ def test_needs_execution_tool_can_be_denied(tmp_path: Path) -> None:
 
 
 def described(model: CoupledModel, tmp_path: Path, system: str | None = None) -> etree._Element:
-    """The description of a native unit, of which nothing is compiled."""
+    """The description of a native FMU, of which nothing is compiled."""
     simulation = model.simulation(compiled=False) if system is None else model.simulation_of(system)
     return description(export_native(simulation, tmp_path / "unit.fmu", platforms=[], sources=True, force=True))
 
@@ -129,7 +129,7 @@ def test_magnitudes_and_units_are_complete(name: str, tmp_path: Path) -> None:
 def test_display_units_have_their_factors(tmp_path: Path) -> None:
     """Value shown = factor · value in SI: 1 m is 1000 mm, 1 bar 1e5 Pa, 1 l/min a sixty-thousandth of 1 m³/s."""
     root = described(mbsfmu.models.four_bar(), tmp_path)
-    shown = {unit.get("name"): unit[1] for unit in root.iter("Unit") if len(unit) > 1}
+    exposed = {unit.get("name"): unit[1] for unit in root.iter("Unit") if len(unit) > 1}
     for unit, name, factor in (
         ("m", "mm", 1000.0),
         ("Pa", "bar", 1e-5),
@@ -139,9 +139,9 @@ def test_display_units_have_their_factors(tmp_path: Path) -> None:
         ("rad/s", "deg/s", 180.0 / np.pi),
         ("N", "kN", 1e-3),
     ):
-        assert shown[unit].get("name") == name
-        assert float(shown[unit].get("factor")) == pytest.approx(factor, rel=1e-14)
-        assert shown[unit].get("offset", "0") == "0"
+        assert exposed[unit].get("name") == name
+        assert float(exposed[unit].get("factor")) == pytest.approx(factor, rel=1e-14)
+        assert exposed[unit].get("offset", "0") == "0"
 
 
 def test_model_tells_where_it_comes_from(tmp_path: Path) -> None:

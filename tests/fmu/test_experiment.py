@@ -9,7 +9,7 @@ from fmpy.fmi1 import FMICallException
 from importer import Importer
 
 import mbsfmu
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 
 NAN, INF = float("nan"), float("inf")
 

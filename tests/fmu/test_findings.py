@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exchanged_units import describe_jumper
-from foreign_units import SOURCES
+from foreign_fmus import SOURCES
+from model_exchange_fmus import describe_jumper
 
 import mbsfmu
 from mbsfmu.cli import main

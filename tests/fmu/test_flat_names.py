@@ -124,6 +124,6 @@ def test_wrong_namings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no naming 'flatt'; did you mean 'flat'"):
         mbsfmu.export(model, tmp_path, naming="flatt")
     for chosen in ({"fmi": 2}, {"fmi": 2, "backend": "python"}):
-        with pytest.raises(InputError, match=r"arrays are for native units of FMI 3\.0"):
+        with pytest.raises(InputError, match=r"arrays are for native FMUs of FMI 3\.0"):
             mbsfmu.export(model, tmp_path, arrays=True, **chosen)
     assert not list(tmp_path.iterdir())

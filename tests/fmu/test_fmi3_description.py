@@ -15,7 +15,7 @@ from mbsfmu import Causality, CoupledModel, Variable
 from mbsfmu.base.errors import InputError
 from mbsfmu.fmu.terminals import terminals
 from mbsfmu.fmu.vectors import Entry, entries
-from mbsfmu.native.package import export_native
+from mbsfmu.native.native_package import export_native
 
 SCHEMAS = Path(fmpy.__file__).parent / "schema" / "fmi3"
 
@@ -115,7 +115,7 @@ def test_structure_goes_by_value_references(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"fmi": 3, "backend": "python"}, "units of 'python' are of FMI 2.0"),
+        ({"fmi": 3, "backend": "python"}, "FMUs of 'python' are of FMI 2.0"),
         ({"fmi": 1}, "there is no FMI 1 for units; there are 2 and 3"),
         (
             {"fmi": 2, "platforms": ["aarch64-linux"]},

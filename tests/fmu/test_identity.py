@@ -1,4 +1,4 @@
-"""The GUID: units that compute something else have another one, units that compute the same have the same."""
+"""The GUID: FMUs that compute something else have another one, FMUs that compute the same have the same."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, StepSignal
-from mbsfmu.fmu import package
-from mbsfmu.native import sources as native_sources
-from mbsfmu.native.package import export_native
+from mbsfmu.fmu import fmu_package
+from mbsfmu.native import c_sources as native_sources
+from mbsfmu.native.native_package import export_native
 from mbsfmu.stepping.iteration import NewtonTolerances
 
 
@@ -26,7 +26,7 @@ def guid_of(path: Path) -> str:
 
 
 def native_guid(folder: Path, model: CoupledModel | None = None, *, sources: bool = True, **options: Any) -> str:
-    """The GUID of a native unit of sources alone: nothing is compiled."""
+    """The GUID of a native FMU of sources alone: nothing is compiled."""
     simulation = (model or mbsfmu.models.four_bar()).simulation(compiled=False, **options)
     return guid_of(export_native(simulation, folder / "unit.fmu", platforms=[], sources=sources, force=True))
 
@@ -71,7 +71,9 @@ def test_guid_changes_with_the_runtime(tmp_path: Path, monkeypatch: pytest.Monke
     runtime = tmp_path / "runtime"
     shutil.copytree(native_sources._RUNTIME, runtime)
     newton = runtime / "integration" / "newton.c"
-    newton.write_text(newton.read_text().replace("tangents < NEWTON_ITERATIONS", "tangents <= NEWTON_ITERATIONS"))
+    newton.write_text(
+        newton.read_text().replace("iteration_matrices < NEWTON_ITERATIONS", "iteration_matrices <= NEWTON_ITERATIONS")
+    )
     monkeypatch.setattr(native_sources, "_RUNTIME", runtime)
     assert native_guid(tmp_path, model) != before
 
@@ -85,9 +87,9 @@ def test_guid_of_a_python_unit_changes_with_what_it_is_made_of(tmp_path: Path, m
     assert guid() == first
     assert len({first, guid(formulation="dca"), guid(solver="rk45"), guid(solver="rk45", relative_tolerance=1e-9)}) == 4
     folder = tmp_path / "hydraulics"
-    shutil.copytree(package.package_folder("hydraulics"), folder)
-    real = package.package_folder
-    monkeypatch.setattr(package, "package_folder", lambda name: folder if name == "hydraulics" else real(name))
+    shutil.copytree(fmu_package.package_folder("hydraulics"), folder)
+    real = fmu_package.package_folder
+    monkeypatch.setattr(fmu_package, "package_folder", lambda name: folder if name == "hydraulics" else real(name))
     assert guid() == first
     (folder / "flow.py").write_text((folder / "flow.py").read_text() + "\n# another law\n")
     assert guid() != first

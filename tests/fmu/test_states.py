@@ -1,4 +1,4 @@
-"""What a saved state of a unit is worth: to the unit itself, to others, and after damage."""
+"""What a saved state of an FMU is worth: to the FMU itself, to others, and after damage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fmpy.fmi1 import FMICallException
 from importer import Importer
 
 import mbsfmu
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 
 STEP = 1e-3
 
@@ -51,7 +51,7 @@ def test_state_of_another_unit_is_refused(pair: dict[str, Importer]) -> None:
     expected = pair["hdca"].everything(ours)
     for call in (lambda: restore(ours, content), lambda: ours.setFMUstate(state)):
         reason = refused(pair["hdca"], ours, call, 0.0)
-        assert "the saved state is refused: it is the state of another unit" in reason
+        assert "the saved state is refused: it is the state of another FMU" in reason
         assert pair["hdca"].everything(ours) == expected
     other.freeFMUstate(state)
 
@@ -79,7 +79,7 @@ def test_state_that_was_damaged_is_refused(pair: dict[str, Importer]) -> None:
 def test_refused_value_is_part_of_the_state(
     pair: dict[str, Importer], four_bar_fmus: dict[str, Path], tmp_path: Path
 ) -> None:
-    """A state from before the refusal goes on; one from after it is still refused where the unit was stopped by it."""
+    """A state from before the refusal goes on; one from after it is still refused where the FMU was stopped by it."""
     importer = Importer(four_bar_fmus["four-bar"], tmp_path / "unpacked")
     slave = importer.running()
     saved = slave.getFMUstate()

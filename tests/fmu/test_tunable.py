@@ -10,7 +10,7 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 
 STEP = 1e-2
 

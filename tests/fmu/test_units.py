@@ -1,4 +1,4 @@
-"""Life of the exported units, through FMPy as an importer."""
+"""Life of the exported FMUs, through FMPy as an importer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fmpy.fmi1 import FMICallException
 from importer import Importer
 
 import mbsfmu
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 
 UNITS = (*BACKENDS, "native-3")
 

@@ -9,7 +9,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
-from mbsfmu.formulations.code_choice import FEW, faster_form, straight_is_faster
+from mbsfmu.formulations.code_choice import FEW, faster_form, unrolled_is_faster
 from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.systems.code_form import LARGE, Code
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
@@ -29,7 +29,7 @@ def test_the_chosen_form_is_the_one_that_was_faster() -> None:
         if int(coordinates) > LARGE:
             assert chosen == "loops", machine
             continue
-        assert (chosen == "straight") == straight_is_faster(int(straight), int(loops)), machine
+        assert (chosen == "straight") == unrolled_is_faster(int(straight), int(loops)), machine
         assert (float(ratio) if chosen == "straight" else 1.0 / float(ratio)) < 1.0 + DISTURBED, machine
 
 

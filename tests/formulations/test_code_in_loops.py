@@ -1,4 +1,4 @@
-"""Code in loops: what is recorded is what equations say, and neither code nor tracing grows with the mechanism."""
+"""kernel loops: what is recorded is what equations say, and neither code nor tracing grows with the mechanism."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VECTORS = ("outputs", "integral_rates", "reactions", "initial_momenta", "momentu
 
 
 def recorded(mechanism: Mechanism, *, sequential: bool = False, sections: int = 1) -> SystemFunctions:
-    """Functions whose code is in loops."""
+    """Functions whose code is kernel loops."""
     return SystemFunctions(MechanismSystem(mechanism), code=Code.LOOPS, sequential=sequential, sections=sections)
 
 
@@ -139,7 +139,7 @@ def test_a_formulation_without_code_in_loops_says_so() -> None:
 def test_a_system_that_has_none_says_so() -> None:
     block = mbsfmu.parts.Integrator()
     model = mbsfmu.CoupledModel(name="alone", systems={"block": block})
-    with pytest.raises(InputError, match="code in loops is for mechanisms; alone has no bodies that move"):
+    with pytest.raises(InputError, match="kernel loops are for mechanisms; alone has no bodies that move"):
         model.simulation(formulation="dca", solver="rk45", code="loops")
 
 

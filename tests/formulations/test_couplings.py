@@ -189,5 +189,5 @@ def test_what_is_given_in_a_train_of_gears_stays(ratio: float, given: int) -> No
     simulation = CoupledModel(name="train", systems={"train": train}).simulation(compiled=False)
     simulation.initialize()
     turned = ratio ** (np.arange(3.0) - given)
-    np.testing.assert_allclose(simulation.course.present.coordinates, 0.4 * turned, rtol=1e-12)
-    np.testing.assert_allclose(simulation.course.present.velocities, -0.2 * turned, rtol=1e-12)
+    np.testing.assert_allclose(simulation.run_loop.present.coordinates, 0.4 * turned, rtol=1e-12)
+    np.testing.assert_allclose(simulation.run_loop.present.velocities, -0.2 * turned, rtol=1e-12)

@@ -112,11 +112,11 @@ def test_cost_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])
 def test_solutions_are_those_of_the_dense_tangent(formulation: str) -> None:
-    """The tangent by the changes that calls have along each unit vector, which nothing is eliminated for."""
+    """The iteration matrix by the changes that calls have along each unit vector, which nothing is eliminated for."""
     made, size = Fence(16).simulation(formulation), 0.01
     made.initialize()
     owner, random = first_order(made), np.random.default_rng(5)
-    problem = owner.problem(made.course.present, size)
+    problem = owner.problem(made.run_loop.present, size)
     unknowns = problem.guess + 1e-3 * random.normal(size=problem.guess.shape)
     problem.residual(unknowns)
     inverse = problem.inverse()

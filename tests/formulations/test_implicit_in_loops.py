@@ -23,7 +23,7 @@ from mbsfmu.systems.code_form import Code
 
 CRANE = Path(__file__).parents[2] / "examples" / "crane.py"
 STEP = 1e-3
-LONG = 0.03  # a step at which tangents are far from those without forces and loops
+LONG = 0.03  # a step at which iteration matrices are far from those without forces and loops
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def test_solutions_are_those_of_the_dense_tangent(
     for code in Code:
         made = simulation(model(), formulation, code, solver=rule, stabilisation=3.0)
         made.initialize()
-        problems.append(made.formulation.problem(made.course.present, LONG))
+        problems.append(made.formulation.problem(made.run_loop.present, LONG))
     straight, loops = problems
     unknowns = straight.guess + 1e-3 * random.normal(size=straight.guess.shape)
     expected = straight.residual(unknowns).copy()
@@ -159,7 +159,7 @@ def test_small_pivots_are_seen() -> None:
     made.initialize()
     formulation = made.formulation
     assert isinstance(formulation, FirstOrderFormulation)
-    form = formulation.explicit_form(made.course.present)
+    form = formulation.explicit_form(made.run_loop.present)
     form.rates(form.start, made.functions.inputs.copy())
     stages = form.stages()
 
@@ -250,5 +250,5 @@ def test_cost_is_linear(
 
 
 def test_differences_need_straight_code() -> None:
-    with pytest.raises(InputError, match="jacobian = forward-difference is for straight code"):
+    with pytest.raises(InputError, match="jacobian = forward-difference is for unrolled code"):
         simulation(mbsfmu.models.pendulum(3), "dca", Code.LOOPS, jacobian="forward-difference")

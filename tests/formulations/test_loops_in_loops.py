@@ -1,4 +1,4 @@
-"""Code in loops of mechanisms with loops: what is recorded is what equations say, at a cost that grows as the loops."""
+"""kernel loops of mechanisms with loops: what is recorded is what equations say, at a cost that grows as the loops."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_code_that_is_straight_though_it_is_large_says_so(caplog: pytest.LogCapt
             model.simulation(formulation="dca", solver=solver, compiled=False)
     assert "minutes" not in caplog.text
     mbsfmu.models.pendulum(66).simulation(formulation="penalty", compiled=False)
-    assert "the code of penalty is straight here: with 66 coordinates tracing and compiling it takes" in caplog.text
+    assert "the code of penalty is unrolled here: with 66 coordinates tracing and compiling it takes" in caplog.text
 
 
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])

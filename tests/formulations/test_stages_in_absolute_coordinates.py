@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_units import model_of
+from native_fmus import model_of
 from overconstrained import bennett_reference
 
 import mbsfmu
@@ -31,7 +31,7 @@ def test_stages_solve_with_the_derivative_of_the_rates(name: str, *, projections
     model = slewing_four_bar(0.3, 1.0) if name == "slewing-four-bar" else model_of(name)
     simulation = simulated(model, compiled=False, projections=projections)
     simulation.run(0.2, output_step=0.2)
-    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
+    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.run_loop.effective.copy()
     assert isinstance(form, DifferentiableForm)
     values, slopes = form.start, np.ones(len(inputs))
     scales = np.maximum(np.abs(values), simulation.formulation.explicit_scale)
@@ -114,5 +114,5 @@ def test_without_bodies_steps_are_those_of_joint_coordinates(*, compiled: bool) 
 
 
 def test_straight_code_is_refused() -> None:
-    with pytest.raises(InputError, match="'dca-alm' gives in code in loops alone, and code 'straight' was chosen"):
+    with pytest.raises(InputError, match="'dca-alm' gives in kernel loops only, and code 'straight' was chosen"):
         simulated(mbsfmu.models.pendulum(2), code="straight")

@@ -304,6 +304,6 @@ def test_numbers_by_turn_and_in_other_units_are_told() -> None:
             make()
     pump = Pump(name="pump", inlet="T", outlet="P", displacement=45.0, speed=1500.0)
     assert list(plausibility_warnings(circuit(pump, Volume(name="line", node="P", volume=1e-3), P=LOW))) == [
-        f"pump 'pump': {told}, which is hardly meant; numbers are in SI units"
+        f"pump 'pump': {told}, which is implausible; numbers are in SI units"
         for told in ("displacement is 45 m3/rad, more than 0.1 m3/rad", "speed is 1500 rad/s, more than 1000 rad/s")
     ]

@@ -13,7 +13,7 @@ from hydraulics import Circuit, DataError, catalogue_coefficient
 from hydraulics.plausibility import plausibility_warnings
 from mbsfmu import CoupledModel, StepSignal
 
-MEANT = "which is hardly meant; numbers are in SI units"
+MEANT = "which is implausible; numbers are in SI units"
 
 
 def changed(name: str, **fields: Any) -> Circuit:

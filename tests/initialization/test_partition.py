@@ -53,8 +53,8 @@ def forced(solver: str, compiled: bool) -> Simulation:
     simulation.initialize()
     names = [variable.name for variable in simulation.functions.system.coordinates]
     partition = Partition.of([names.index("slider.displacement")], 3)
-    assert simulation.course.state is not None
-    simulation.course.state = replace(simulation.course.state, partition=partition)
+    assert simulation.run_loop.state is not None
+    simulation.run_loop.state = replace(simulation.run_loop.state, partition=partition)
     return simulation
 
 
@@ -81,8 +81,8 @@ def test_choice_changes_during_a_run(solver: str, compiled: bool) -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_changes_are_counted_between_outputs(solver: str) -> None:
     simulation = forced(solver, compiled=False)
-    times, inputs = np.linspace(0.0, 0.6, 121), simulation.course.inputs.over(0.0)
-    states = [simulation.course.present, *simulation.solver.advance(simulation.course.present, times, inputs)]
+    times, inputs = np.linspace(0.0, 0.6, 121), simulation.run_loop.inputs.over(0.0)
+    states = [simulation.run_loop.present, *simulation.solver.advance(simulation.run_loop.present, times, inputs)]
     assert simulation.statistics.repartitions == changes(tuple(state.partition.independent) for state in states) == 1
 
 

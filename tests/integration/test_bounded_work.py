@@ -40,7 +40,7 @@ def swung(iterations: int | None, step: float) -> tuple[Result, Floats]:
 
 
 def test_error_falls_with_iterations_to_that_of_the_rule() -> None:
-    """One Newton iteration of its own tangent keeps the rule's order; the second leaves nothing to see."""
+    """One Newton iteration of its own iteration matrix keeps the rule's order; the second leaves nothing to see."""
     errors = {}
     for iterations in (1, 2, None):
         for step in (0.02, 0.01):
@@ -69,24 +69,24 @@ def test_farness_is_that_of_the_solution() -> None:
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_farness_is_that_of_an_evaluation_of_its_own(formulation: str) -> None:
-    """Of the residual behind the one increment, by the tangent at the guess as NumPy solves it, as the valve opens."""
+    """The residual behind the one increment, by NumPy with the iteration matrix at the guess, as the valve opens."""
     simulation = FOUR_BAR.simulation(formulation=formulation, compiled=False, iterations=1, step=2e-3)
     simulation.initialize()
     simulation.step(0.0, 1.0)
     simulation.step(1.0, 0.01)
-    state = simulation.course.present
+    state = simulation.run_loop.present
     solver = simulation.solver
     assert isinstance(solver, ImplicitSolver)
     before = state.unconverged
-    simulation.functions.parameters[:] = simulation.course.parameters
-    simulation.functions.inputs[:] = simulation.course.inputs.over(1.011)(1.012)
+    simulation.functions.parameters[:] = simulation.run_loop.parameters
+    simulation.functions.inputs[:] = simulation.run_loop.inputs.over(1.011)(1.012)
     problem = simulation.formulation.problem(state, 2e-3)
     guess = problem.guess.copy()
     residual = problem.residual(guess).copy()
-    tangent = np.array(problem.jacobian())
-    unknowns = guess - np.linalg.solve(tangent, residual)
+    iteration_matrix = np.array(problem.jacobian())
+    unknowns = guess - np.linalg.solve(iteration_matrix, residual)
     judged = len(guess) - simulation.formulation.step_multipliers
-    left = np.linalg.solve(tangent, problem.residual(unknowns))[:judged]
+    left = np.linalg.solve(iteration_matrix, problem.residual(unknowns))[:judged]
     farness = float(np.max(np.abs(left) / simulation.formulation.limits(judged).at(unknowns[:judged])))
     simulation.step(1.01, 2e-3)
     assert farness > 1.0
@@ -113,7 +113,7 @@ def test_steps_are_never_halved(compiled: bool, caplog: pytest.LogCaptureFixture
     limited = FOUR_BAR.simulation(compiled=compiled, step=0.02, iterations=2).run(3.0)
     statistics = limited.statistics
     assert (statistics.retries, statistics.steps, statistics.newton_max) == (0, 150, 2)
-    assert statistics.tangents <= 2 * statistics.steps
+    assert statistics.iteration_matrices <= 2 * statistics.steps
     told = [record.message for record in caplog.records if "iterations do not solve the steps" in record.message]
     assert len(told) == 1
     said = re.search(r"at t = ([\d.]+) s one is left (\S+) tolerances", told[0])
@@ -135,8 +135,8 @@ def test_a_step_that_cannot_be_made_fails_at_once(compiled: bool) -> None:
     ("options", "sentence"),
     [
         ({"solver": "rk45", "iterations": 2}, "iterations .* has no effect with the solver 'rk45'"),
-        ({"iterations": 0}, "the number of iterations is 0; it must be a whole number from 1 to 100"),
-        ({"iterations": 1.5}, "the number of iterations is 1.5; it must be a whole number"),
+        ({"iterations": 0}, "the number of iterations is 0; it must be an integer from 1 to 100"),
+        ({"iterations": 1.5}, "the number of iterations is 1.5; it must be an integer"),
     ],
 )
 def test_refusals(options: dict[str, object], sentence: str) -> None:

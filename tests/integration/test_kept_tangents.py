@@ -1,4 +1,4 @@
-"""Tangents that are kept over increments and steps: what is left of the error, when they are renewed, what is saved."""
+"""Reused iteration matrices: the remaining error, when they are refreshed, what they save."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ REMAINING = 1e-3
 LIMITS = Limits(np.array([1e-6]), np.ones(1))
 
 
-def solved(problem: Scalar, inverse: float | None, renewal: float = 1e9, step: float = STEP) -> NewtonSolution:
+def solved(problem: Scalar, inverse: float | None, refresh_cost: float = 1e9, step: float = STEP) -> NewtonSolution:
     kept = None if inverse is None else ReusedJacobian(np.array([inverse]), step, 0.0, 1, 10.0)
-    method = Method(Jacobian.EXACT, 10, renewal, REMAINING)
+    method = Method(Jacobian.EXACT, 10, refresh_cost, REMAINING)
     return solve(lambda: cast(StepProblem, problem), LIMITS, method, kept, 0.0)
 
 
@@ -31,7 +31,7 @@ def test_what_remains_is_negligible_beside_the_tolerance(rate: float) -> None:
     """Errors of a linear equation shrink by the ratio: a last increment below its tolerance would not be enough."""
     problem = Scalar(0.0, np.array([0.9]))
     found = solved(problem, 1.0 - rate)
-    assert found.tangents == problem.tangents == 0
+    assert found.iteration_matrices == problem.iteration_matrices == 0
     assert abs(found.unknowns[0] - 0.5) <= REMAINING * 1e-6 / (1.0 - abs(rate))
     needed = np.log(1e-9 / 0.4) / np.log(abs(rate))
     assert needed - 1.0 <= found.iterations <= needed + 2.0
@@ -44,22 +44,22 @@ def test_tangents_that_do_not_serve_are_renewed(inverse: float, why: str) -> Non
     found = solved(problem, inverse)
     root = np.roots([1.0, 0.0, 1.0, -0.5])
     assert found.unknowns[0] == pytest.approx(root[np.isreal(root)].real[0], abs=1e-9), why
-    assert 1 <= found.tangents <= 2
+    assert 1 <= found.iteration_matrices <= 2
     assert found.kept is not None
     assert found.kept.numbers[0] != inverse
 
 
-@pytest.mark.parametrize(("renewal", "tangents"), [(0.5, 1), (1e3, 0)])
-def test_a_tangent_is_renewed_where_that_is_cheaper(renewal: float, tangents: int) -> None:
+@pytest.mark.parametrize(("refresh_cost", "iteration_matrices"), [(0.5, 1), (1e3, 0)])
+def test_a_tangent_is_renewed_where_that_is_cheaper(refresh_cost: float, iteration_matrices: int) -> None:
     """Errors that shrink by 0.25 come from 0.4 to 1e-9 in fifteen evaluations."""
-    found = solved(Scalar(0.0, np.array([0.9])), 0.75, renewal)
-    assert found.tangents == tangents
+    found = solved(Scalar(0.0, np.array([0.9])), 0.75, refresh_cost)
+    assert found.iteration_matrices == iteration_matrices
     assert found.unknowns[0] == pytest.approx(0.5, abs=1e-9)
 
 
 def test_a_tangent_of_another_step_is_not_used() -> None:
     found = solved(Scalar(0.0, np.array([0.9])), 0.999, step=1.1 * STEP)
-    assert found.tangents == 1
+    assert found.iteration_matrices == 1
 
 
 def test_one_is_due_where_steps_get_dearer_than_they_were() -> None:
@@ -84,7 +84,7 @@ def moved(formulation: str, model: str = "four-bar", **options: object) -> Simul
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_steps_are_those_of_newton_with_a_tangent_each_time(formulation: str) -> None:
-    """By a plain Newton iteration of 8 increments, each by its own tangent, on the same equations of a step."""
+    """By a plain Newton iteration of 8 increments, each with its own iteration matrix, on the same step."""
     simulation, other = (moved(formulation, compiled=False, newton_tolerance=1e-10) for _ in range(2))
     for index in range(40):
         simulation.step(index * STEP, STEP)
@@ -98,8 +98,8 @@ def test_steps_are_those_of_newton_with_a_tangent_each_time(formulation: str) ->
             residual = problem.residual(unknowns).copy()
             unknowns -= np.linalg.solve(problem.jacobian(), residual)
         problem.land(unknowns)
-        state = formulated.settled(problem.finish())
-    assert simulation.statistics.tangents < 20, "tangents are kept"
+        state = formulated.made_consistent(problem.finish())
+    assert simulation.statistics.iteration_matrices < 20, "iteration matrices are kept"
     found = simulation._started()
     np.testing.assert_allclose(found.coordinates, state.coordinates, rtol=0, atol=1e-11)
     np.testing.assert_allclose(found.states, state.states, rtol=1e-8, atol=1e-8)
@@ -108,11 +108,11 @@ def test_steps_are_those_of_newton_with_a_tangent_each_time(formulation: str) ->
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("formulation", "model"), [("hdca", "four-bar"), ("dca", "four-bar")])
 def test_a_restored_run_goes_on_to_the_last_bit(formulation: str, model: str, compiled: bool) -> None:
-    """The tangent is old where the state is saved; another run begins with the saved bytes."""
+    """The iteration matrix is old where the state is saved; another run begins with the saved bytes."""
     simulation, other = (moved(formulation, model, compiled=compiled) for _ in range(2))
     simulation.step(0.0, 30 * STEP)
     state = simulation._started()
-    assert state.tangent_use[2] > 3.0, "the tangent has served for several steps"
+    assert state.iteration_matrix_use[2] > 3.0, "the iteration matrix has served for several steps"
     saved = simulation.save()
     simulation.step(30 * STEP, 30 * STEP)
     other.restore(saved)
@@ -120,9 +120,9 @@ def test_a_restored_run_goes_on_to_the_last_bit(formulation: str, model: str, co
     assert other.save() == simulation.save()
     forgetful = moved(formulation, model, compiled=compiled)
     forgetful.restore(saved)
-    forgetful.course.state = forgetful._started().forgetful
+    forgetful.run_loop.state = forgetful._started().forgetful
     forgetful.step(30 * STEP, 30 * STEP)
-    assert forgetful.save() != simulation.save(), "without its tangent it would not"
+    assert forgetful.save() != simulation.save(), "without its iteration matrix it would not"
 
 
 def test_a_valve_that_slams_costs_tangents_and_no_halvings() -> None:
@@ -134,4 +134,4 @@ def test_a_valve_that_slams_costs_tangents_and_no_halvings() -> None:
         simulation.set("valve.command", 10.0 if index // 10 % 2 else -10.0)
         simulation.step(index * STEP, STEP)
     assert simulation.statistics.failures == 0
-    assert simulation.statistics.tangents > 6
+    assert simulation.statistics.iteration_matrices > 6

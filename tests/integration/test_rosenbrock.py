@@ -15,9 +15,9 @@ from mbsfmu import InputError, LinearSignal
 from mbsfmu.formulations.explicit_form import IterationMatrixForm
 from mbsfmu.formulations.formulation import FORMULATIONS, Formulation
 from mbsfmu.integration.explicit import CountedRates
-from mbsfmu.integration.linearization import Linearization
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.rosenbrock_methods import METHODS, RosenbrockMethod
+from mbsfmu.integration.stage_linearization import Linearization
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
@@ -146,7 +146,7 @@ class Fading(IterationMatrixForm):
         self._at = values, inputs
         return np.array([values[1], 2.0 * values[0] ** 2 / inputs[0], values[1] ** 2])
 
-    def tangent(self) -> Floats:
+    def jacobian(self) -> Floats:
         (z, v, _), (u,) = self._at
         return np.array([[0.0, 1.0], [4.0 * z / u, 0.0], [0.0, 2.0 * v]])[self._chained :]
 
@@ -197,11 +197,11 @@ def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> 
     """By central differences, in motion; also along the inputs."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation, solver="rodas5p", compiled=False)
     simulation.run(1.3, output_step=1.3)
-    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
+    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.run_loop.effective.copy()
     assert isinstance(form, IterationMatrixForm)
     values, slopes = form.start, np.ones(len(inputs))
-    rates, tangent, drift = form.rates(values, inputs), form.tangent(), form.drift(slopes)
-    chained, columns = form.chained, tangent.shape[1]
+    rates, jacobian, drift = form.rates(values, inputs), form.jacobian(), form.drift(slopes)
+    chained, columns = form.chained, jacobian.shape[1]
     np.testing.assert_array_equal(rates[:chained], values[chained : 2 * chained])
     scales = np.maximum(np.abs(values), simulation.formulation.explicit_scale)
 
@@ -211,24 +211,24 @@ def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> 
     still = np.zeros_like(inputs)
     found = np.stack([difference(1e-7 * row, still) for row in np.diag(scales)[:columns]], axis=1)[chained:]
     largest = np.abs(found).max(axis=1, keepdims=True) + 1e-9
-    np.testing.assert_allclose(tangent * scales[:columns] / largest, found / largest, atol=2e-7)
+    np.testing.assert_allclose(jacobian * scales[:columns] / largest, found / largest, atol=2e-7)
     along = difference(np.zeros_like(values), 1e-7 * slopes)
     np.testing.assert_allclose(drift, along, atol=1e-6 * np.abs(along).max(initial=0.0))
 
 
 @pytest.mark.parametrize("name", ["four-bar", "bennett"])
 def test_tangent_of_the_loops_saves_an_iteration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newton's error is squared by every iteration, and by starting on the tangent: 1e-5, 1e-10, nothing."""
+    """Newton's error is squared by every iteration, and by starting on the iteration matrix: 1e-5, 1e-10, nothing."""
     simulation = mbsfmu.models.built_in(name).simulation(solver="rodas5p", compiled=False)
     simulation.run(0.7, output_step=0.7)
-    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
+    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.run_loop.effective.copy()
     assert isinstance(form, IterationMatrixForm)
     values, closure, calls = form.start + 1e-5, simulation.functions.closure, list[int]()
     monkeypatch.setattr(simulation.functions, "closure", lambda: (calls.append(1), closure())[1])
     without = form.rates(values, inputs)
     first = len(calls)
     form.rates(form.start, inputs)
-    form.tangent()
+    form.jacobian()
     calls.clear()
     np.testing.assert_allclose(form.rates(values, inputs), without, rtol=1e-9, atol=1e-9)
     assert (len(calls), first) == (2, 3)

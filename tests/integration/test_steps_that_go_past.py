@@ -80,7 +80,7 @@ def test_steps_of_any_length_come_to_the_same(compiled: bool) -> None:
     generator = np.random.default_rng(5)
     while times[-1] < 1.2:
         step = float(generator.choice([1e-4, 3e-3, 0.02, 0.11]))
-        kept = simulation.course.present.ahead
+        kept = simulation.run_loop.present.ahead
         left = float(kept[1] + kept[3]) - times[-1]
         if kept[4] and left > 1e-6 and generator.random() < 0.3:
             step = left
@@ -104,8 +104,8 @@ def test_inputs_that_are_set_count_from_where_they_are(formulation: str, compile
             force = {40: 20.0, 41: -15.0, 97: -15.0, 150: 0.0, 220: 7.0}[index]
             simulation.set(FORCE, force)
         simulation.step(STEP * index, STEP)
-        went_past += bool(simulation.course.present.ahead[4])
-        assert index not in (40, 41, 150, 220) or not simulation.course.present.ahead[4], "nothing is made in vain"
+        went_past += bool(simulation.run_loop.present.ahead[4])
+        assert index not in (40, 41, 150, 220) or not simulation.run_loop.present.ahead[4], "nothing is made in vain"
         assert simulation.get(PLACE) == pytest.approx(plant.step(STEP, force), abs=3.0 * TOLERANCE)
     assert went_past > 200
 
@@ -123,7 +123,7 @@ def test_an_input_that_is_held_leaves_its_signal(compiled: bool) -> None:
     for index in range(200):
         time, held = STEP * index, index >= 63
         if index == 63:
-            assert simulation.course.present.ahead[4]
+            assert simulation.run_loop.present.ahead[4]
             simulation.set(FORCE, simulation.get(FORCE))
         simulation.step(time, STEP)
         expected = plant.step(STEP, 20.0 * (STEP * 63 if held else time), 0.0 if held else 20.0)
@@ -154,10 +154,10 @@ def test_parameters_that_are_tuned_count_from_where_they_are(compiled: bool) -> 
     simulation = begun(compiled, CoupledModel(name="decay", systems={"decay": Decay(rate=2.0)}))
     for index in range(150):
         if index == 70:
-            assert simulation.course.present.ahead[4]
+            assert simulation.run_loop.present.ahead[4]
             simulation.set("rate", 5.0)
         simulation.step(STEP * index, STEP)
-        assert index != 70 or not simulation.course.present.ahead[4], "nothing is made in vain"
+        assert index != 70 or not simulation.run_loop.present.ahead[4], "nothing is made in vain"
         time, tuned = STEP * (index + 1), max(0.0, STEP * (index + 1) - STEP * 70)
         expected = np.exp(-2.0 * (time - tuned) - 5.0 * tuned)
         assert simulation.get("left") == pytest.approx(expected, abs=3.0 * TOLERANCE)
@@ -180,7 +180,7 @@ def test_saved_states_have_the_step_that_goes_past(compiled: bool) -> None:
         return rows
 
     run(0, 40)
-    assert simulation.course.present.ahead[4]
+    assert simulation.run_loop.present.ahead[4]
     saved = simulation.save()
     expected = run(40, 150)
     simulation.restore(saved)

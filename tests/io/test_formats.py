@@ -83,7 +83,7 @@ def test_matlab_reads_a_run(tmp_path: Path) -> None:
     assert columns["variables"][place] == "link_1_angle"
     assert columns["units"][place] == "rad"
     assert columns["descriptions"][place] == run().descriptions["link_1.angle"]
-    assert ["model", run().model] in columns["facts"].tolist()
+    assert ["model", run().model] in columns["metadata"].tolist()
     assert all(re.fullmatch("[A-Za-z][A-Za-z0-9_]{0,62}", name) for name in columns["variables"])
 
 
@@ -167,8 +167,8 @@ def test_values_of_all_kinds_survive(suffix: str, tmp_path: Path) -> None:
         "solver": ["rk45", None, "trapezoidal"],
         "closed": [True, False, True],
     }
-    facts = {"model": "x" * 100_000}
-    write_table(Table(columns, {"mass": "kg", "count": "1"}, facts), tmp_path / f"rows.{suffix}")
+    metadata = {"model": "x" * 100_000}
+    write_table(Table(columns, {"mass": "kg", "count": "1"}, metadata), tmp_path / f"rows.{suffix}")
     found = read_table(tmp_path / f"rows.{suffix}")
     assert found.units == {"mass": "kg", "count": "1"}
     assert list(found.columns) == list(columns)
@@ -186,14 +186,14 @@ def test_values_of_all_kinds_survive(suffix: str, tmp_path: Path) -> None:
 
 
 def test_facts_are_kept_however_long(tmp_path: Path) -> None:
-    facts = {"model": "µ" * 100_000, "mbsfmu": "1.2"}
+    metadata = {"model": "µ" * 100_000, "mbsfmu": "1.2"}
     for suffix in ("h5", "nc", "mat"):
-        write_table(Table({"x": [1.0]}, {}, facts), tmp_path / f"rows.{suffix}")
+        write_table(Table({"x": [1.0]}, {}, metadata), tmp_path / f"rows.{suffix}")
     with h5py.File(tmp_path / "rows.h5") as file:
-        assert dict(file.attrs) == facts
+        assert dict(file.attrs) == metadata
     with xarray.open_dataset(tmp_path / "rows.nc", engine="h5netcdf") as dataset:
-        assert dataset.attrs == facts
-    assert dict(loadmat(tmp_path / "rows.mat", simplify_cells=True)["columns"]["facts"].tolist()) == facts
+        assert dataset.attrs == metadata
+    assert dict(loadmat(tmp_path / "rows.mat", simplify_cells=True)["columns"]["metadata"].tolist()) == metadata
 
 
 def test_files_of_other_programs_are_read(tmp_path: Path) -> None:

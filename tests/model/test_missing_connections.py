@@ -128,7 +128,7 @@ def test_a_load_in_the_plane_leaves_components_alone(
     (sentence,) = warnings(caplog)
     named = [f"one.load.force.{axis}" for axis in told] + [f"other.load.force.{axis}" for axis in "xyz"]
     found = [each.split()[0] for each in sentence.removeprefix("nothing drives ").split("), ")]
-    assert [simulation.shown.qualified[each] for each in found] == named
+    assert [simulation.exposed.qualified[each] for each in found] == named
 
 
 def test_a_load_in_the_plane_of_a_coupled_run_is_no_mistake(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -146,7 +146,7 @@ def test_coupled_runs_name_inputs_that_nothing_drives(tmp_path: Path, caplog: py
     unit = mbsfmu.export(driven_pendulum(), tmp_path, layout="separate", backend="python")[0]
     result = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02)
     assert result.undriven == ["mechanism.motor.torque"]
-    told = "nothing drives mechanism.motor.torque: each keeps its start value, or follows a signal inside its unit"
+    told = "nothing drives mechanism.motor.torque: each keeps its start value, or follows a signal inside its FMU"
     assert told in [record.getMessage() for record in caplog.records]
     driven = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02, inputs={"mechanism.motor.torque": STILL})
     started = mbsfmu.cosimulate([unit], step=1e-2, stop=0.02, parameters={"mechanism.motor.torque": 0.0})

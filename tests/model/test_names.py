@@ -12,7 +12,7 @@ import mbsfmu
 from mbsfmu.model import Beam, Cuboid, Mechanism, RigidBody, body
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
-from mbsfmu.model.names import JointReference, PointReference
+from mbsfmu.model.reference_types import JointReference, PointReference
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, SpringDamper, Universal
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem

@@ -1,4 +1,4 @@
-"""Native units that the tests of this folder share."""
+"""Native FMUs that the tests of this folder share."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from fuzzing import Checked, checked
-from native_units import TIGHT, Exported, model_of
+from native_fmus import TIGHT, Exported, model_of
 
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.compiling.platforms import Fmi, Interface
-from mbsfmu.exporting.export import export
+from mbsfmu.exporting.fmu_export import export
 from mbsfmu.integration.solvers import makes_equal_steps
 
 collect_ignore_glob = [] if has_compiler() else ["test_*.py"]

@@ -23,38 +23,38 @@ typedef struct {
 static const unsigned first = 0;
 static const double nothing = 0.0;
 
-static Status set_up(Instance *instance) { return unit_functions.set_up(instance, 0.0, NULL, NULL); }
-static Status enter(Instance *instance) { return unit_functions.enter_initialization(instance); }
-static Status leave(Instance *instance) { return unit_functions.exit_initialization(instance); }
-static Status step(Instance *instance) { return unit_functions.step(instance, 0.0, 1e-3, NULL); }
-static Status terminate(Instance *instance) { return unit_functions.terminate(instance); }
-static Status set(Instance *instance) { return unit_functions.set(instance, &first, 1, &nothing); }
-static Status set_slopes(Instance *instance) { return unit_functions.set_slopes(instance, &first, 1, &nothing); }
+static Status set_up(Instance *instance) { return fmu_functions.set_up(instance, 0.0, NULL, NULL); }
+static Status enter(Instance *instance) { return fmu_functions.enter_initialization(instance); }
+static Status leave(Instance *instance) { return fmu_functions.exit_initialization(instance); }
+static Status step(Instance *instance) { return fmu_functions.step(instance, 0.0, 1e-3, NULL); }
+static Status terminate(Instance *instance) { return fmu_functions.terminate(instance); }
+static Status set(Instance *instance) { return fmu_functions.set(instance, &first, 1, &nothing); }
+static Status set_slopes(Instance *instance) { return fmu_functions.set_slopes(instance, &first, 1, &nothing); }
 
-static Status enter_events(Instance *instance) { return unit_functions.enter_events(instance); }
-static Status exit_events(Instance *instance) { return unit_functions.exit_events(instance); }
-static Status lead(Instance *instance) { return unit_functions.lead(instance, &first, 1, &nothing, 1e-3); }
+static Status enter_events(Instance *instance) { return fmu_functions.enter_events(instance); }
+static Status exit_events(Instance *instance) { return fmu_functions.exit_events(instance); }
+static Status lead(Instance *instance) { return fmu_functions.lead(instance, &first, 1, &nothing, 1e-3); }
 
 static Status pass_events(Instance *instance) {
     int some;
     double next;
-    return unit_functions.pass_events(instance, &some, &next);
+    return fmu_functions.pass_events(instance, &some, &next);
 }
 
 static Status get(Instance *instance) {
     double value;
-    return unit_functions.get(instance, &first, 1, &value);
+    return fmu_functions.get(instance, &first, 1, &value);
 }
 
 static Status reset(Instance *instance) {
-    unit_functions.reset(instance);
-    return unit_functions.enter_initialization(instance);
+    fmu_functions.reset(instance);
+    return fmu_functions.enter_initialization(instance);
 }
 
 static Status save(Instance *instance) {
     void *saved = NULL;
-    const Status status = unit_functions.save(instance, &saved);
-    unit_functions.release(saved);
+    const Status status = fmu_functions.save(instance, &saved);
+    fmu_functions.release(saved);
     return status;
 }
 
@@ -67,7 +67,7 @@ static const char *const modes[] = {"created", "initializing", "stepping", "even
 static Status (*const next[])(Instance *) = {enter, leave, enter_events, terminate};
 
 static Instance *created(void) {
-    Instance *instance = unit_functions.create(keep_sentence, said);
+    Instance *instance = fmu_functions.create(keep_sentence, said);
     if (!instance) exit(1);
     return instance;
 }
@@ -82,7 +82,7 @@ static void all_calls(void) {
             said[0] = '\0';
             const Status status = calls[k].make(instance);
             printf("%s %s %d %s\n", modes[mode], calls[k].name, (int)status, said);
-            unit_functions.destroy(instance);
+            fmu_functions.destroy(instance);
         }
     }
 }
@@ -92,11 +92,11 @@ static void run(unsigned variable, double length, int count) {
     if (enter(instance) != DONE || leave(instance) != DONE) exit(1);
     for (int i = 0; i < count; i++) {
         double value;
-        if (unit_functions.step(instance, i * length, length, NULL) != DONE) exit(1);
-        if (unit_functions.get(instance, &variable, 1, &value) != DONE) exit(1);
-        printf("%.17g %.17g\n", unit_functions.time(instance), value);
+        if (fmu_functions.step(instance, i * length, length, NULL) != DONE) exit(1);
+        if (fmu_functions.get(instance, &variable, 1, &value) != DONE) exit(1);
+        printf("%.17g %.17g\n", fmu_functions.time(instance), value);
     }
-    unit_functions.destroy(instance);
+    fmu_functions.destroy(instance);
 }
 
 int main(int count, char **arguments) {

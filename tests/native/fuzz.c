@@ -1,5 +1,5 @@
-/* Random calls of the FMI: on several instances of two units, in any order and mode, with values, sizes and pointers that
- * no host should give, and with saved states of other units, damaged ones, and crafted ones whose checksum is true.
+/* Random calls of the FMI: on several instances of two FMUs, in any order and mode, with values, sizes and pointers that
+ * no host should give, and with saved states of other FMUs, damaged ones, and crafted ones whose checksum is true.
  *
  * With FMI3 defined units are of FMI 3.0, and fuzz_fmi3.h has its words.
  *
@@ -87,7 +87,7 @@ static Life lives[INSTANCES];
 static Kept kept[STATES];
 static uint64_t chance;
 static int overflows; /* whether something has been set from which numbers overflow */
-static int exchanges; /* whether units are for model exchange too */
+static int exchanges; /* whether FMUs are for model exchange too */
 static unsigned long logged;
 
 /* xorshift64*: the same calls for the same seed on every machine. */
@@ -218,7 +218,7 @@ static int spoil(fmi2Byte *bytes, size_t *size) {
     return changed;
 }
 
-/* Hand a state back as bytes: of this unit or the other, whole or spoilt. */
+/* Hand a state back as bytes: of this FMU or the other, whole or spoilt. */
 static fmi2Status take_bytes(Life *life) {
     const Life *source = &lives[below(INSTANCES)];
     fmi2Byte *bytes, *before;
@@ -348,7 +348,7 @@ static fmi2Status keep_or_take(Life *life) {
     if (!below(4)) return one->unit->release(life->component, &one->state);
     const size_t size = bytes_of(life, &before);
     status = life->unit->restore(life->component, below(50) ? one->state : NULL);
-    if (status == fmi2OK && one->unit != life->unit) wrong("a state of another unit is taken");
+    if (status == fmi2OK && one->unit != life->unit) wrong("a state of another FMU is taken");
     if (status != fmi2OK) must_be_as(life, before, size, "a state");
     free(before);
     return status;

@@ -1,7 +1,7 @@
-"""Random calls of native units under sanitizers; by hand for longer than the suite has time for.
+"""Random calls of native FMUs under sanitizers; by hand for longer than the suite has time for.
 
 PYTHONPATH=tests:examples python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
-With --exchange units are for model exchange too, and half of the calls are its own.
+With --exchange FMUs are for model exchange too, and half of the calls are its own.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from native_units import model_of
+from native_fmus import model_of
 from runtime_sources import INCLUDES
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi, Interface
-from mbsfmu.native.package import described_sources
-from mbsfmu.native.sources import unit_files
+from mbsfmu.native.c_sources import unit_files
+from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -63,7 +63,7 @@ def compile_c(*arguments: str, folder: Path) -> None:
 
 
 def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2, kind: tuple[Interface, ...] = ("cs",)) -> Checked:
-    """Compile a unit with sanitizers."""
+    """Compile an FMU with sanitizers."""
     folder.mkdir(parents=True, exist_ok=True)
     description, sources = described_sources(simulation, fmi, kind, arrays=fmi == 3)
     for name, text in sources.items():
@@ -87,8 +87,8 @@ def fuzz(one: Checked, other: Checked, calls: int, seed: int, *, exchange: bool 
     flags += ("-DFMI3",) if one.fmi == 3 else ()
     compile_c(*flags, *SANITIZERS, str(HERE / "fuzz.c"), "-o", str(program), "-ldl", "-lm", folder=HERE)
     command = [str(program), str(calls), str(seed), *one.arguments, *other.arguments]
-    told = {**os.environ, "EXCHANGE": "1"} if exchange else None
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=told)
+    warned = {**os.environ, "EXCHANGE": "1"} if exchange else None
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=warned)
     assert done.returncode == 0, f"seed {seed}: {done.stdout[-1000:]}{done.stderr[-6000:]}"
     return done.stdout.strip()
 

@@ -12,22 +12,22 @@
 #define UNKNOWNS 1
 #define ALL_UNKNOWNS 1
 #define STATES 0
-#define TANGENT 1
-#define TANGENT_USE 5
+#define ITERATION_MATRIX 1
+#define ITERATION_MATRIX_USE 5
 #define HISTORY 0
 #define MOST_INCREMENTS 0
 #include "shared.h"
 
-static double REMAINING, RENEWAL_COST, bend, noise, unknown_tolerances[1];
+static double REMAINING, REFRESH_COST, bend, noise, unknown_tolerances[1];
 static const double unknown_nominals[1] = {1.0};
 
 typedef struct {
-    double tangent[TANGENT], tangent_use[TANGENT_USE], history[1];
+    double iteration_matrix[ITERATION_MATRIX], iteration_matrix_use[ITERATION_MATRIX_USE], history[1];
 } State;
 
 typedef struct {
     State state;
-    double replaced[TANGENT], parts[2 * TANGENT];
+    double replaced[ITERATION_MATRIX], parts[2 * ITERATION_MATRIX];
     int has_replaced, evaluations;
     char reason[512];
 } Instance;
@@ -46,9 +46,9 @@ static int fail(Instance *instance, const char *format, ...) {
     return 0;
 }
 
-static double *scratch_of_tangent(double (*parts)[2 * TANGENT]) { return *parts; }
+static double *scratch_of_iteration_matrix(double (*parts)[2 * ITERATION_MATRIX]) { return *parts; }
 static int loops_hold(Instance *instance) { return instance != NULL; }
-static void forget_tangent(State *state) { memset(state->tangent_use, 0, sizeof state->tangent_use); }
+static void forget_iteration_matrix(State *state) { memset(state->iteration_matrix_use, 0, sizeof state->iteration_matrix_use); }
 
 static const char *unknown_name(const Instance *instance, int unknown) {
     return instance && unknown == 0 ? "x" : "";
@@ -71,7 +71,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-static void tangent(Instance *instance, double *matrix) {
+static void iteration_matrix(Instance *instance, double *matrix) {
     (void)instance;
     matrix[0] = 1.0 + 3.0 * bend * at * at;
 }
@@ -80,7 +80,8 @@ static void tangent(Instance *instance, double *matrix) {
 #include "newton.c"
 
 /* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost. `kept`: the inverse of an earlier
- * tangent and what it has been used for, which are replaced. Writes the solution, increments, tangents, evaluations. */
+ * iteration matrix and what it has been used for, which are replaced. Writes the solution, increments, iteration
+ * matrices, evaluations. */
 __attribute__((visibility("default"))) int solve(const double *given, double *kept, double *found, char *reason) {
     Instance instance = {0};
     Problem problem;
@@ -90,18 +91,18 @@ __attribute__((visibility("default"))) int solve(const double *given, double *ke
     noise = given[2];
     unknown_tolerances[0] = given[3];
     REMAINING = given[4];
-    RENEWAL_COST = given[5];
-    instance.state.tangent[0] = kept[0];
-    COPY(instance.state.tangent_use, kept + 1, TANGENT_USE);
+    REFRESH_COST = given[5];
+    instance.state.iteration_matrix[0] = kept[0];
+    COPY(instance.state.iteration_matrix_use, kept + 1, ITERATION_MATRIX_USE);
     const int done = newton(&instance, &problem, 1e-3, &iteration);
     memcpy(reason, instance.reason, sizeof instance.reason);
     if (!done) return 0;
-    keep_tangent(&instance, 1e-3, &iteration);
+    store_iteration_matrix(&instance, 1e-3, &iteration);
     found[0] = iteration.unknowns[0];
     found[1] = iteration.count;
-    found[2] = iteration.tangents;
+    found[2] = iteration.iteration_matrices;
     found[3] = instance.evaluations;
-    kept[0] = instance.state.tangent[0];
-    COPY(kept + 1, instance.state.tangent_use, TANGENT_USE);
+    kept[0] = instance.state.iteration_matrix[0];
+    COPY(kept + 1, instance.state.iteration_matrix_use, ITERATION_MATRIX_USE);
     return 1;
 }

@@ -1,4 +1,4 @@
-/* The elimination of units that passes over zeros, for matrices of SOLVED rows, called from Python. */
+/* The elimination of FMUs that passes over zeros, for matrices of SOLVED rows, called from Python. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-"""Forces that hold machines at rest where they start, in units and runs whose code is in loops."""
+"""Forces that hold machines at rest where they start, in units and runs whose code is kernel loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.initialization.accelerations import balance
 from mbsfmu.initialization.closing_loops import close_loops
-from mbsfmu.native.sources import UNIT
+from mbsfmu.native.c_sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.code_form import Code
@@ -103,9 +103,9 @@ def test_what_cannot_be_held_is_told_with_the_motion_that_begins(links: int, cap
     names = ["boom.angular_acceleration", *(f"link_{each}.angular_acceleration" for each in range(links))]
     by_name = {name: pushed.get(name) for name in [*names, "load.angular_acceleration"]}
     first = max(by_name, key=lambda name: abs(by_name[name]))
-    told = {each for each in caplog.messages if "alone cannot hold it at rest where it starts" in each}
+    warned = {each for each in caplog.messages if "alone cannot keep it in static equilibrium at the start" in each}
     motion = f"{first} would be {by_name[first]:.3g} rad/s2"
-    assert told == {f"mechanism: actuators alone cannot hold it at rest where it starts; {motion}"}
+    assert warned == {f"mechanism: actuators alone cannot keep it in static equilibrium at the start; {motion}"}
 
 
 def test_in_a_loop_the_force_and_its_derivative_are_those_of_straight_code(tmp_path: Path) -> None:

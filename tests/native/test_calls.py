@@ -1,4 +1,4 @@
-"""What single calls of the FMI do in native units: orders of calls, refusals, statuses, logging."""
+"""What single calls of the FMI do in native FMUs: orders of calls, refusals, statuses, logging."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from importer import Importer
-from native_units import Exported
+from native_fmus import Exported
 
 import mbsfmu
 from mbsfmu.compiling.platforms import VERSIONS
-from mbsfmu.exporting.export import export
+from mbsfmu.exporting.fmu_export import export
 
 Native = Callable[..., Exported]
 STEP = 1e-3
@@ -180,7 +180,7 @@ def test_text_of_the_host_is_no_format(importer: Importer) -> None:
     importer.description.guid = "{%s%n %d %% #r1#}"
     with pytest.raises(Exception, match="instantiate"):
         importer.instance()
-    assert b"the GUID is {%s%n %d %% ##r1##}; this unit has" in formatted[0]
+    assert b"the GUID is {%s%n %d %% ##r1##}; this FMU has" in formatted[0]
 
 
 @pytest.mark.slow

@@ -53,8 +53,8 @@ def test_rows_are_those_of_the_interpreter(push: str, formulation: str, solver: 
         simulation = four_bar(PUSHES[push]).simulation(formulation=formulation, solver=solver, compiled=compiled)
         assert isinstance(simulation.runner, CompiledRunner) == compiled
         runs.append((simulation.run(0.1, output_step=JUMP / 20), simulation.statistics))
-        simulation.course.forget_readings()
-        reread.append(simulation.course.readings())
+        simulation.run_loop.forget_readings()
+        reread.append(simulation.run_loop.readings())
     (fast, counted), (slow, expected) = runs
     assert_alike(counted, expected)
     assert fast.names == slow.names

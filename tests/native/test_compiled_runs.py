@@ -39,7 +39,7 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
 
 @pytest.mark.parametrize("solver", ["trapezoidal", "generalized-alpha"])
 def test_tangents_are_kept_and_renewed_alike(solver: str) -> None:
-    """Where a valve slams, with steps of several lengths: every decision about a tangent shows in what steps take."""
+    """Where a valve slams, with steps of several lengths: each refresh of an iteration matrix shows in the counts."""
     counted = []
     for compiled in (True, False):
         simulation = mbsfmu.models.four_bar("friction").simulation(step=1e-3, solver=solver, compiled=compiled)
@@ -68,8 +68,8 @@ def test_momenta_start_anew_alike(restart: bool) -> None:
         ends = []
         for index in range(20):
             simulation.step(index * 0.1, 0.1)
-            assert simulation.course.state is not None
-            ends.append(simulation.course.state.momenta)
+            assert simulation.run_loop.state is not None
+            ends.append(simulation.run_loop.state.momenta)
         momenta.append(np.array(ends))
     np.testing.assert_allclose(momenta[0], momenta[1], atol=1e-8 * np.max(np.abs(momenta[1])))
     assert (np.max(np.abs(momenta[0][-1])) > 25.0) == (not restart)
@@ -79,10 +79,10 @@ def forced(step: float, compiled: bool) -> Simulation:
     """A slider-crank whose slider is forced to be independent, running into a dead centre."""
     simulation = slider_crank().simulation(step=step, compiled=compiled)
     simulation.initialize()
-    assert simulation.course.state is not None
+    assert simulation.run_loop.state is not None
     names = [variable.name for variable in simulation.functions.system.coordinates]
     partition = Partition.of([names.index("slider.displacement")], 3)
-    simulation.course.state = replace(simulation.course.state, partition=partition)
+    simulation.run_loop.state = replace(simulation.run_loop.state, partition=partition)
     return simulation
 
 

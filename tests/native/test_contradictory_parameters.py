@@ -15,7 +15,7 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import CoupledModel, InputError, Integrator, JointSpringDamper, Limiter, Mechanism, Revolute, RigidBody
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 from mbsfmu.io.signals import StepSignal
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation

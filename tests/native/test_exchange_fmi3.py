@@ -1,4 +1,4 @@
-"""Units of FMI 3.0 for model exchange: as those of FMI 2.0, and with what only this version has."""
+"""FMUs of FMI 3.0 for model exchange: as those of FMI 2.0, and with what only this version has."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from fmpy import fmi3
 from fmpy.fmi1 import FMICallException
 from fmpy.validation import validate_fmu
-from native_units import Exported
+from native_fmus import Exported
 
 from mbsfmu.tracing.workspace import Floats
 
@@ -42,7 +42,7 @@ class Instance:
             modelIdentifier=self.description.modelExchange.modelIdentifier,
             instanceName="host",
         )
-        self.unit.instantiate(logMessage=lambda *told: self.messages.append(told[-1].decode()))
+        self.unit.instantiate(logMessage=lambda *warned: self.messages.append(warned[-1].decode()))
         self.unit.enterInitializationMode(startTime=0.0)
         self.unit.exitInitializationMode()
         self.update = self.unit.updateDiscreteStates()

@@ -16,7 +16,7 @@ from exchange import Host
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import fmi2Discard
 from fmpy.validation import validate_fmu
-from native_units import Exported, model_of
+from native_fmus import Exported, model_of
 from overconstrained import bennett_reference
 from sampled_control import OFFSET, SAMPLE, discrete
 from scipy.integrate import solve_ivp
@@ -150,8 +150,8 @@ def test_rates_are_those_of_python(hosted: Hosted, exchanged: Exchanged, name: s
     host, simulation = hosted(name, formulation), exchanged(name, formulation).simulation
     host.begin()
     simulation.initialize()
-    assert simulation.course.state is not None
-    form = simulation.formulation.explicit_form(simulation.course.state)
+    assert simulation.run_loop.state is not None
+    form = simulation.formulation.explicit_form(simulation.run_loop.state)
     inputs = host.get(*host.inputs)
     for point in (host.point, host.point + 1e-4 * np.cos(np.arange(len(host.states)))):
         ours = form.rates(point, inputs)
@@ -509,7 +509,7 @@ def test_formulation_without_rates_is_refused(tmp_path: Path) -> None:
         ({"kind": ("cs", "xx")}, "there is no kind 'xx' of units; there are cs, me"),
         ({"kind": ()}, "kind is one of cs, me"),
         ({"kind": "xs"}, "there is no kind 'xs' of units; there are cs, me"),
-        ({"kind": ("me",), "backend": "python"}, "units of 'python' are for co-simulation"),
+        ({"kind": ("me",), "backend": "python"}, "FMUs of 'python' are for co-simulation"),
     ],
 )
 def test_kinds_are_checked(tmp_path: Path, options: dict[str, object], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Native units with explicit solvers: steps that cannot be made, steps that are too long."""
+"""Native FMUs with explicit solvers: steps that cannot be made, steps that are too long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import fmpy
 import numpy as np
 import pytest
 from importer import Importer
-from native_units import Exported, model_of
+from native_fmus import Exported, model_of
 from oscillator_in_closed_form import displacement, oscillator
 from rssr import LEAPING, LEAPING_EQUALLY, LEAPING_STEP, rssr
 
@@ -50,16 +50,16 @@ def test_steps_that_are_too_long_are_told(tmp_path: Path) -> None:
     model = oscillator(driven=False)
     (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", solver="rk4", step=0.15)
     importer = Importer(path, tmp_path / "unpacked")
-    for step, told in ((0.15, 1), (0.01, 0)):
+    for step, warned in ((0.15, 1), (0.01, 0)):
         importer.messages.clear()
         slave = importer.running(**{"solver.step": step})
         for index in range(10):
             slave.doStep(0.15 * index, 0.15)
         found = [message for status, message in importer.messages if status == 1 and "is inaccurate" in message]
-        assert len(found) == told
+        assert len(found) == warned
         off = abs(importer.get(slave, "slider.displacement") - displacement(np.array([1.5]), driven=False)[0])
-        assert (off > 1e-4) == bool(told)
-        if told:
+        assert (off > 1e-4) == bool(warned)
+        if warned:
             estimate = float(found[0].partition("estimated at ")[2].split()[0])
             assert INACCURATE < estimate < 100 * off / 0.3
         slave.freeInstance()

@@ -1,4 +1,4 @@
-"""What units of FMI 3.0 have that those of FMI 2.0 have not, and that the two compute the same."""
+"""What FMUs of FMI 3.0 have that those of FMI 2.0 have not, and that the two compute the same."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 from fmpy.fmi1 import FMICallException
 from importer import Importer, Slave3
 from lxml import etree
-from native_units import Exported
+from native_fmus import Exported
 
 import mbsfmu
 from mbsfmu.compiling.compiler import OPTIMIZATION
-from mbsfmu.native.sources import UNIT
+from mbsfmu.native.c_sources import UNIT
 
 Native = Callable[..., Exported]
 SCHEMA = Path(fmpy.__file__).parent / "schema" / "fmi3"
@@ -74,8 +74,8 @@ def test_every_function_of_the_standard_is_there(native: Native, tmp_path: Path)
     declared = set(re.findall(r"^FMI3_Export fmi3\w+TYPE\s+(fmi3\w+);", header, re.MULTILINE))
     with zipfile.ZipFile(native("four-bar", "double-step", fmi=3).path) as archive:
         library = archive.extract("binaries/x86_64-linux/four_bar.so", tmp_path)
-    shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
-    assert set(re.findall(r" T (\S+)", shown)) == declared
+    exposed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r" T (\S+)", exposed)) == declared
     assert len(declared) == 75
 
 
@@ -199,7 +199,7 @@ def test_what_units_of_co_simulation_lack_says_so(importer: Importer) -> None:
         with pytest.raises(FMICallException):
             getattr(slave, name)(slave.component, *arguments)
         assert len(importer.messages) == count
-        assert importer.messages[-1][1].startswith("this unit has no "), name
+        assert importer.messages[-1][1].startswith("this FMU has no "), name
     logger = slave.logMessage
     environment = (b"name", b"token", None, False, True, None, logger)
     assert slave.fmi3InstantiateModelExchange(*environment) is None

@@ -1,4 +1,4 @@
-"""Events, early return, and what the importer is told during steps, in units of FMI 3.0; against closed forms."""
+"""Events, early return, and what the importer is told during steps, in FMUs of FMI 3.0; against closed forms."""
 
 from __future__ import annotations
 
@@ -174,9 +174,9 @@ def test_controller_and_plant_of_their_own_are_the_recursion(tmp_path: Path) -> 
         while True:
             for source, output, target, name in wires:
                 target.set(units[target], name, source.get(units[source], output))
-            told = [slave.updateDiscreteStates() for slave in units.values()]
-            if not any(each[0] for each in told):
-                return min(each[5] for each in told if each[4])
+            warned = [slave.updateDiscreteStates() for slave in units.values()]
+            if not any(each[0] for each in warned):
+                return min(each[5] for each in warned if each[4])
 
     rows, time = [], 0.0
     while time < 0.3:
@@ -233,7 +233,7 @@ class Company:
         In N over time in s.
     until
         Where steps are ended, s.
-    told
+    warned
         Time, force and displacement after each internal step.
     calls
         What is tried besides, before and after internal steps.
@@ -242,7 +242,7 @@ class Company:
     importer: Importer
     force: Callable[[float], float] | None = None
     until: float | None = None
-    told: list[tuple[float, float]] = field(default_factory=list)
+    warned: list[tuple[float, float]] = field(default_factory=list)
     calls: Callable[[Slave3, bool], None] | None = None
     slave: Slave3 | None = None
 
@@ -264,7 +264,7 @@ class Company:
         if may_set and self.force:
             self.importer.set(self.slave, "motor.force", self.force(time))
         if may_get:
-            self.told.append((time, self.importer.get(self.slave, "slider.displacement")))
+            self.warned.append((time, self.importer.get(self.slave, "slider.displacement")))
             if self.until is not None and time >= self.until - 0.01:
                 early[0], end[0] = True, self.until
 
@@ -282,7 +282,7 @@ def test_inputs_are_led_through_a_step(importer: Importer) -> None:
     company = Company(importer, lambda time: 300.0 * time)
     slave = company.begin()
     assert slave.doStep(0.0, 0.1)[2:] == (False, 0.1)
-    times, moved = np.array(company.told).T
+    times, moved = np.array(company.warned).T
     np.testing.assert_allclose(times, STEP * np.arange(1, 101), rtol=1e-12)
     np.testing.assert_allclose(moved, ramped(times, 300.0), atol=ACCURACY)
     assert importer.get(slave, "motor.force") == pytest.approx(30.0, rel=1e-12)
@@ -315,7 +315,7 @@ def test_importer_ends_a_step_early(importer: Importer) -> None:
     company = Company(importer, until=0.0357)
     slave = company.begin()
     assert slave.doStep(0.0, 0.1)[1:] == (False, True, 0.0357)
-    assert company.told[-1][0] == importer.get(slave, "time") == 0.0357
+    assert company.warned[-1][0] == importer.get(slave, "time") == 0.0357
     expected = displacement(np.array([0.0357]), driven=False)[0]
     assert importer.get(slave, "slider.displacement") == pytest.approx(expected, abs=ACCURACY)
     company.until = 0.0  # at once
@@ -328,7 +328,7 @@ def test_events_end_steps_in_company(importer: Importer) -> None:
     wishes = {"earlyReturnAllowed": True, "eventModeUsed": True, "requiredIntermediateVariables": references}
     company.slave = slave = running(importer, intermediateUpdate=company.update, **wishes)
     assert slave.doStep(0.0, 0.3) == (True, False, True, pytest.approx(JUMPS[0], rel=1e-12))
-    assert company.told[-1][0] == importer.get(slave, "time")
+    assert company.warned[-1][0] == importer.get(slave, "time")
     slave.enterEventMode()
     assert slave.updateDiscreteStates()[0] is True
     slave.enterStepMode()

@@ -10,7 +10,7 @@ import fmpy
 import numpy as np
 import pytest
 from importer import Importer
-from native_units import Exported
+from native_fmus import Exported
 
 Native = Callable[..., Exported]
 HEADER, CHECKSUM = 88, 80  # bytes before the state; where its checksum begins

@@ -1,4 +1,4 @@
-"""Random calls of native units find nothing; `fuzzing.py` makes more of them by hand."""
+"""Random calls of native FMUs find nothing; `fuzzing.py` makes more of them by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALLS = 20_000
 
 @pytest.mark.parametrize("fmi", [2, 3])
 def test_random_calls_of_model_exchange_find_nothing(sanitized: Callable[..., Checked], fmi: Fmi) -> None:
-    """A unit for both, whose instances' states must not be mixed up, and one that has no model exchange."""
+    """An FMU for both, whose instances' states must not be mixed up, and one that has no model exchange."""
     one = sanitized("sampled", "double-step", fmi=fmi, kind=("cs", "me"))
     other = sanitized("ball-pendulum", "double-step", fmi=fmi)
     report = fuzz(one, other, CALLS, seed=1, exchange=True)

@@ -1,4 +1,4 @@
-"""Pumps, motors and cylinders in native units: as in Python to round-off, and coupled near the whole."""
+"""Pumps, motors and cylinders in native FMUs: as in Python to round-off, and coupled near the whole."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from importer import Importer
 
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, InputError, Mechanism, Revolute, RigidBody
-from mbsfmu.exporting.export import BACKENDS
+from mbsfmu.exporting.fmu_export import BACKENDS
 from mbsfmu.parts import Spherical
 
 ALLOWED = "no principal moment may be negative, and each must be at most the sum of the two others"

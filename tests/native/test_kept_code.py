@@ -14,8 +14,8 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.compiling import compiler, kept, platforms
 from mbsfmu.compiling.compilation import LINK
+from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.sources import StepSources
 from mbsfmu.simulation.simulation import Simulation
 
 STOP = 0.05
@@ -122,7 +122,7 @@ def test_a_damaged_library_is_made_anew(folder: Path, caplog: pytest.LogCaptureF
     simulation = pendulum()
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
-    assert warnings(caplog) == [f"{library} is damaged; it is made anew"]
+    assert warnings(caplog) == [f"{library} is damaged; it is compiled again"]
     (again,) = folder.glob("*.so")
     assert kept._is_whole(again)
 
@@ -154,7 +154,7 @@ def test_a_library_of_another_model_is_made_anew(folder: Path, caplog: pytest.Lo
     simulation = pendulum()
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
-    assert warnings(caplog) == [f"{exchanged} was made from something else than its name says; it is made anew"]
+    assert warnings(caplog) == [f"{exchanged} was made from something else than its name says; it is compiled again"]
     assert not exchanged.exists()
 
 
@@ -178,7 +178,7 @@ def test_a_library_of_other_sizes_is_made_anew(
     assert warnings(caplog) == [
         f"{library} has parameters of size 18, not 9; runs in process are not compiled, CasADi's interpreter makes "
         "their steps",
-        f"{wrong} was made from something else than its name says; it is made anew",
+        f"{wrong} was made from something else than its name says; it is compiled again",
     ]
 
 
@@ -285,8 +285,8 @@ def test_platforms_go_by_the_machine(
             assert platforms.host_platform(fmi) == name
             assert platforms.PLATFORMS[name].fmi == fmi
             continue
-        told = f"FMI {fmi}.0 has no platform for {system} on {machine.lower()}, 64 bits"
-        with pytest.raises(mbsfmu.InputError, match=told):
+        warned = f"FMI {fmi}.0 has no platform for {system} on {machine.lower()}, 64 bits"
+        with pytest.raises(mbsfmu.InputError, match=warned):
             platforms.host_platform(fmi)
 
 

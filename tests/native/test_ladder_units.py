@@ -1,4 +1,4 @@
-"""Units whose code is in loops, of mechanisms that have loops."""
+"""Units whose code is kernel loops, of mechanisms that have loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import fmpy
 import numpy as np
 import pytest
 from importer import Importer
-from native_units import TIGHT, check_start_derivatives
+from native_fmus import TIGHT, check_start_derivatives
 
 import mbsfmu
 

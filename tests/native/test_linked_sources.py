@@ -15,12 +15,12 @@ from typing import Any
 import fmpy
 import numpy as np
 import pytest
-from native_units import model_of
+from native_fmus import model_of
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.exporting.export import export
-from mbsfmu.native.sources import SOURCES, Sources
+from mbsfmu.exporting.fmu_export import export
+from mbsfmu.native.c_sources import SOURCES, Sources
 
 STEPS, LENGTH = 200, 1e-3
 UNITS: tuple[tuple[str, str, Fmi], ...] = (

@@ -1,4 +1,4 @@
-"""Native units seen from C: what they link, hosts, warnings, sanitizers, valgrind, importers that compile."""
+"""Native FMUs seen from C: what they link, hosts, warnings, sanitizers, valgrind, importers that compile."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from fmpy.build import build_platform_binary
 from fuzzing import SANITIZERS, Checked
-from native_units import Exported, model_of
+from native_fmus import Exported, model_of
 
 import mbsfmu
 from mbsfmu.compiling.platforms import Fmi, Interface
-from mbsfmu.native.package import described_sources
-from mbsfmu.native.sources import UNIT, unit_files, unit_sources
+from mbsfmu.native.c_sources import UNIT, fmu_sources, unit_files
+from mbsfmu.native.native_package import described_sources
 
 Native = Callable[..., Exported]
 HERE = Path(__file__).parent
@@ -141,7 +141,7 @@ def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
 )
 def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, formulation: str, solver: str) -> None:
     simulation = model_of(name).simulation(formulation=formulation, solver=solver)
-    for file, text in unit_sources(simulation, "{guid}").items():
+    for file, text in fmu_sources(simulation, "{guid}").items():
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
     run("gcc", *flags, *UNIT[2], cwd=tmp_path)
@@ -160,7 +160,7 @@ def test_sources_for_model_exchange_compile_without_warnings(
 
 
 def test_no_global_is_mutable(tmp_path: Path) -> None:
-    for file, text in unit_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
+    for file, text in fmu_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
         (tmp_path / file).write_text(text)
     run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT[2], cwd=tmp_path)
     for source in UNIT[2]:

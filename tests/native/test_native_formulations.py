@@ -1,4 +1,4 @@
-"""Native units with divide and conquer, and with references that move, against runs in the interpreter."""
+"""Native FMUs with divide and conquer, and with references that move, against runs in the interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
 from importer import Importer
-from native_units import TIGHT, Exported, check_start_derivatives, model_of
+from native_fmus import TIGHT, Exported, check_start_derivatives, model_of
 
 import mbsfmu
 from mbsfmu.integration.solvers import makes_equal_steps

@@ -1,4 +1,4 @@
-"""What only native units do, through FMPy as an importer."""
+"""What only native FMUs do, through FMPy as an importer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crane import crane
 from fmpy import fmi2
 from fmpy.fmi1 import FMICallException
 from importer import Importer
-from native_units import Exported
+from native_fmus import Exported
 
 import mbsfmu
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
@@ -135,7 +135,7 @@ def test_wrong_guid_gives_no_instance(importer: Importer) -> None:
     importer.description.guid = "{nothing}"
     with pytest.raises(Exception, match="instantiate"):
         importer.instance()
-    assert any("is {nothing}; this unit has" in message for _, message in importer.messages)
+    assert any("is {nothing}; this FMU has" in message for _, message in importer.messages)
 
 
 def test_unit_goes_on_after_a_failed_step(native: Native, tmp_path: Path) -> None:

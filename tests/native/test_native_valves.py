@@ -1,4 +1,4 @@
-"""Every kind of valve in one native unit: the same as in Python, and as the compiled run, to round-off."""
+"""Every kind of valve in one native FMU: the same as in Python, and as the compiled run, to round-off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from valves import all_valves
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.exporting.export import export
+from mbsfmu.exporting.fmu_export import export
 
 STEP = 2e-3
 COMMANDS = {

@@ -27,11 +27,11 @@ TOLERANCE, REMAINING = 1e-6, 1e-3
 
 @dataclass(frozen=True)
 class Found:
-    """What an iteration found, and the tangent that it keeps: inverse, step, before, steps, spent, rate."""
+    """What an iteration found, and the iteration matrix that it keeps: inverse, step, before, steps, spent, rate."""
 
     unknown: float
     increments: int
-    tangents: int
+    iteration_matrices: int
     evaluations: int
     kept: Floats
     reason: str
@@ -71,7 +71,7 @@ def newton(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Found]:
 def test_what_remains_is_negligible_beside_the_tolerance(newton: Callable[..., Found], ratio: float) -> None:
     """Errors of a linear equation shrink by the ratio r: what an increment d leaves is d r / (1 − r)."""
     found = newton(0.9, inverse=1.0 - ratio)
-    assert found.tangents == 0
+    assert found.iteration_matrices == 0
     assert abs(found.unknown - 0.5) <= 1.001 * REMAINING * TOLERANCE / (1.0 - abs(ratio))
     sizes = 0.4 * abs(ratio) ** np.arange(30) * (1.0 - ratio) / TOLERANCE
     enough = (sizes * abs(ratio) / (1.0 - abs(ratio)) <= REMAINING) | (sizes * abs(ratio) <= REMAINING)
@@ -100,7 +100,7 @@ def test_round_off_ends_where_it_is_that(newton: Callable[..., Found], share: fl
     ratio = 0.1 * FAST if fast else 0.25
     guess = 0.5 + (1e-3 if fast else 1e3 * share)
     found = newton(guess, inverse=1.0 - ratio, noise=share, tolerance=1e-15)
-    assert (found.tangents == 0) == ends
+    assert (found.iteration_matrices == 0) == ends
     assert found.unknown == pytest.approx(0.5, abs=3.0 * max(share, 1e-15))
 
 
@@ -120,6 +120,6 @@ def test_what_fails_far_above_its_tolerance_does_not_blame_that(
     assert reason.endswith(sentence)
     limits, method = Limits(np.array([TOLERANCE]), np.ones(1)), Method(Jacobian.EXACT, 10, 1e9, REMAINING)
     problem = cast(StepProblem, Scalar(-0.6, np.array([guess])))
-    with pytest.raises(SimulationError) as told:
+    with pytest.raises(SimulationError) as warned:
         solve(lambda: problem, limits, method, None, 0.0)
-    assert str(told.value) == reason
+    assert str(warned.value) == reason

@@ -7,7 +7,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
-from native_units import model_of
+from native_fmus import model_of
 
 import mbsfmu
 from mbsfmu.compiling import compiler, kept

@@ -13,7 +13,7 @@ from fmpy.fmi2 import FMU2Slave
 from mbsfmu import export
 
 PUSH = 0.3, 8.0
-"""Amplitude in rad and angular frequency in rad/s of what the units are driven by."""
+"""Amplitude in rad and angular frequency in rad/s of what the FMUs are driven by."""
 OUTPUTS = ["crank.angle", "crank.angular_velocity", "slider.displacement", "motor.torque"]
 
 

@@ -11,7 +11,7 @@ import fmpy
 import pytest
 from fmpy import fmi2, fmi3
 from fmpy.sundials import CVodeSolver
-from native_units import Exported
+from native_fmus import Exported
 
 from mbsfmu.compiling.platforms import Fmi
 

@@ -1,4 +1,4 @@
-"""Rosenbrock methods in native units: the same steps as in Python, to round-off, with saved states to the last bit."""
+"""Rosenbrock methods in native FMUs: the same steps as in Python, to round-off, with saved states to the last bit."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from importer import Importer
-from native_units import model_of
+from native_fmus import model_of
 from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from mbsfmu import CoupledModel, LinearSignal
-from mbsfmu.exporting.export import export
+from mbsfmu.exporting.fmu_export import export
 
 
 def ramped() -> CoupledModel:

@@ -11,7 +11,7 @@ import mbsfmu
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.explicit import RK45_ORDER
 from mbsfmu.native import shared
-from mbsfmu.native.sources import runtime_files, unit_sources
+from mbsfmu.native.c_sources import fmu_sources, runtime_files
 
 RUNTIME = {name: file.read_text() for name, file in runtime_files().items()}
 
@@ -81,7 +81,7 @@ def test_an_argument_without_room_is_noticed(
     changed = {**shared.ARGUMENTS, argument: sizes}  # a copy: the order decides where they lie
     monkeypatch.setattr(shared, "ARGUMENTS", {name: each for name, each in changed.items() if each is not None})
     with pytest.raises(ValueError, match=sentence):
-        unit_sources(simulation, "{guid}")
+        fmu_sources(simulation, "{guid}")
 
 
 @pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca", "dca-alm"])

@@ -60,7 +60,7 @@ def test_solutions_are_those_of_the_whole_matrix(solve: Solve, seed: int) -> Non
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_are_exchanged_where_pivots_are_small(solve: Solve, seed: int) -> None:
-    """Diagonal elements next to zero, which leave nothing of the solution, and rows of other units."""
+    """Diagonal elements next to zero, which leave nothing of the solution, and rows of other FMUs."""
     random = np.random.default_rng(seed)
     matrix, right = sparse(seed), random.normal(size=SIZE)
     places = random.permutation(SIZE)

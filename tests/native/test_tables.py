@@ -127,7 +127,7 @@ def test_rows_that_come_in_turn_are_repetitions() -> None:
 
 
 def test_many_rows_that_come_in_turn_are_one_repetition() -> None:
-    """As calls are that eliminate tangents: many for each link."""
+    """As calls are that eliminate iteration matrices: many for each link."""
     period, count, random = 40, 5, np.random.default_rng(2)
     first, moved, kinds = random.integers(1000, size=(2, period, 3)), 7, random.integers(6, size=period)
     rows = np.concatenate([first[0] + moved * k * first[1] for k in range(count)])

@@ -1,4 +1,4 @@
-"""Threads that share code in loops: results of one thread to the last bit, whatever else happens."""
+"""Threads that share kernel loops: results of one thread to the last bit, whatever else happens."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ import mbsfmu
 from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
 from mbsfmu.native import compiled, loop
+from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
-from mbsfmu.native.sources import StepSources
 from mbsfmu.native.tiered import Spent, TieredRunner
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.run_result import Result
@@ -46,8 +46,8 @@ class Watched(TieredRunner):
         self._make(self._made)
         self.asks, self.asked, self.runs = asks, 0, 0
 
-    def run(self, course: RunLoop, recording: Recording) -> None:
-        super().run(course, recording)
+    def run(self, run_loop: RunLoop, recording: Recording) -> None:
+        super().run(run_loop, recording)
         self.runs += self._is_last
 
     def _goes_over(self) -> bool:
@@ -112,7 +112,7 @@ def test_optimized_code_has_the_tolerance_that_was_set_before_it_was_made() -> N
 @pytest.mark.usefixtures("tiers")
 @pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p"])
 def test_steps_go_over_between_two_of_them(solver: str) -> None:
-    """Tangents that are kept, and steps that have gone past where they were asked to come, go on as they were."""
+    """Reused iteration matrices, and steps that have gone past the requested time, continue unchanged."""
     options: dict[str, Any] = {"solver": solver, "step": 1e-3}
     went, runner = tiered("four-bar", asks=19, **options)
     stays = plain("four-bar", **options)
@@ -123,7 +123,7 @@ def test_steps_go_over_between_two_of_them(solver: str) -> None:
         for simulation in (went, stays):
             simulation.set("valve.command", 10.0 if index // 10 % 2 else -10.0)
             simulation.step(index * 1e-3, 1e-3)
-        np.testing.assert_array_equal(went.course.readings(), stays.course.readings())
+        np.testing.assert_array_equal(went.run_loop.readings(), stays.run_loop.readings())
     assert runner.runs == 41
     assert went.statistics == stays.statistics
 
@@ -135,8 +135,8 @@ def test_what_a_run_has_to_say_is_told_once(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING):
         simulation.run(100.0, output_step=0.1)
     assert runner.runs == 1
-    (told,) = [record.getMessage() for record in caplog.records if "change point" in record.getMessage()]
-    assert told.startswith("parallel-cranks: at t = ")
+    (warned,) = [record.getMessage() for record in caplog.records if "change point" in record.getMessage()]
+    assert warned.startswith("parallel-cranks: at t = ")
 
 
 @pytest.mark.usefixtures("tiers")

@@ -11,7 +11,7 @@ from communication import VARIANTS, Times, counted, largest_change
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave
 from importer import Importer
-from native_units import Exported
+from native_fmus import Exported
 
 import mbsfmu
 from mbsfmu import CoupledModel, StepSignal

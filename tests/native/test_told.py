@@ -9,7 +9,7 @@ from cranks import parallel_cranks
 from importer import Importer
 from stops import stop
 
-from mbsfmu.exporting.export import export
+from mbsfmu.exporting.fmu_export import export
 
 WARNING = 1
 

@@ -1,4 +1,4 @@
-"""The unit's core by itself, with no FMI about it, and the FMI by itself, with no unit but its header."""
+"""The unit's core by itself, with no FMI about it, and the FMI by itself, with no FMU but its header."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from oscillator_in_closed_form import displacement, oscillator
 
 from mbsfmu.compiling.platforms import VERSIONS, Fmi
-from mbsfmu.native.package import described_sources
-from mbsfmu.native.sources import unit_sources
+from mbsfmu.native.c_sources import fmu_sources
+from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
@@ -62,7 +62,7 @@ CALLS = {"set_up", "enter", "exit", "step", "terminate", "set", "set_slopes", "g
 
 @pytest.fixture(scope="module")
 def sources() -> dict[str, str]:
-    return unit_sources(free_oscillator(), "{guid}")
+    return fmu_sources(free_oscillator(), "{guid}")
 
 
 def free_oscillator() -> Simulation:
@@ -85,13 +85,13 @@ def compiled(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def told(host: Path, *arguments: str) -> str:
+def warned(host: Path, *arguments: str) -> str:
     return subprocess.run([str(host), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def test_calls_in_a_wrong_mode_are_refused_with_a_sentence(host: Path) -> None:
     seen: dict[str, set[str]] = {}
-    for line in told(host, "modes").splitlines():
+    for line in warned(host, "modes").splitlines():
         mode, call, status, *said = line.split(" ", 4)
         seen.setdefault(mode, set()).add(call)
         if call in WRONG[mode]:
@@ -106,7 +106,7 @@ def test_calls_in_a_wrong_mode_are_refused_with_a_sentence(host: Path) -> None:
 def test_the_core_runs_without_a_standard(host: Path) -> None:
     """A damped oscillator meets its closed form."""
     variables = [each.name for each in oscillator(driven=False).simulation(compiled=False).variables]
-    table = told(host, "run", str(variables.index("slider.displacement")), "0.02", "100")
+    table = warned(host, "run", str(variables.index("slider.displacement")), "0.02", "100")
     times, values = np.loadtxt(io.StringIO(table)).T
     np.testing.assert_allclose(times, 0.02 * np.arange(1, 101), rtol=1e-14)
     np.testing.assert_allclose(values, displacement(times, driven=False), atol=1e-9)
@@ -114,7 +114,7 @@ def test_the_core_runs_without_a_standard(host: Path) -> None:
 
 @pytest.mark.parametrize("fmi", VERSIONS)
 def test_no_file_but_its_own_knows_the_fmi(fmi: Fmi) -> None:
-    """The core takes the prefix of a program that links several units, by the words of all versions."""
+    """The core takes the prefix of a program that links several FMUs, by the words of all versions."""
     prefixes = {f"FMI{version}_{word}FUNCTION_PREFIX" for version in VERSIONS for word in ("", "OVERRIDE_")}
     sources = described_sources(free_oscillator(), fmi)[1]
     for name, text in sources.items():

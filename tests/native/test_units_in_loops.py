@@ -1,4 +1,4 @@
-"""Units whose code is in loops are as all others: derivatives, saved states, and values as in straight code."""
+"""Units whose code is kernel loops are as all others: derivatives, saved states, and values as in unrolled code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pushed_chain() -> CoupledModel:
 
 @pytest.fixture(scope="module", params=["dca", "hdca", "dca-alm"])
 def units(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[Code, Importer]:
-    """The same model in both forms; in absolute coordinates beside straight code in those of joints."""
+    """The same model in both forms; in absolute coordinates beside unrolled code in those of joints."""
     folder = tmp_path_factory.mktemp(request.param)
     options = {"solver": "rk45", "relative_tolerance": 1e-11, "absolute_tolerance": 1e-11}
 
@@ -144,7 +144,7 @@ def test_what_may_depend_on_everything_lists_nothing(units: dict[Code, Importer]
 
 @pytest.fixture(scope="module", params=[("dca", "bdf2"), ("dca-alm", "trapezoidal")])
 def implicit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Importer:
-    """A unit in loops whose steps are implicit; what it remembers of steps makes tangents depend on them."""
+    """An FMU in loops whose steps are implicit; what it remembers of steps makes iteration matrices depend on them."""
     folder = tmp_path_factory.mktemp("implicit")
     options = dict(zip(("formulation", "solver"), request.param, strict=True)) | {"step": 1e-3}
     path = mbsfmu.export(pushed_chain(), folder, layout="monolithic", code=Code.LOOPS, **options)[0]

@@ -104,7 +104,7 @@ USED_INSIDE = {
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "SystemContext", "LinearMap"),
     *(
         "Instance",
-        "JoinedCorrections",
+        "BlockDiagonalCorrections",
         "LoopSolution",
         "LoopsInUse",
         "Option",
@@ -116,7 +116,7 @@ USED_INSIDE = {
         "SignalTable",
         "Solver",
         "System",
-        "Whole",
+        "Concatenation",
     ),
 }
 """What takes part in functions that are public for other layers; users neither make nor call it."""

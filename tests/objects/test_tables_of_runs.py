@@ -102,11 +102,11 @@ def _parquet(result: Trajectory) -> Any:
 
 def test_coupled_runs_tell_what_they_are() -> None:
     result = CosimulationResult(TIMES, TIMES, ["unit.x"], ["m"])
-    result.facts = RunStatistics(algorithm="jacobi", step=0.25, notes=["a note"])
+    result.statistics = RunStatistics(algorithm="jacobi", step=0.25, notes=["a note"])
     told = result.to_xarray().attrs
     assert (told["algorithm"], told["step"]) == ("jacobi", 0.25)
     assert "notes" not in told  # no attribute of a file can be a list of sentences
-    assert {"algorithm", "energy_residual", "facts", "to_pandas"} <= set(dir(result))
+    assert {"algorithm", "energy_residual", "statistics", "to_pandas"} <= set(dir(result))
 
 
 def test_a_comparison_has_one_row_a_run(comparison: Comparison) -> None:

@@ -80,21 +80,21 @@ FORCES: tuple[Force, ...] = (
 
 
 SENSORS: tuple[Sensor, ...] = (
-    PointSensor(name="eye", point="ball.p", tells=("position", "velocity", "acceleration")),
+    PointSensor(name="eye", point="ball.p", measures=("position", "velocity", "acceleration")),
     PointSensor(
-        name="rider", point="ball.origin", relative_to="stay.end", tells=("position", "velocity", "acceleration")
+        name="rider", point="ball.origin", relative_to="stay.end", measures=("position", "velocity", "acceleration")
     ),
     OrientationSensor(
         name="gyro",
         point="ball.origin",
-        tells=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
+        measures=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
     ),
     OrientationSensor(
         name="camera",
         point="ball.origin",
         relative_to="arm.tip",
         axes="body",
-        tells=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
+        measures=("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration"),
     ),
     DistanceSensor(name="tape", start="ground.floor", end="ball.p"),
     JointSensor(name="encoder", joint="pivot"),

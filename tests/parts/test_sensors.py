@@ -17,8 +17,8 @@ from mbsfmu.parts import AppliedForce, DistanceSensor, OrientationSensor, PointS
 pytest.importorskip("pinocchio")
 from pinocchio_engine import PinocchioTree
 
-EVERY_POINT = {"tells": ("position", "velocity", "acceleration")}
-EVERY_TURN = {"tells": ("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration")}
+EVERY_POINT = {"measures": ("position", "velocity", "acceleration")}
+EVERY_TURN = {"measures": ("quaternion", "cardan_angle", "angular_velocity", "angular_acceleration")}
 
 
 def vector(told: dict[str, float], name: str, axes: str = "xyz") -> Floats:
@@ -190,9 +190,9 @@ def test_acceleration_that_is_told_may_drive_the_mechanism_at_once_as_inertia_do
 
 def test_wrong_sensors_are_refused_in_words() -> None:
     with pytest.raises(DataError, match="tells has 'position' twice"):
-        PointSensor(name="eye", point="ball.p", tells=("position", "position"))
-    with pytest.raises(DataError, match="tells"):
-        PointSensor(name="eye", point="ball.p", tells=())
+        PointSensor(name="eye", point="ball.p", measures=("position", "position"))
+    with pytest.raises(DataError, match="measures"):
+        PointSensor(name="eye", point="ball.p", measures=())
     sensor = PointSensor(name="eye", point="ball.p", relative_to="ball.origin")
     with pytest.raises(
         DataError, match=r"point-sensor 'eye' measures between 'ball.p' and 'ball.origin' of the same body"

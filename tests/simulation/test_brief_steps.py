@@ -49,8 +49,8 @@ def test_internal_steps_at_round_off_are_told(formulation: str, caplog: pytest.L
     result = slewing_four_bar().simulation(formulation=formulation, step=1e-8, compiled=False).run(2e-7)
     spread = np.ptp(result["crank.angular_acceleration"])
     if formulation in ("double-step", "penalty"):
-        told = float(caplog.text.partition("round-off of up to ")[2].split()[0])
-        assert 0.01 < spread < told
+        warned = float(caplog.text.partition("round-off of up to ")[2].split()[0])
+        assert 0.01 < spread < warned
     else:
         assert "round-off" not in caplog.text
         assert spread < 1e-10

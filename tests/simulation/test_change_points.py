@@ -28,7 +28,9 @@ def time_of_the_line(begin: float) -> float:
     return float(quad(slowness, begin, 0.5 * pi)[0])
 
 
-def told(caplog: pytest.LogCaptureFixture, model: CoupledModel, stop: float, **options: Any) -> list[tuple[float, str]]:
+def warned(
+    caplog: pytest.LogCaptureFixture, model: CoupledModel, stop: float, **options: Any
+) -> list[tuple[float, str]]:
     """Times and joints that a run tells."""
     caplog.clear()
     output_step = options.pop("output_step", None)
@@ -43,7 +45,7 @@ def told(caplog: pytest.LogCaptureFixture, model: CoupledModel, stop: float, **o
 def test_a_run_tells_where_it_passes(caplog: pytest.LogCaptureFixture, formulation: str, output_step: float) -> None:
     """Once, in every formulation, at points however far apart; it passes the line twice."""
     model = parallel_cranks(0.9, speed=SPEED, count=2)
-    ((time, joint),) = told(caplog, model, 0.8, formulation=formulation, step=2e-3, output_step=output_step)
+    ((time, joint),) = warned(caplog, model, 0.8, formulation=formulation, step=2e-3, output_step=output_step)
     assert time == pytest.approx(time_of_the_line(0.9), abs=2e-4)
     assert joint in ("C1", "G1")
 
@@ -51,12 +53,12 @@ def test_a_run_tells_where_it_passes(caplog: pytest.LogCaptureFixture, formulati
 def test_the_line_of_redundant_cranks(caplog: pytest.LogCaptureFixture) -> None:
     """The third crank's equation follows from the others; on the line one more does."""
     model = parallel_cranks(0.9, speed=SPEED)
-    ((_, joint),) = told(caplog, model, 0.3, formulation="penalty", step=2e-3)
+    ((_, joint),) = warned(caplog, model, 0.3, formulation="penalty", step=2e-3)
     assert joint in ("C1", "C2")
 
 
 def test_a_start_on_the_line_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    ((time, _),) = told(caplog, parallel_cranks(0.5 * pi, speed=SPEED, count=2), 0.01, formulation="penalty")
+    ((time, _),) = warned(caplog, parallel_cranks(0.5 * pi, speed=SPEED, count=2), 0.01, formulation="penalty")
     assert time == 0.0
 
 
@@ -66,7 +68,7 @@ def test_cranks_that_swing_below_are_no_change_points(
     caplog: pytest.LogCaptureFixture, count: int, formulation: str
 ) -> None:
     """Up to 3 degrees from the line; two and three cranks, whose redundancy is permanent."""
-    assert not told(caplog, parallel_cranks(0.5 * pi - 0.05, count=count), 1.5, formulation=formulation, step=1e-2)
+    assert not warned(caplog, parallel_cranks(0.5 * pi - 0.05, count=count), 1.5, formulation=formulation, step=1e-2)
 
 
 @pytest.mark.parametrize("formulation", [pytest.param(each, marks=pytest.mark.slow) for each in FORMULATIONS])
@@ -76,13 +78,13 @@ def test_cranks_that_swing_below_are_no_change_points(
 )
 def test_built_in_models_have_none(caplog: pytest.LogCaptureFixture, name: str, formulation: str) -> None:
     """Also where other equations count than before, as at 90 degrees of slew."""
-    assert not told(caplog, built_in(name), 1.5, formulation=formulation, step=5e-3)
+    assert not warned(caplog, built_in(name), 1.5, formulation=formulation, step=5e-3)
 
 
 def test_equations_that_others_replace_between_two_points(caplog: pytest.LogCaptureFixture) -> None:
     """The house turns by more than a radian from point to point: those that counted at one do not at the next."""
     for output_step in (0.2, 0.3, 0.4):
-        assert not told(caplog, slewing_four_bar(speed=4.0), 2.4, step=5e-3, output_step=output_step)
+        assert not warned(caplog, slewing_four_bar(speed=4.0), 2.4, step=5e-3, output_step=output_step)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e3])
@@ -98,4 +100,4 @@ def test_sizes_make_no_change_points(caplog: pytest.LogCaptureFixture, size: flo
         body["inertia"] = [size**5 * each for each in body["inertia"]]
     mechanism["gravity"] = [size * each for each in mechanism["gravity"]]
     model = CoupledModel.from_dict(data)
-    assert not told(caplog, model, 0.2, formulation="dca-alm", step=5e-3)
+    assert not warned(caplog, model, 0.2, formulation="dca-alm", step=5e-3)

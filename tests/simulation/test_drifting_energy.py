@@ -19,7 +19,7 @@ FINE = 2e-6
 SHORT = 0.02
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if NOT_RESOLVED in each.getMessage()]
 
 
@@ -30,7 +30,7 @@ def run(model: CoupledModel, horizon: float, **options: object) -> Result:
 def test_a_stop_that_steps_pass_over_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """All energy that there is is that of the mass as it comes; where the motion should rest it is not stored."""
     result = run(stop(), SHORT, step=COARSE)
-    (sentence,) = told(caplog)
+    (sentence,) = warned(caplog)
     drift = np.abs(result["energy.kinetic"] + result["energy.potential"] + result["energy.dissipated"] - ENERGY)
     assert drift.max() > 0.05 * ENERGY
     assert f"energy.drift comes to {drift.max():.3g} J" in sentence
@@ -43,29 +43,29 @@ def test_a_stop_that_is_resolved_is_right_and_nothing_is_told(caplog: pytest.Log
     time, stored = at_most_compressed()
     result = run(stop(), 2.0 * time, step=FINE)
     assert result["energy.potential"].max() == pytest.approx(stored, rel=1e-3)
-    assert told(caplog) == []
+    assert warned(caplog) == []
 
 
 def test_where_potential_energy_is_zero_makes_no_difference(caplog: pytest.LogCaptureFixture) -> None:
     """Gravity across the guide and a ground 1 km up: 2 MJ that are never turned over."""
     run(stop(-9.81), SHORT, step=COARSE)
-    assert len(told(caplog)) == 1
+    assert len(warned(caplog)) == 1
 
 
 @pytest.mark.parametrize("options", [{"solver": "rk4", "formulation": "dca"}, {"solver": "bdf2"}])
 def test_other_rules_are_told_as_well(options: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
     run(stop(), 2e-3, step=4e-4, **options)
-    assert len(told(caplog)) == 1
+    assert len(warned(caplog)) == 1
 
 
 def test_a_machine_with_a_step_as_long_as_its_motion_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """The crank of the quick-return, which turns by 0.7 rad, comes to be more than 0.05 rad from where it should be."""
     coarse = run(built_in("quick-return"), 10.0, step=1.0)
-    (sentence,) = told(caplog)
+    (sentence,) = warned(caplog)
     assert f"comes to {coarse.largest('energy.drift'):.3g} J" in sentence
     caplog.clear()
     fine = built_in("quick-return").simulation(step=2e-3).run(10.0, output_step=1.0)
-    assert told(caplog) == []
+    assert warned(caplog) == []
     assert np.ptp(fine["crank.angle"]) > 0.6
     assert np.max(np.abs(coarse["crank.angle"][:: len(coarse.time) // 10] - fine["crank.angle"])) > 0.05
 
@@ -86,7 +86,7 @@ def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.
     potential = -weight * moved * times
     still = np.zeros_like(times)
     watch.follow(times, np.column_stack([potential, still, potential, still, still]))
-    assert len(told(caplog)) == count
+    assert len(warned(caplog)) == count
 
 
 def test_weights_count_by_the_size_of_the_machine() -> None:
@@ -105,7 +105,7 @@ def test_single_steps_are_told_once_a_run(caplog: pytest.LogCaptureFixture) -> N
             simulation.restore(start)
             for index in range(8):
                 simulation.step(index * COARSE, COARSE)
-        assert len(told(caplog)) == 1
+        assert len(warned(caplog)) == 1
         caplog.clear()
 
 
@@ -117,7 +117,7 @@ def test_what_was_turned_over_is_in_saved_states(caplog: pytest.LogCaptureFixtur
     other.restore(simulation.save())
     np.testing.assert_array_equal(other.energy_watch.numbers, simulation.energy_watch.numbers)
     other.step(1e-3, 1e-3)
-    assert told(caplog) == []
+    assert warned(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_what_was_turned_over_is_in_saved_states(caplog: pytest.LogCaptureFixtur
 def test_usual_steps_of_models_are_fine(name: str, formulation: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         built_in(name).simulation(formulation=formulation).run(0.1)
-    assert told(caplog) == []
+    assert warned(caplog) == []

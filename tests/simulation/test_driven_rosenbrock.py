@@ -108,10 +108,10 @@ def test_drift_is_the_derivative_of_the_rates_by_time() -> None:
     simulation.run(0.3, output_step=0.3)
     form = simulation.formulation.explicit_form(simulation._started())
     assert isinstance(form, IterationMatrixForm)
-    course, values, small = simulation.course.inputs.over(0.0), form.start, 1e-5
-    form.rates(values, course(0.3))
-    drift = form.drift(course.slopes(0.3))
-    ends = [form.rates(values, course(0.3 + step)) for step in (-small, small)]
+    run_loop, values, small = simulation.run_loop.inputs.over(0.0), form.start, 1e-5
+    form.rates(values, run_loop(0.3))
+    drift = form.drift(run_loop.slopes(0.3))
+    ends = [form.rates(values, run_loop(0.3 + step)) for step in (-small, small)]
     found = (ends[1] - ends[0]) / (2.0 * small)
     assert np.abs(found[2:]).max() > 1.0  # behind one coordinate and its rate: work
     np.testing.assert_allclose(drift, found, rtol=1e-6, atol=1e-7 * np.abs(found).max())
@@ -121,12 +121,12 @@ def test_slopes_of_the_work_of_the_drive() -> None:
     """Work depends on the multipliers, and these on the free coordinates, which the derivatives have to know."""
     simulation = crank_with_a_weight().simulation(formulation="double-step", solver="rodas5p", compiled=False)
     simulation.run(0.3, output_step=0.3)
-    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.course.effective.copy()
+    form, inputs = simulation.formulation.explicit_form(simulation._started()), simulation.run_loop.effective.copy()
     assert isinstance(form, IterationMatrixForm)
     values = form.start
     form.rates(values, inputs)
-    tangent = form.tangent()
-    for column in range(tangent.shape[1]):
+    iteration_matrix = form.iteration_matrix()
+    for column in range(iteration_matrix.shape[1]):
         move = 1e-6 * np.eye(len(values))[column]
         found = (form.rates(values + move, inputs) - form.rates(values - move, inputs))[form.chained :] / 2e-6
-        np.testing.assert_allclose(tangent[:, column], found, atol=1e-7 * (1.0 + np.abs(found).max()))
+        np.testing.assert_allclose(iteration_matrix[:, column], found, atol=1e-7 * (1.0 + np.abs(found).max()))

@@ -137,7 +137,7 @@ def motion_of_two_links() -> tuple[str, float]:
     begun = np.linalg.solve(inertia, [0.0, -9.81 * 5.0 * 0.4])
     assert abs(begun[1]) > abs(begun[0])
     sentence = (
-        "mechanism: actuators alone cannot hold it at rest where it starts; "
+        "mechanism: actuators alone cannot keep it in static equilibrium at the start; "
         f"second.angular_acceleration would be {begun[1]:.3g} rad/s2"
     )
     return sentence, float(begun[1])
@@ -186,11 +186,11 @@ def test_what_signals_hold_at_the_start_is_not_told(backend: str, share: float, 
     importer.running()
     begun = (1.0 - share) * motion_of_two_links()[1]
     sentence = (
-        "mechanism: actuators and inputs as they are given cannot hold it at rest where it starts; "
+        "mechanism: actuators and inputs as they are given cannot keep it in static equilibrium at the start; "
         f"second.angular_acceleration would be {begun:.3g} rad/s2"
     )
-    told = [message for _, message in importer.messages if "cannot hold" in message]
-    assert told == ([] if share == 1.0 else [sentence])
+    warned = [message for _, message in importer.messages if "cannot hold" in message]
+    assert warned == ([] if share == 1.0 else [sentence])
 
 
 def two_links_on_a_block(share: float) -> CoupledModel:
@@ -224,8 +224,8 @@ def test_what_connections_hold_at_the_start_is_not_told(backend: str, tmp_path: 
         unit = mbsfmu.export(two_links_on_a_block(share), folder, layout="monolithic", backend=backend)[0]
         importer = Importer(unit, folder / "unpacked")
         importer.running()
-        told = [message for _, message in importer.messages if "cannot hold" in message]
-        assert told == ([] if share == 1.0 else [motion_of_two_links()[0]])
+        warned = [message for _, message in importer.messages if "cannot hold" in message]
+        assert warned == ([] if share == 1.0 else [motion_of_two_links()[0]])
 
 
 def test_python_unit_tells_it_once(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_python_unit_tells_it_once(tmp_path: Path) -> None:
         importer.set(slave, "first.mass", mass)
         importer.get(slave, "second.angular_acceleration")
     slave.exitInitializationMode()
-    told = [message for _, message in importer.messages if motion_of_two_links()[0] in message]
-    assert len(told) == 1
+    warned = [message for _, message in importer.messages if motion_of_two_links()[0] in message]
+    assert len(warned) == 1
 
 
 @pytest.mark.skipif(not has_compiler(), reason="needs a C compiler")

@@ -124,10 +124,10 @@ def test_the_simulation_stays_at_the_end_of_its_run() -> None:
 def test_warnings_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         oscillator(driven=False).simulation(solver="rk4", step=0.3, compiled=False, check_error=True).run(1.5)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == len(set(told))
-    assert sum(message.startswith("rk4 with steps of 0.3 s is inaccurate") for message in told) == 1
-    assert sum("rk4 with steps" in message for message in told) == 1
+    warned = [record.getMessage() for record in caplog.records]
+    assert len(warned) == len(set(warned))
+    assert sum(message.startswith("rk4 with steps of 0.3 s is inaccurate") for message in warned) == 1
+    assert sum("rk4 with steps" in message for message in warned) == 1
 
 
 def test_an_input_that_was_set_holds_in_the_second_run() -> None:
@@ -146,11 +146,11 @@ def test_a_second_run_that_fails_leaves_the_first_one(
 ) -> None:
     made, run = [], Interpreter.run
 
-    def once(runner: Interpreter, course: RunLoop, recording: Recording) -> None:
-        made.append(course.solver.step)
+    def once(runner: Interpreter, run_loop: RunLoop, recording: Recording) -> None:
+        made.append(run_loop.solver.step)
         if len(made) > 1:
             raise SimulationError("it cannot be made")
-        run(runner, course, recording)
+        run(runner, run_loop, recording)
 
     monkeypatch.setattr(Interpreter, "run", once)
     simulation = oscillator().simulation(solver="bdf2", step=0.01, check_error=True, compiled=False)
@@ -240,21 +240,21 @@ def test_fmus_refuse_it(tmp_path: Path) -> None:
 
 def test_the_command_tells_it_in_table_json_and_report(tmp_path: Path) -> None:
     oscillator(driven=False).to_file(tmp_path / "oscillator.json")
-    told: list[dict[str, Any]] = []
+    warned: list[dict[str, Any]] = []
     words = ("simulate", "oscillator.json", "--stop", "0.5", "--json", "run.json", "--report", "page.html")
     for flags in ((), ("--check-error",)):
         done = run_python("-m", "mbsfmu", *words, "--rtol", "1e-6", *flags, folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        told.append(json.loads((tmp_path / "run.json").read_text()))
+        warned.append(json.loads((tmp_path / "run.json").read_text()))
         page = (tmp_path / "page.html").read_text()
         row = next(line for line in done.stdout.splitlines() if "error_estimate" in line)
         if flags:
-            assert f"{told[-1]['error_estimate']:.6g}" in row
+            assert f"{warned[-1]['error_estimate']:.6g}" in row
             assert "The error is estimated at" in page
         else:
             assert "not estimated; --check-error" in row
             assert "The error is not estimated" in page
-    assert told[0]["error_estimate"] is None
-    assert told[0]["error_note"].startswith("not estimated")
-    assert 0.0 < told[1]["error_estimate"] < 1e-4
-    assert told[1]["error_variable"].startswith(("slider.", "energy."))
+    assert warned[0]["error_estimate"] is None
+    assert warned[0]["error_note"].startswith("not estimated")
+    assert 0.0 < warned[1]["error_estimate"] < 1e-4
+    assert warned[1]["error_variable"].startswith(("slider.", "energy."))

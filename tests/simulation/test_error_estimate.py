@@ -49,7 +49,7 @@ def test_the_error_of_an_oscillator_is_that_of_its_closed_form(formulation: str,
     )
     result = simulation.run(1.5)
     off = result["slider.displacement"] - displacement(result.time, driven=driven)
-    largest, state = np.max(np.abs(off)), simulation.course.present
+    largest, state = np.max(np.abs(off)), simulation.run_loop.present
     assert state.error[0] == pytest.approx(off[-1], abs=0.1 * largest)  # differences lag by half a step
     assert state.error_record[0] == pytest.approx(largest, rel=0.1)
 
@@ -105,7 +105,7 @@ def test_inputs_that_are_set_in_every_step_leave_an_estimate() -> None:
         runs.append((simulation, np.array(found)))
     (simulation, found), (_, exact) = runs
     true = np.max(np.abs(found - exact))
-    assert true / 2.0 < simulation.course.present.error_record[0] < 2.0 * true
+    assert true / 2.0 < simulation.run_loop.present.error_record[0] < 2.0 * true
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_python_and_c_estimate_the_same(name: str, formulation: str, stop: float
             solver="trapezoidal", step=STEP, formulation=formulation, compiled=compiled
         )
         result = simulation.run(stop)
-        found.append((result.error, simulation.course.present))
+        found.append((result.error, simulation.run_loop.present))
     (error, state), (expected, other) = found
     assert error.variable == expected.variable
     assert error.share == pytest.approx(expected.share, rel=1e-6)
@@ -151,8 +151,8 @@ def test_a_saved_state_whose_count_is_none_is_refused() -> None:
     simulation = oscillator().simulation(solver="trapezoidal", compiled=False)
     simulation.initialize()
     simulation.step(0.0, STEP)
-    assert simulation.course.state is not None
-    simulation.course.state.error_record[-2] = np.nan
+    assert simulation.run_loop.state is not None
+    simulation.run_loop.state.error_record[-2] = np.nan
     with pytest.raises(InputError, match="no simulation can be in"):
         simulation.restore(simulation.save())
 
@@ -200,8 +200,8 @@ def test_an_error_above_one_percent_is_told(caplog: pytest.LogCaptureFixture) ->
     assert accurate.error.share is not None
     assert share is not None
     assert accurate.error.share < 0.01 < share
-    told = f"the error of {variable} is estimated at {100 * share:.2g} % of its range"
-    assert told in caplog.text
+    warned = f"the error of {variable} is estimated at {100 * share:.2g} % of its range"
+    assert warned in caplog.text
     assert "take smaller steps, or a solver that chooses them" in caplog.text
     summary = result.summary()
     assert (summary["error_estimate"], summary["error_variable"]) == result.error[:2]

@@ -24,7 +24,7 @@ def floating_tree(seed: int) -> Mechanism:
 
 
 def momentum(mechanism: Mechanism, simulation: Simulation) -> Floats:
-    state = simulation.course.state
+    state = simulation.run_loop.state
     assert state is not None
     references = [Rotation.from_quat(each, scalar_first=True) for each in state.references.reshape(-1, 4)]
     return PinocchioTree(mechanism, references).momentum(state.coordinates, state.velocities)
@@ -43,7 +43,7 @@ def test_momentum_and_energy(formulation: str, seed: int) -> None:
         if "velocity_start" in variable.name:
             simulation.set(variable.name, random.normal())
     simulation.initialize()
-    references = simulation.course.state.references
+    references = simulation.run_loop.state.references
     momenta = [momentum(mechanism, simulation)]
     for index in range(5):
         simulation.step(0.4 * index, 0.4)
@@ -51,4 +51,4 @@ def test_momentum_and_energy(formulation: str, seed: int) -> None:
     scale = np.linalg.norm(momenta[0])
     np.testing.assert_allclose(momenta, [momenta[0]] * 6, rtol=0.0, atol=1e-6 * scale)
     assert abs(simulation.get("energy.drift")) < 1e-6 * simulation.get("energy.start")
-    assert not np.array_equal(simulation.course.state.references, references), "no reference has moved"
+    assert not np.array_equal(simulation.run_loop.state.references, references), "no reference has moved"

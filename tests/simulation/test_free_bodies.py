@@ -125,7 +125,7 @@ def test_without_moving_references_the_run_is_lost(
     good = floating().simulation(**options).run(1.0)
     assert np.max(np.abs(good["energy.drift"])) < 1e-7
     assert "inaccurate" not in caplog.text
-    monkeypatch.setattr(consistent_states, "STEEP", np.inf)
+    monkeypatch.setattr(consistent_states, "NEAR_GIMBAL_LOCK", np.inf)
     with suppress(SimulationError):
         lost = floating().simulation(**options).run(1.0)
         assert not np.max(np.abs(lost["energy.drift"])) < 1.0

@@ -90,7 +90,7 @@ def starts_anew(states: list[Any]) -> int:
 def states_of(simulation: Simulation, count: int) -> list[Any]:
     state = simulation._started()
     times = np.linspace(0.0, count * 1e-2, count + 1)
-    return list(simulation.solver.advance(state, times, simulation.course.inputs.over(0.0)))
+    return list(simulation.solver.advance(state, times, simulation.run_loop.inputs.over(0.0)))
 
 
 @pytest.mark.parametrize("solver", ["trapezoidal", "rk4"])
@@ -102,7 +102,7 @@ def test_impulses_never_outweigh_momenta(solver: str) -> None:
         shares = []
         for state in states_of(simulation, 600)[100:]:
             formulation.load(state)
-            (with_impulses, without), _ = formulation.momenta_anew()
+            (with_impulses, without), _ = formulation.restarted_momenta()
             shares.append(with_impulses / without)
         most[restart] = max(shares)
         assert min(shares) > 1.0 - 1e-9  # the impulses are orthogonal to the momenta of the motion
@@ -127,14 +127,14 @@ def test_adaptive_solvers_start_momenta_anew_unless_they_remember(solver: str) -
 
 
 def test_momenta_anew_keep_energy_better() -> None:
-    """Ten seconds of the published chain of eight in equal steps of 10 ms, and it takes fewer tangents."""
+    """Ten seconds of the published chain of eight in equal steps of 10 ms, and it takes fewer iteration matrices."""
     model = mbsfmu.models.built_in("loop-8")
     anew, never = (
         model.simulation(formulation="hdca", step=1e-2, restart_momenta=each, compiled=False).run(10.0)
         for each in (True, False)
     )
     assert anew.largest("energy.drift") < 0.3 * never.largest("energy.drift")
-    assert anew.statistics.tangents < 0.9 * never.statistics.tangents
+    assert anew.statistics.iteration_matrices < 0.9 * never.statistics.iteration_matrices
     assert anew["link_1.angle"][300] == pytest.approx(never["link_1.angle"][300], abs=1e-3)
 
 

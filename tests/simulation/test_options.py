@@ -222,7 +222,7 @@ def test_units_and_studies_of_large_models_take_the_same_formulation(tmp_path: P
     large = mbsfmu.models.built_in("pendulum-65")
     [unit] = mbsfmu.export(large, tmp_path, backend="python")
     with zipfile.ZipFile(unit) as content:
-        told = [content.read(name).decode() for name in content.namelist() if name.endswith(".json")]
-    assert any('"formulation": "dca"' in text or '"formulation":"dca"' in text for text in told)
+        warned = [content.read(name).decode() for name in content.namelist() if name.endswith(".json")]
+    assert any('"formulation": "dca"' in text or '"formulation":"dca"' in text for text in warned)
     study = mbsfmu.sweep(large, {"mechanism.link_65.mass": [1.0, 2.0]}, stop=0.002, workers=1)
     assert study.to_arrow()["formulation"].to_pylist() == ["dca", "dca"]

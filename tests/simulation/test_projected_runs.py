@@ -152,7 +152,7 @@ def test_accelerations_keep_to_the_constraints(name: str, compiled: bool) -> Non
     model = mbsfmu.models.slewing_four_bar(speed=4.0) if name == "slewing" else mbsfmu.models.built_in(name)
     simulation = model.simulation(formulation="dca-alm", solver="rk4", compiled=compiled)
     simulation.run(0.02)
-    state, functions = simulation.course.present, simulation.functions
+    state, functions = simulation.run_loop.present, simulation.functions
     simulation.formulation.load(state)
     functions.accelerations[:] = state.accelerations
     left = functions.traced("left", [functions.expressions.closure_acceleration])()[0]

@@ -54,10 +54,10 @@ def test_formulations_agree(seed: int, caplog: pytest.LogCaptureFixture) -> None
             assert each.reactions < REACTIONS + own[1], formulation
 
 
-@pytest.mark.parametrize(("seed", "told"), [(17, True), (31, True), (3, False)])
-def test_redundant_joints_of_small_machines_are_told(seed: int, told: bool, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("seed", "warned"), [(17, True), (31, True), (3, False)])
+def test_redundant_joints_of_small_machines_are_told(seed: int, warned: bool, caplog: pytest.LogCaptureFixture) -> None:
     random_machine(seed).simulation(formulation="dca-alm", compiled=False)
-    assert (SHARED_OUT in caplog.text) == told
+    assert (SHARED_OUT in caplog.text) == warned
 
 
 def test_reactions_near_a_change_point_are_those_of_all_equations() -> None:

@@ -13,7 +13,7 @@ from mbsfmu import CoupledModel, JointSpringDamper, Mechanism, Prismatic, RigidB
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.joint import Joint
-from mbsfmu.model.names import JointReference
+from mbsfmu.model.reference_types import JointReference
 from mbsfmu.modelling import Array
 
 TOLD = "the angle hinge.cardan_angle.z that spring acts along is not defined"

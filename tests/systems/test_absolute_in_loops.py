@@ -138,7 +138,7 @@ def test_cost_grows_as_the_number_of_bodies() -> None:
 
 @pytest.mark.parametrize("option", [{"assembly": "sequential"}, {"unit_threads": 2}])
 def test_what_is_for_loops_alone_says_so(option: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="code in loops alone, and that of pendulum-2 is straight"):
+    with pytest.raises(InputError, match="kernel loops only; the code of pendulum-2 is unrolled"):
         simulated(mbsfmu.models.pendulum(2), **option)
 
 
@@ -152,7 +152,7 @@ def test_penalty_grows_as_the_slowest_motion_of_a_chain_needs() -> None:
 
 
 IMPLICIT: dict[str, Any] = {"solver": "trapezoidal", "newton_tolerance": 1e-13, "relative_tolerance": None}
-"""With tolerances below what Newton's iteration leaves, tangents of either form lead to the same step."""
+"""With tolerances below what Newton's iteration leaves, iteration matrices of either form lead to the same step."""
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_tangents_are_those_of_straight_code() -> None:
     for code in Code:
         simulation = model.simulation(formulation="dca-alm", solver="trapezoidal", step=2e-3, code=code, compiled=False)
         simulation.initialize()
-        problem = simulation.formulation.problem(simulation.course.present, 2e-3)
+        problem = simulation.formulation.problem(simulation.run_loop.present, 2e-3)
         problem.residual(problem.guess)
         inverse = problem.inverse()
         assert inverse is not None

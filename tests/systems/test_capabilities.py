@@ -64,7 +64,10 @@ def test_every_part_gets_its_share_of_instant_and_loop_equations() -> None:
             getattr(whole, name)(together, loops, 2.0), [getattr(part, name)(now, own, 2.0) for part, now, own in each]
         )
     assert whole.references
-    moved, separate = whole.recentred(together), [part.recentred(now) for part, now, _ in each]
+    moved, separate = (
+        whole.with_present_references(together),
+        [part.with_present_references(now) for part, now, _ in each],
+    )
     same(moved.references, [own.references for own in separate])
     same(moved.momenta, [own.momenta for own in separate])
 
@@ -75,7 +78,7 @@ def test_parts_with_other_coordinates_than_at_the_start_are_placed_beside_those_
     assert whole.start_system.coordinates[0].name == "slider.displacement"
     instant = moving(whole, np.random.default_rng(2))
     coordinates, velocities = np.array([0.7, 0.3, -0.2]), np.array([0.1, 1.0, 2.0])
-    own = whole.shares("instant", instant)[1]
+    own = whole.arguments_of_parts("instant", instant)[1]
     placed = absolute.place(coordinates[1:], velocities[1:], own)
     same(whole.place(coordinates, velocities, instant), [(coordinates[:1], velocities[:1]), placed])
     # Hinged at the origin, its centre at half of 1 m.

@@ -59,4 +59,4 @@ def test_what_moves_drives_an_input(read: str, unit: str) -> None:
     whole = CoupledSystem("both", {"a": Slider(), "b": integrator("b", unit)}, [(f"a.{read}", "b.u")])
     instant = whole.instant(lambda part, size: np.full(size, {"velocities": 3.0, "accelerations": 5.0}.get(part, 0.0)))
     assert whole.rates(instant) == [3.0 if unit == "m/s" else 5.0]
-    assert whole.felt == (() if unit == "m/s" else ("b.u",))
+    assert whole.fed_through == (() if unit == "m/s" else ("b.u",))

@@ -55,8 +55,8 @@ def test_both_names_mean_the_variable(name: str, result_name: str) -> None:
 def test_every_variable_is_found_by_its_system() -> None:
     """In the monolithic simulation, and in that of one system alone."""
     for made in (simulation(), positioned().simulation_of("controller")):
-        assert made.shown.qualified
-        for name, full in made.shown.qualified.items():
+        assert made.exposed.qualified
+        for name, full in made.exposed.qualified.items():
             if name in {each.name for each in made.variables}:
                 assert made.get(full) == made.get(name) or np.isnan(made.get(name))
 

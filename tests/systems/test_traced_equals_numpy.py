@@ -99,25 +99,25 @@ def test_tangents_are_derivatives(name: str, formulation: str) -> None:
         simulation.set("valve.command", 3.0)  # a shut valve has a kink
     for index in range(50):
         simulation.step(index * 1e-3, 1e-3)
-    state = simulation.course.state
+    state = simulation.run_loop.state
     assert state is not None
     chosen = simulation.formulation
     problem = chosen.problem(state, 0.02)
     unknowns = problem.guess.copy()
     problem.residual(unknowns)
-    tangent = problem.jacobian().copy()
+    iteration_matrix = problem.jacobian().copy()
     if isinstance(chosen, (Penalty, DcaAlm)):  # −1/α beside Φ_z is no derivative, but how λ follows Φ
         rows = range(len(unknowns) - len(simulation.functions.closure()[0]), len(unknowns))
-        tangent[rows, rows] += 1.0 / chosen.equations.penalty
+        iteration_matrix[rows, rows] += 1.0 / chosen.equations.penalty
     for column, value in enumerate(unknowns):
         step = 1e-6 * max(abs(value), 1.0)
         ahead, behind = unknowns.copy(), unknowns.copy()
         ahead[column] += step
         behind[column] -= step
         difference = (problem.residual(ahead).copy() - problem.residual(behind)) / (2 * step)
-        scale = np.max(np.abs(tangent[:, column]))
+        scale = np.max(np.abs(iteration_matrix[:, column]))
         # As if the last digits of the unknowns differed: what grows as the step of the difference shrinks.
-        round_off = 1e-14 * (np.abs(tangent) @ np.abs(unknowns)) / step
+        round_off = 1e-14 * (np.abs(iteration_matrix) @ np.abs(unknowns)) / step
         np.testing.assert_array_less(
-            np.abs(tangent[:, column] - difference), 2e-7 * scale + 1e-6 * np.abs(difference) + round_off
+            np.abs(iteration_matrix[:, column] - difference), 2e-7 * scale + 1e-6 * np.abs(difference) + round_off
         )

@@ -146,7 +146,7 @@ def test_units_of_systems_move_what_they_were_exported_from() -> None:
     simulation = model.simulation()
     whole = simulation.run(0.05)
     shared = [each for each in simulation.variables if each.causality is Causality.OUTPUT and each.name in whole]
-    names = [simulation.shown.qualified[each.name] for each in shared]
+    names = [simulation.exposed.qualified[each.name] for each in shared]
     columns = np.stack([whole[each.name] for each in shared], axis=1)
     coupled = Trajectory(whole.time, columns, names, [each.unit for each in shared])
     one, other = mbsfmu.animate(coupled, model).payload, whole.animate().payload

@@ -39,7 +39,7 @@ def test_the_answer_comes_first_with_numbers_and_what_is_not_known(page: Page) -
         "The step of 0.0005 s by itself costs 0.1 % (cylinder.length), measured against dca with rodas5p and a "
         "tolerance of 1e-06, which is right to 0.0004 %.",
         "For an error of at most 1 % the cheapest is gauss-seidel with a step of 0.001 s: 0.9 % for 500 ms of "
-        "processor time per simulated second, beside 1.5 s of the monolithic run; loading the units takes 20 ms once.",
+        "processor time per simulated second, beside 1.5 s of the monolithic run; loading the FMUs takes 20 ms once.",
         "Not known: what coupling costs at other steps than 0.0005 s, 0.001 s, with other inputs, or after 1 s; "
         "computing times are those of one machine.",
     ]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.view.plots.curve import Curve, Kind, extremes, packed, packed_places
+from mbsfmu.view.plots.curve import Curve, Kind, extremes, packed, packed_indices
 from mbsfmu.view.plots.plot import Panel, Plot
 
 EVIL = "</script><script>alert(1)</script>'\"&\u2028\N{CYRILLIC SMALL LETTER YA}"
@@ -88,12 +88,12 @@ def test_a_spike_of_one_point_in_a_million_survives() -> None:
     ids=["even", "even with leaps", "uneven", "one", "tiny first step"],
 )
 def test_places_come_back(x: np.ndarray) -> None:
-    back = places_of(packed_places(x))
+    back = places_of(packed_indices(x))
     assert back == pytest.approx(x, rel=1e-14, abs=1e-14 * x[-1])
 
 
 def test_even_places_take_a_byte_each() -> None:
-    assert len(json.dumps(packed_places(np.arange(10_001) * 1e-3))) < 1.4 * 10_001
+    assert len(json.dumps(packed_indices(np.arange(10_001) * 1e-3))) < 1.4 * 10_001
 
 
 def test_values_come_back_in_seven_digits() -> None:

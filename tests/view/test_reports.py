@@ -86,12 +86,12 @@ def test_a_run_that_ended_says_so_first(tmp_path: Path) -> None:
 
 
 def coupled(largest: float = 0.3) -> CosimulationResult:
-    """A second of two units that exchanged 100 J."""
+    """A second of two FMUs that exchanged 100 J."""
     time = np.linspace(0.0, 1.0, 11)
     values = np.column_stack([time, np.cos(time), largest * time])
     names = ["left.position", "right.force", "energy_residual.spring"]
     result = CosimulationResult(time, values, names, ["m", "N", "J"])
-    result.facts = RunStatistics(
+    result.statistics = RunStatistics(
         "jacobi", "zero", "fixed", 0.1, 10, 0.1, 0.1, 10, unit_steps={"left": 10, "right": 20}, undriven=["left.gust"],
         notes=["right takes no derivatives"], wall_seconds=0.02, energy_residual={"spring": -largest},
         energy_residual_largest={"spring": largest}, energy_exchanged={"spring": 100.0},
@@ -102,9 +102,9 @@ def coupled(largest: float = 0.3) -> CosimulationResult:
 def test_a_coupled_run_tells_what_the_coupling_did_to_the_energy(tmp_path: Path) -> None:
     page = report_of(coupled(), tmp_path)
     assert page.answer[:3] == [
-        "2 units ran to 1 s in 10 steps of 0.1 s, which took 20 ms.",
+        "2 FMUs ran to 1 s in 10 steps of 0.1 s, which took 20 ms.",
         "The coupling itself brought in or took out 300 mJ at most, 0.3 % of the energy that was exchanged.",
-        "Nothing drives left.gust: each keeps its start value, or follows a signal inside its unit.",
+        "Nothing drives left.gust: each keeps its start value, or follows a signal inside its FMU.",
     ]
     assert page.answer[-1].startswith("Not known from a coupled run alone")
     assert page.tree.xpath("//section[@class='answer']/p")[1].get("class") == "warn", "0.3 % is beyond 0.2 %"

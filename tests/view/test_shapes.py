@@ -1,4 +1,4 @@
-"""Shapes that bodies are given: data that come back, are checked, and change no result, no unit and no key."""
+"""Shapes that bodies are given: data that come back, are checked, and change no result, no FMU and no key."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import pytest
 from markupsafe import Markup, escape
 
 from mbsfmu.view.pages.element import HtmlElement, data_block
-from mbsfmu.view.pages.files import text_of
 from mbsfmu.view.pages.page import filled, page, write_page
+from mbsfmu.view.pages.page_files import text_of
 
 HOME = Path(str(files("mbsfmu.view")))
 ASSETS = HOME / "assets"

@@ -1,9 +1,9 @@
 /*
  * Communication steps of algorithms without iteration.
  *
- * All arrays are those of the master in Python (mbsfmu/cosim), whose History, Member, PowerBond and Record say what they
- * hold. What is computed here is computed there in the same order, each operation rounded by itself: a run is the same
- * to the last bit wherever its steps are made, and may change between both after any of them.
+ * All arrays are those of the master in Python (mbsfmu/cosim), whose History, Member, PowerBond and Record say what
+ * they hold. What is computed here is computed there in the same order, each operation rounded by itself: a run is the
+ * same to the last bit wherever its steps are made, and may change between both after any of them.
  */
 
 #ifndef _WIN32
@@ -151,7 +151,7 @@ static const double *part_of(const struct Exchange *exchange, const struct Membe
     return part;
 }
 
-/* Set the inputs of a unit for one step of it. */
+/* Set the inputs of an FMU for one step of it. */
 static enum outcome set_inputs(struct Exchange *exchange, const struct Member *member, double step)
 {
     const struct Port *inputs = &member->inputs;
@@ -208,7 +208,7 @@ static enum outcome advance(struct Exchange *exchange, const struct Member *memb
         member->clock->steps++;
         exchange->part++;
         int status = make_unit_step(member, member->clock->time, step);
-        settle_environment(exchange, member->make_step.number);
+        restore_environment(exchange, member->make_step.number);
         if (status > WARNING || needs_a_look(member->make_step.report)) {
             exchange->unit_step = step;
             refused(exchange, member->make_step.number, status);
@@ -336,7 +336,7 @@ static enum outcome make_step(struct Exchange *exchange)
     return MADE;
 }
 
-/* Set inputs of a unit that asks for them inside its step: the intermediate update of FMI 3.0. */
+/* Set inputs of an FMU that asks for them inside its step: the intermediate update of FMI 3.0. */
 EXPORTED void mbsfmu_set_within(void *environment, double time, bool set_requested, bool get_allowed, bool finished,
                                 bool can_return, bool *early, double *early_time)
 {

@@ -49,7 +49,7 @@ class Rates(Structure):
 
 
 class Report(Structure):
-    """What a unit says of a step.
+    """What an FMU says of a step.
 
     Whether it was asked for one at all; the status of inputs that could not be set inside; whether an event has to be
     handled, it ends the run, it came back before the end; the time in s that it reached; and the time of its next
@@ -99,7 +99,7 @@ class VariableBlock(Structure):
 
 
 class Ramp(Structure):
-    """Inputs that a unit is given in a straight line during its step: the group has a buffer of its own for them."""
+    """Inputs that an FMU is given in a straight line during its step: the group has a buffer of its own for them."""
 
     _fields_: ClassVar = [
         ("component", c_void_p),
@@ -234,7 +234,7 @@ class ExchangeTable(Structure):
 
 MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
 """What compiled code comes back with: steps were made; a call of a unit went wrong; a step of a unit did, or was not
-asked for, and may go on; an output is not finite; a whole number of a unit is set beyond those that it may take."""
+asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take."""
 
 _STRUCTURES = (
     Clock, Access, Rates, Report, MakeStep, VariableBlock, Ramp, PortTable, MemberTable, RateSource, Side, Bond,

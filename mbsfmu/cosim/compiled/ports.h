@@ -21,7 +21,7 @@ static enum outcome refused(struct Exchange *exchange, int number, int status)
 }
 
 /* Let the environment be as it was before a unit was called, and note which call has changed it. */
-static void settle_environment(struct Exchange *exchange, int number)
+static void restore_environment(struct Exchange *exchange, int number)
 {
     if (environment() == exchange->environment)
         return;
@@ -41,7 +41,7 @@ static enum outcome read_port(struct Exchange *exchange, const struct Port *port
     for (size_t g = 0; g < port->group_count; g++) {
         const struct VariableBlock *group = &port->groups[g];
         int status = access(port->component, group, &group->get);
-        settle_environment(exchange, group->get.number);
+        restore_environment(exchange, group->get.number);
         if (status > WARNING)
             return refused(exchange, group->get.number, status);
         if (group->shares)
@@ -72,14 +72,14 @@ static enum outcome write_port(struct Exchange *exchange, const struct Port *por
                 ((double *)group->buffer)[k] = value;
         }
         int status = access(port->component, group, &group->set);
-        settle_environment(exchange, group->set.number);
+        restore_environment(exchange, group->set.number);
         if (status > WARNING)
             return refused(exchange, group->set.number, status);
     }
     return MADE;
 }
 
-/* Give the slopes to a unit that takes them; to others mbsfmu_set_within gives what follows from them. */
+/* Give the slopes to an FMU that takes them; to others mbsfmu_set_within gives what follows from them. */
 static enum outcome write_slopes(struct Exchange *exchange, const struct Port *port)
 {
     if (!port->set_rates.function)

@@ -1,4 +1,4 @@
-"""Which step controller a run has, by what the user asks for and what the units allow."""
+"""Which step controller a run has, by what the user asks for and what the FMUs allow."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ def make_controller(
     stepping: Stepping,
     tolerances: CouplingTolerances,
     history: OutputHistory,
-    facts: RunStatistics,
+    statistics: RunStatistics,
     start: float,
     stop: float,
 ) -> Controller | None:
-    """Make what the control needs and the units allow; tell the user what they do not."""
+    """Make what the control needs and the FMUs allow; tell the user what they do not."""
     if control == "fixed":
         return None
     without = stepping.exchange.without_states()
     if control == "energy":
         if not stepping.bonds:
             raise InputError(
-                "no power bond was found between the units, so control energy has nothing to go by: two connections "
+                "no power bond was found between the FMUs, so control energy has nothing to go by: two connections "
                 "in opposite directions whose units make a power (N and m/s, N.m and rad/s, Pa and m3/s)"
             )
         if without:
-            facts.tell(f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
-        if facts.algorithm == "gauss-seidel" and facts.extrapolation == Extrapolation.ZERO:
-            facts.tell(
+            statistics.warn(f"{names_of(without)} cannot save the state: steps with too much residual energy stay")
+        if statistics.algorithm == "gauss-seidel" and statistics.extrapolation == Extrapolation.ZERO:
+            statistics.warn(
                 "with inputs that are held in turn, errors of both directions cancel in equal steps, which control "
                 "energy loses: equal steps of the same cost may be nearer; take linear extrapolation with it",
             )
         return EnergyControl(stepping, tolerances, returns=not without)
     if without:
-        facts.tell(
+        statistics.warn(
             f"{names_of(without)} cannot save the state: errors are estimated from the extrapolation of what is "
             "exchanged, and no step is made again",
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from mbsfmu.cosim.control.discontinuities import Sample
 from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Defects:

@@ -14,7 +14,7 @@ from mbsfmu.cosim.coupling.coupling_data import CoupledInstance
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import predicted
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 BEGIN, END = "begin of a controlled step", "end of a controlled step"
 """Slots of the states around a step that may be made again."""
@@ -38,9 +38,9 @@ class Sample:
         return np.array([1.0, 4.0, 2.0, 4.0, 1.0]) @ self.values / 12.0
 
     def defect(self, held: bool) -> Floats:
-        """Return how far signals go off what a unit is given of them over half a step, the worse half counting.
+        """Return how far signals go off what an FMU is given of them over half a step, the worse half counting.
 
-        A unit that holds its inputs gets the value at the beginning, another one the straight line through both ends.
+        An FMU that holds its inputs gets the value at the beginning, another one the straight line through both ends.
         """
         begin, quarter, middle, last, end = self.values
         if held:
@@ -64,12 +64,12 @@ class Suspect(NamedTuple):
     length: float
     defect: float
 
-    def is_jump(self, length: float, defect: float) -> bool:
+    def is_discontinuity(self, length: float, defect: float) -> bool:
         """Tell whether a much shorter step in s at the same place is off nearly as far: what is smooth falls with h."""
         return length <= 0.5 * self.length and defect >= _SAME_DEFECT * self.defect
 
 
-class JumpFinder:
+class DiscontinuityFinder:
     """Looks for jumps in halved steps.
 
     A step as a whole and its halves miss a jump alike where a unit gets to know of it in the next step only, or where

@@ -11,7 +11,7 @@ from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import means
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class EnergyControl(Controller):
@@ -23,7 +23,7 @@ class EnergyControl(Controller):
     f', at the end of the step. Deviations: δP = |e' − e| F + |f' − f| E of means over the step and the largest
     magnitudes E and F so far, and P = E F. A power that passes through zero, or errors of both sides that cancel in
     it, would let steps grow in which motion and force are wrong; equal steps of the same cost then are better.
-    Steps that are far off are made again where units save their states.
+    Steps that are far off are made again where FMUs save their states.
     """
 
     CHANGES = (*Controller.CHANGES, "_largest")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mbsfmu.base.times import count_steps, tolerance
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Grid:

@@ -1,4 +1,4 @@
-"""Step control by the extrapolation of what is exchanged, where units cannot save their states."""
+"""Step control by the extrapolation of what is exchanged, where FMUs cannot save their states."""
 
 from __future__ import annotations
 

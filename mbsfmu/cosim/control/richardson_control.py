@@ -8,22 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from mbsfmu.cosim.control.defects import Defects
-from mbsfmu.cosim.control.discontinuities import JumpFinder, Suspect
+from mbsfmu.cosim.control.discontinuities import DiscontinuityFinder, Suspect
+from mbsfmu.cosim.control.double_length_run import DoubleLengthRun
 from mbsfmu.cosim.control.standstill import Standstill
 from mbsfmu.cosim.control.step_control import Controller, StepAttempt
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.control.watched import ErrorWeights, Watched
-from mbsfmu.cosim.control.whole_steps import WholeSteps
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.sweeps import names_of
 
 _SUSPICIOUS = 3.0  # shares of the tolerance by which what is exchanged may go off its extrapolation without a look
-_LARGEST_AT_JUMPS = 0.5
-_SAFETY_AT_JUMPS, _SMALLEST_AT_JUMPS = 0.9, 0.2
+_LARGEST_AT_DISCONTINUITIES = 0.5
+_SAFETY_AT_DISCONTINUITIES, _SMALLEST_AT_DISCONTINUITIES = 0.9, 0.2
 _HORIZON = 0.05  # of the run, for the magnitude of what has just begun to move, but not more than the largest step
 _SHARE_OF_ONE = 0.1  # of the tolerance, which one step may use up where shorter ones are hardly better
-_TOLD = 1.0  # times the tolerance that an error is estimated at, from which on it is told
+_REPORTED = 1.0  # times the tolerance that an error is estimated at, from which on it is told
 _UNTIL_KNOWN = 0.05  # of the tolerance, before which little is known of what the system makes of errors
 _UNSTABLE, _OWN = 1.5, 3.0  # times the distance before a step and what that does wrong, beyond which it is unstable
 _UNSTABLE_FROM = 0.1  # of the tolerance
@@ -61,15 +61,15 @@ class RichardsonControl(Controller):
     """Makes each step once as a whole and once in two halves, and keeps the halves.
 
     The difference, over 2^p − 1 for a coupling of order p, estimates what the halves have done wrong (Richardson), in
-    outputs and in the states that units name. Where a unit names none, the integrated defect of its inputs counts with
+    outputs and in the states that FMUs name. Where an FMU names none, the integrated defect of its inputs counts with
     it, the larger of both; see `Defects`. What extrapolates over the whole step knows the ends of whole steps only, so
     that both do the same at different lengths. Tolerances hold for the whole run: a step may use its share of the
     run's time, for errors add up. Outputs that depend directly on inputs show what these are off by at the end, which
     does not add up: they may use all of it. So may a step in which something jumps, which is where a step that is made
-    again with a smaller length is still off as much as before; see `JumpFinder`.
+    again with a smaller length is still off as much as before; see `DiscontinuityFinder`.
 
-    What the system makes of the errors of steps is seen by a second run in whole steps; see `WholeSteps`. Where it is
-    more than their sum, steps are held to less, and to somewhat more where it is less.
+    What the system makes of the errors of steps is seen by a second run in whole steps; see `DoubleLengthRun`. Where it
+    is more than their sum, steps are held to less, and to somewhat more where it is less.
     """
 
     CHANGES = (
@@ -100,10 +100,10 @@ class RichardsonControl(Controller):
         self._continuous = np.setdiff1d(np.arange(len(self.watched)), exchange.held)
         self._gathered = self._continuous[self._gathering[self._continuous]]
         self._tried: Tried | None = None
-        self._finder = JumpFinder(stepping, self.watched)
+        self._finder = DiscontinuityFinder(stepping, self.watched)
         self._defects = Defects(stepping, self.watched.seen)
         self._standstill = Standstill(exchange, self.watched)
-        self._beside = WholeSteps(stepping, history, self.watched)
+        self._beside = DoubleLengthRun(stepping, history, self.watched)
         self._sum = self._worst = 0.0
         self._shares = np.zeros(len(self.watched))
         self._suspect: Suspect | None = None
@@ -139,7 +139,7 @@ class RichardsonControl(Controller):
         effect = np.zeros_like(error)
         if defect > _SUSPICIOUS:
             effect = np.abs(self._finder.effect(history.now, fine.now, sample, time, step) - end) / weights
-        jumps = self._suspect is not None and self._suspect.is_jump(step, defect)
+        jumps = self._suspect is not None and self._suspect.is_discontinuity(step, defect)
         duration = self._stop - self._start
         missed = self._defects.largest((history.now, middle.now, fine.now), sample, applied, weights, of_signals)
         gathered = max(missed, float(np.max(error[self._gathered], initial=0.0)) * duration / step)
@@ -182,9 +182,11 @@ class RichardsonControl(Controller):
             return super().reject(attempt)
         end = attempt.points[-1].time
         length = 2.0 * (end - attempt.points[0].time)
-        if self._suspect is None or not self._suspect.is_jump(length, attempt.defect):
+        if self._suspect is None or not self._suspect.is_discontinuity(length, attempt.defect):
             self._suspect = Suspect(end, length, attempt.defect)
-        return min(max(_SAFETY_AT_JUMPS / attempt.ratio, _SMALLEST_AT_JUMPS), _LARGEST_AT_JUMPS)
+        return min(
+            max(_SAFETY_AT_DISCONTINUITIES / attempt.ratio, _SMALLEST_AT_DISCONTINUITIES), _LARGEST_AT_DISCONTINUITIES
+        )
 
     def _take(self, attempt: StepAttempt, time: float, step: float) -> None:
         self._sum += self._try.ratio * step / (self._stop - self._start)
@@ -225,7 +227,7 @@ class RichardsonControl(Controller):
         self._coarse.restart()
         self._beside.restart()
 
-    def start_anew(self) -> None:
+    def restart_run(self) -> None:
         """Take what the user has set in the members where the run is."""
         self.restart()
         self._beside.join(self._coarse)
@@ -237,7 +239,7 @@ class RichardsonControl(Controller):
             notes.append(f"{names_of(self.watched.unread)} cannot be read: errors are estimated without these states")
         shares = np.where(np.isin(np.arange(len(self._shares)), self._continuous), self._shares, 0.0)
         worst = int(np.argmax(shares))
-        if shares[worst] > _TOLD:
+        if shares[worst] > _REPORTED:
             enough = self.tolerances.relative / shares[worst]
             notes.append(
                 f"the error of {self.watched.names[worst]} is estimated at {shares[worst]:.2g} times the tolerance: "

@@ -24,15 +24,15 @@ class RunStatistics:
     smallest_step, largest_step
         Of these, in s.
     iterations
-        Sweeps over all units, those for steps that were not kept and for error estimates too.
+        Sweeps over all FMUs, those for steps that were not kept and for error estimates too.
     rollbacks
-        How often all units were brought back to an earlier state.
+        How often all FMUs were brought back to an earlier state.
     rejected_steps
         Steps made again with a smaller length.
     unit_steps
-        Steps that each unit made.
+        Steps that each FMU made.
     unit_events
-        Events that were handled of each unit that is run by model exchange: named and state events, and those that it
+        Events that were handled of each FMU that is run by model exchange: named and state events, and those that it
         has asked for.
     notes
         Sentences for the user: what units could not do.
@@ -79,7 +79,7 @@ class RunStatistics:
     late_steps: int = 0
     lateness_max: float = 0.0
 
-    def tell(self, sentence: str) -> None:
+    def warn(self, sentence: str) -> None:
         """Keep a sentence for the user, and log it."""
         self.notes.append(sentence)
         logger.warning("%s", sentence)

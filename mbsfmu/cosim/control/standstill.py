@@ -1,4 +1,4 @@
-"""Units that stand still where steps may be made again: they repeat their values exactly, whatever the tolerance."""
+"""FMUs that stand still where steps may be made again: they repeat their values exactly, whatever the tolerance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mbsfmu.cosim.control.watched import Watched
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.sweeps import names_of
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 _MOST = 20  # steps on end after which it is no chance
 _CHANGE = 1e-6  # of an input's magnitude, from one half of a step to the other
@@ -77,7 +77,7 @@ class Standstill:
             self._moved[index] |= bool((begin[columns] != end[columns]).any() or elsewhere[columns].any())
 
     def note(self) -> str | None:
-        """Return a sentence on units that stand still, if there are such."""
+        """Return a sentence on FMUs that stand still, if there are such."""
         still = np.flatnonzero(self._counts >= _MOST)
         if not len(still):
             return None

@@ -112,7 +112,7 @@ class Controller(ABC):
         """Forget the past after a jump of an input."""
         self._last = 1.0
 
-    def start_anew(self) -> None:
+    def restart_run(self) -> None:
         """Take what the user has set in the members where the run is."""
         self.restart()
 

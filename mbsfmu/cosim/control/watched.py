@@ -1,4 +1,4 @@
-"""What error control goes by: outputs and states that units name, and what may be wrong about each of them."""
+"""What error control goes by: outputs and states that FMUs name, and what may be wrong about each of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.units.instance import Floats, Port, UnitError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Port
 
 _LEAST_NOMINAL = 1e-7
 """Taken for the nominal value of a variable of which its FMU gives none, unless there is an absolute tolerance of the
@@ -39,7 +39,7 @@ class Watched:
     seen
         Names of the units whose states are among them.
     unread
-        States that a unit names and does not let be read, as `unit.variable`.
+        States that an FMU names and does not let be read, as `unit.variable`.
     """
 
     def __init__(self, exchange: CouplingData) -> None:
@@ -58,7 +58,7 @@ class Watched:
             port = instance.port(hidden)
             try:
                 port.read()
-            except UnitError:
+            except FmuError:
                 self.unread += [f"{instance.name}.{name}" for name in hidden]
                 continue
             if states:

@@ -1,1 +1,1 @@
-"""Coupling algorithms: what is connected, exchanged and extrapolated, and in which order units step."""
+"""Coupling algorithms: what is connected, exchanged and extrapolated, and in which order FMUs step."""

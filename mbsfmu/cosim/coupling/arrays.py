@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 
 
 def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
-from mbsfmu.cosim.units.instance import Floats, Instance
-from mbsfmu.cosim.units.measurement_units import IDENTITY
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY
 
 _EFFORTS = ("N", "N.m", "Pa")
 _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})
@@ -91,7 +91,7 @@ def find_bonds(
     for effort in connections:
         for flow in connections:
             if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
-                continue  # what one side gives is not what the other one takes: a gear, or another unit
+                continue  # what one side gives is not what the other one takes: a gear, or another FMU
             if not _are_opposite(effort, flow) or (effort, flow) in pairs:
                 continue
             if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:
@@ -128,7 +128,7 @@ def _declared(
     found = [(effort, flow) for effort in efforts for flow in flows if _are_opposite(effort, flow)]
     if not found:
         raise InputError(
-            f"the bond '{text}' is refused: a connection must go from each of the two outputs to the unit of the other"
+            f"the bond '{text}' is refused: a connection must go from each of the two outputs to the FMU of the other"
         )
     return found[0]
 

@@ -14,7 +14,7 @@ CHOICES = tuple(
 )
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
 USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
-"""Those that every unit can do, and that are compared where nothing is said."""
+"""Those that every FMU can do, and that are compared where nothing is said."""
 
 
 def parted(choice: str) -> tuple[str, str]:

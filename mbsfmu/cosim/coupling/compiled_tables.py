@@ -14,7 +14,7 @@ from mbsfmu.cosim.coupling.bond_energy import BondSide, PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.units.instance import FmuCalls
+from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
 
 _ELEMENTS = {
     np.dtype(np.float64): c_double,

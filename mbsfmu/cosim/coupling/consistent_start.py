@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.direct_loops import Dependencies, is_loop, loop_names, needed_entries, sort_outputs
-from mbsfmu.cosim.units.instance import Floats, UnitError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 
-_SETTLED = 1e-10  # of the greater of nominal value and magnitude
+_CONVERGED = 1e-10  # of the greater of nominal value and magnitude
 _MOST_ITERATIONS = 50
 _PERTURBATION = 1e-6
 
 
 def initialize_values(exchange: CouplingData, time: float) -> None:
-    """Pass connected values on, in the order in which outputs depend on each other; all units initialize.
+    """Pass connected values on, in the order in which outputs depend on each other; all FMUs initialize.
 
     An output is read when the inputs that it depends on have their values, so that start values of the units stand
     where nothing is connected. Outputs that determine each other, an algebraic loop, are solved by Newton's method
@@ -98,14 +98,14 @@ class _OutputGroup:
             inside = np.flatnonzero(np.isin(part.sources, self.columns))
             try:
                 result[rows] = self._by_unit(part, inside)
-            except UnitError:
+            except FmuError:
                 result[rows] = self._by_differences(part, values, found[rows], scales)
         return result
 
     def _by_unit(self, part: _OutputsOfInstance, inside: NDArray[np.intp]) -> Floats:
         instance = part.member.instance
         if not (instance.gives_directional_derivatives and part.outputs.all_real and part.inputs.all_real):
-            raise UnitError(f"{instance.name} gives no directional derivatives", False)
+            raise FmuError(f"{instance.name} gives no directional derivatives", False)
         knowns = [part.inputs.names[entry] for entry in inside]
         block = instance.directional_derivative(part.outputs.names, knowns)
         result = np.zeros((len(part.outputs.names), len(self.columns)))
@@ -135,7 +135,7 @@ def _solve(group: _OutputGroup, values: Floats) -> None:
         found = group.evaluate(values)
         residual = found - trial
         scales = np.maximum(nominals, np.abs(found))
-        if np.max(np.abs(residual) / scales) <= _SETTLED:
+        if np.max(np.abs(residual) / scales) <= _CONVERGED:
             values[columns] = found
             return
         matrix = np.eye(len(real)) - group.jacobian(values, found, scales)[np.ix_(real, real)]
@@ -148,7 +148,7 @@ def _solve(group: _OutputGroup, values: Floats) -> None:
             ) from None
     worst = int(np.argmax(np.abs(residual) / scales))
     raise SimulationError(
-        f"initialization does not settle: in the algebraic loop of {names}, "
+        f"initialization does not converge: in the algebraic loop of {names}, "
         f"{'.'.join(exchange.names[columns[worst]])} still changes by {abs(residual[worst]):.3g} after "
         f"{_MOST_ITERATIONS} iterations"
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.extrapolation import mean, part
 from mbsfmu.cosim.coupling.graph import Connection, is_text, value_map
-from mbsfmu.cosim.units.instance import Floats, Instance, Port, UnitError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Instance, Port
 from mbsfmu.modelling.variables import Variability
 
 NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
@@ -57,7 +57,7 @@ class CoupledInstance:
     finishes
         Whether it makes the rest of a step of which its unit has discarded all but a part; else the step fails.
     direct, perhaps_direct
-        Outputs that depend on entries without delay: those of which the unit says so, and with them those of which it
+        Outputs that depend on entries without delay: those of which the FMU says so, and with them those of which it
         says nothing.
     """
 
@@ -138,15 +138,15 @@ class CoupledInstance:
     def _step(self, time: float, step: float) -> None:
         try:
             self.instance.step(time, step)
-        except UnitError as error:
+        except FmuError as error:
             self.finish(error, time, step)
 
-    def finish(self, error: UnitError, time: float, step: float) -> None:
+    def finish(self, error: FmuError, time: float, step: float) -> None:
         """Make the rest of a step of the instance in s that it has discarded, but for a part; its inputs run on.
 
         Raises
         ------
-        UnitError
+        FmuError
             The same, where there is no such part, or members do not finish steps; what the rest leads to otherwise.
         """
         reached = error.reached
@@ -161,7 +161,7 @@ class CoupledInstance:
     def _set(self, polynomials: Floats, step: float) -> None:
         """Set the inputs for one step of the instance.
 
-        A unit that interpolates gets a straight line, of a parabola the one with the same mean and the same end
+        An FMU that interpolates gets a straight line, of a parabola the one with the same mean and the same end
         (θ² ≈ 4/3 θ − 1/3): what the unit integrates stays right to third order, for which the mean must be, and so
         do outputs that depend directly on the input, which show its end. One that holds its inputs gets the mean. An
         output of it that depends directly on the input shows the mean at the end, and is first order: the standard
@@ -298,8 +298,8 @@ class CouplingData:
 
     def next_event(self, time: float) -> float:
         """Return when a signal inside a unit jumps or bends next after a time in s; infinity where none says so."""
-        told = (member.instance.read_next_event() for member in self.members)
-        return min((event for event in told if event > time), default=math.inf)
+        events = (member.instance.read_next_event() for member in self.members)
+        return min((event for event in events if event > time), default=math.inf)
 
     def forget_events(self) -> None:
         """Let `first_event` tell of what happens from now on."""
@@ -317,7 +317,7 @@ class CouplingData:
     def find_rates(self) -> list[str]:
         """Find out which driving outputs give their derivative by time, for `read_rates`.
 
-        Those that depend directly on inputs are left out: what a unit says of them has the slopes in it that its
+        Those that depend directly on inputs are left out: what an FMU says of them has the slopes in it that its
         inputs were given for the last step, or none.
 
         Returns
@@ -335,7 +335,7 @@ class CouplingData:
             if member.instance.gives_rates and port.all_real:
                 try:
                     port.read_rates()
-                except UnitError:
+                except FmuError:
                     missing.append(".".join(source))
                 else:
                     given.setdefault(member, []).append(source[1])

@@ -12,7 +12,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.coupling.graph import Connection
-from mbsfmu.cosim.units.instance import Floats, Instance
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.modelling.variables import Causality
 
 

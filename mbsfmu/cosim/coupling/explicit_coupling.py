@@ -1,4 +1,4 @@
-"""Coupling without iteration: each unit steps once with inputs that are extrapolated."""
+"""Coupling without iteration: each FMU steps once with inputs that are extrapolated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Explicit(Algorithm):
@@ -37,7 +37,7 @@ class Explicit(Algorithm):
         The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
         the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
         parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
-        wrong as these were in the sweep before: each unit with such outputs asks for one sweep more.
+        wrong as these were in the sweep before: each FMU with such outputs asks for one sweep more.
         """
         again = self._again if self.repeats(history) else 0
         if again:

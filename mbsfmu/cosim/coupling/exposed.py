@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.cosim.coupling.graph import SystemGraph
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
 from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal
 
 

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Extrapolation(StrEnum):
     """Polynomials that continue outputs over a step.
 
     `zero` holds the value at the beginning, `linear` and `quadratic` run through the last two and three
-    communication points, `derivatives` takes value and derivative by time at the beginning, as the units give them.
+    communication points, `derivatives` takes value and derivative by time at the beginning, as the FMUs give them.
     """
 
     ZERO = "zero"
@@ -87,7 +87,7 @@ class OutputHistory:
     now
         Outputs at the start, shape (number of outputs,).
     rates
-        Their derivatives by time, NaN where a unit gives none; None unless `derivatives` is chosen. Polynomials of
+        Their derivatives by time, NaN where an FMU gives none; None unless `derivatives` is chosen. Polynomials of
         those without run through the last two points, and through the end: for the same order.
     held
         Indices of outputs that are not continuous (whole numbers, truth values): they are held always.
@@ -159,7 +159,7 @@ class OutputHistory:
 
     @property
     def rates(self) -> Floats | None:
-        """Derivatives of the outputs by time, zero where a unit gives none; None unless they are used."""
+        """Derivatives of the outputs by time, zero where an FMU gives none; None unless they are used."""
         return self.known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
 
     def is_even(self, step: float) -> bool:

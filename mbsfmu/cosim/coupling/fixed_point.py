@@ -1,4 +1,4 @@
-"""Iterated coupling: units step again and again until what they are told is what they give."""
+"""Iterated coupling: FMUs step again and again until what they are told is what they give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.interface import Interface
 from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Algorithm, Settings, predicted
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 _FIRST_RELAXATION = 1.0
 _RELAXATION_RANGE = (0.05, 2.0)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.units.instance import Instance
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, conversion
+from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, conversion
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
 
@@ -152,7 +152,7 @@ def undriven_inputs(
 ) -> list[str]:
     """Return the inputs that neither a connection nor a given value drives, as `instance.variable`.
 
-    Those that follow a signal inside their unit are none of them, where the unit says so.
+    Those that follow a signal inside their unit are none of them, where the FMU says so.
     """
     driven = {*given, *(connection.target for connection in graph.connections)}
     result = []
@@ -175,7 +175,7 @@ def _followed_inside(carried: str | None, inputs: Collection[str]) -> set[str]:
 def _check_end(end: tuple[str, str], connection: Connection, instances: Mapping[str, Instance]) -> None:
     name, variable = end
     if name not in instances:
-        raise InputError(f"connection {connection}: there is no unit '{name}'; {closest_match(name, instances)}")
+        raise InputError(f"connection {connection}: there is no FMU '{name}'; {closest_match(name, instances)}")
     if variable not in instances[name].variables:
         near = closest_match(variable, instances[name].variables)
         raise InputError(f"connection {connection}: {name} has no variable '{variable}'; {near}")

@@ -1,4 +1,4 @@
-"""The interface equations: what each unit is told over a step is what the others then give."""
+"""The interface equations: what each FMU is told over a step is what the others then give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class InterfaceError(SimulationError):
@@ -18,9 +18,9 @@ class InterfaceError(SimulationError):
 
 
 class Interface:
-    """Values z of outputs at the end of a step that other units take, and the equations G(z) − z = 0 for them.
+    """Values z of outputs at the end of a step that other FMUs take, and the equations G(z) − z = 0 for them.
 
-    G gives the outputs that units reach when their inputs run to z. A residual is measured by the scale of its
+    G gives the outputs that FMUs reach when their inputs run to z. A residual is measured by the scale of its
     variable: the greater of its nominal value and the largest magnitude that it has had.
 
     Parameters

@@ -11,7 +11,7 @@ from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.interface import Interface
 from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Algorithm, Settings, predicted
-from mbsfmu.cosim.units.instance import Floats, UnitError
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 
 logger = logging.getLogger(__name__)
 
@@ -23,8 +23,8 @@ _WORTH = 1e3  # changes below so many tolerances carry round-off, not curvature
 class InterfaceNewton(Algorithm):
     """Solves G(z) − z = 0 for the interface values z at the end of the step.
 
-    The Jacobian dG/dz has a block for each unit: how its outputs at the end follow from where its inputs run to.
-    It is found by differences, each unit stepping alone from its saved state; or from the unit's directional
+    The Jacobian dG/dz has a block for each FMU: how its outputs at the end follow from where its inputs run to.
+    It is found by differences, each FMU stepping alone from its saved state; or from the unit's directional
     derivatives, which see what passes directly but not what the step integrates, of order h. Broyden's update
     keeps the Jacobian true over iterations and steps; it is made anew by differences where it converges slowly.
     (Interface Jacobians: Sicklinger et al. 2014, "Interface Jacobian-based co-simulation".)
@@ -38,7 +38,7 @@ class InterfaceNewton(Algorithm):
         super().__init__(exchange, settings)
         self._interface = Interface(exchange)
         self._jacobian: Floats | None = None
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.jacobians = 0
 
     def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
@@ -122,7 +122,7 @@ class InterfaceNewton(Algorithm):
     def _from_units(
         self, history: OutputHistory, trial: Floats, found: Floats, scales: Floats, time: float, step: float
     ) -> Floats:
-        """Return dG/dz − 1 from the directional derivatives of the units that give them, else by differences."""
+        """Return dG/dz − 1 from the directional derivatives of the FMUs that give them, else by differences."""
         columns = self._interface.columns
         by_differences = []
         jacobian = np.zeros((len(columns), len(columns)))
@@ -134,10 +134,10 @@ class InterfaceNewton(Algorithm):
             outputs = [self.exchange.names[columns[row]][1] for row in rows]
             try:
                 if not member.instance.gives_directional_derivatives:
-                    raise UnitError(f"{member.instance.name} gives no directional derivatives", False)
+                    raise FmuError(f"{member.instance.name} gives no directional derivatives", False)
                 block = member.instance.directional_derivative(outputs, [member.entries.names[k] for k in taken])
-            except UnitError as error:
-                self._tell(f"{error}; the Jacobian of {member.instance.name} is found by differences")
+            except FmuError as error:
+                self._warn(f"{error}; the Jacobian of {member.instance.name} is found by differences")
                 by_differences.append(member)
                 continue
             for entry, column in zip(taken, block.T, strict=True):
@@ -145,7 +145,7 @@ class InterfaceNewton(Algorithm):
                 jacobian[rows, index] += column * member.factors[entry]
         return jacobian + self._by_differences(by_differences, history, trial, found, scales, time, step)
 
-    def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self._warned:
+            self._warned.add(sentence)
             logger.info("%s", sentence)

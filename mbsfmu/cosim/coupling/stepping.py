@@ -11,7 +11,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.sweeps import Algorithm
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class CommunicationPoint(NamedTuple):
@@ -44,7 +44,7 @@ class Stepping:
     ----------
     shows_inputs
         Of each output, whether it shows at the end of a step what the inputs that it depends on directly are off by
-        there. Where steps are iterated, that is nothing for units that interpolate.
+        there. Where steps are iterated, that is nothing for FMUs that interpolate.
     """
 
     def __init__(self, algorithm: Algorithm, bonds: Sequence[PowerBond]) -> None:

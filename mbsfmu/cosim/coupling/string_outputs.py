@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.graph import Connection, is_text
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 
 
 class Texts:
@@ -67,13 +67,13 @@ class Texts:
             if not changes or changes[-1][1] != text:
                 changes.append((time, text))
 
-    def settle(self) -> None:
+    def propagate(self) -> None:
         """Hand on at the start until nothing changes: text may pass through any number of units.
 
         Raises
         ------
         SimulationError
-            When texts go round and change for ever.
+            When texts go round and change without end.
         """
         texts = before = self.read()
         for _ in range(len(self._connections) + 1):
@@ -82,7 +82,7 @@ class Texts:
             if texts == before:
                 return
         changing = ", ".join(".".join(source) for source, text in texts.items() if text != before[source])
-        raise SimulationError(f"initialization does not settle: the texts of {changing} change for ever")
+        raise SimulationError(f"initialization does not converge: the texts of {changing} change without end")
 
     def pass_on(self, time: float) -> None:
         """Read, record and hand on at a communication point in s."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
-from mbsfmu.cosim.units.instance import Floats
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 START = "start of the step"
 """Slot of the states that an iteration goes back to."""
@@ -33,7 +33,7 @@ class Settings:
     extrapolation
         How inputs run over a step.
     order
-        Names of all units in the order in which they step one after the other; theirs by default.
+        Names of all FMUs in the order in which they step one after the other; theirs by default.
     iteration_tolerance
         Largest change of an interface value in the last iteration, as a share of its scale.
     maximum_iterations
@@ -45,7 +45,7 @@ class Settings:
     energy_correction
         Whether inputs make up for what their integral missed in the step before.
     threads
-        Number of threads that units step in.
+        Number of threads that FMUs step in.
     """
 
     algorithm: str = "gauss-seidel"

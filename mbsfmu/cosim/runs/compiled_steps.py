@@ -15,8 +15,8 @@ from mbsfmu.cosim.coupling.compiled_tables import Tables
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory, PolynomialWeights
 from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuError
 from mbsfmu.cosim.runs.run_recorder import Record
-from mbsfmu.cosim.units.instance import Floats, FmuCalls, UnitError
 
 _PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions
 _CHUNK = 4096  # steps for which signals are asked at once
@@ -69,7 +69,7 @@ class CompiledSteps:
 
         Raises
         ------
-        UnitEnded, SimulationError
+        FmuEnded, SimulationError
             What the same steps raise in Python; those before are recorded.
         """
         algorithm, exchange, step = self._stepping.algorithm, self._tables.exchange, self._lengths[index]
@@ -84,11 +84,11 @@ class CompiledSteps:
             self._begin(index, count, step)
             try:
                 outcome = self._function(byref(exchange), count)
-                while outcome == UNFINISHED:  # a unit that ends the run at the end of its step does not end this one
+                while outcome == UNFINISHED:  # an FMU that ends the run at the end of its step does not end this one
                     instance, _ = self._calls[exchange.refused]
                     try:
                         instance.stepped(exchange.unit_step, exchange.status)
-                    except UnitError as error:
+                    except FmuError as error:
                         member = self._stepping.exchange.member(instance.name)
                         member.finish(error, instance.time, exchange.unit_step)
                     outcome = self._function(byref(exchange), exchange.made + 1)
@@ -163,7 +163,7 @@ def compile_steps(
 ) -> CompiledSteps | None:
     """Return what makes the steps of a run in compiled code, or None where Python has to make them all.
 
-    Algorithms that iterate, threads and units that compiled code cannot call are for Python; so are runs where there is
+    Algorithms that iterate, threads and FMUs that compiled code cannot call are for Python; so are runs where there is
     no compiler.
 
     Parameters

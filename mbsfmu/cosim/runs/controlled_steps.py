@@ -8,21 +8,21 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.control.step_control import Controller, StepAttempt
 from mbsfmu.cosim.coupling.stepping import CommunicationPoint
-from mbsfmu.cosim.runs.coupled_run_loop import TELL_EVERY, CoupledRunLoop, RunSetup
+from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError
+from mbsfmu.cosim.runs.coupled_run_loop import PROGRESS_INTERVAL, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.runs.scenario import Values
-from mbsfmu.cosim.units.instance import UnitEnded, UnitError
 
 _CRAWLING = (1e-2, 1e-3)  # of the first step, from which on a hundred steps crawl, with held inputs and with others
 
 
-class ControlledCourse(CoupledRunLoop):
+class ControlledRunLoop(CoupledRunLoop):
     """A run with steps whose length a controller chooses, cut at the events.
 
     Events are those of the followed signals and of the scenario, and those inside units: what these tell beforehand,
     and others, to which a step is made again in which they have happened.
     """
 
-    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "_told_at", "_crawls", "controller")
+    CHANGES = ("_time", "_last", "_count", "_wanted", "_inside", "_reported_at", "_crawls", "controller")
 
     def __init__(self, parts: RunSetup, step: float, controller: Controller) -> None:
         super().__init__(parts, step)
@@ -32,9 +32,9 @@ class ControlledCourse(CoupledRunLoop):
         self._time, self._last, self._count = parts.start, parts.stop, 0
         self._wanted = min(max(controller.first_step(step), bounds.smallest), bounds.largest)
         self._inside: float | None = None
-        self._told_at, self._crawls = parts.start, False
+        self._reported_at, self._crawls = parts.start, False
         for member in parts.stepping.exchange.members:
-            member.finishes = not controller.returns  # else the step is made again, to where the unit has come
+            member.finishes = not controller.returns  # else the step is made again, to where the FMU has come
 
     @property
     def time(self) -> float:
@@ -54,7 +54,7 @@ class ControlledCourse(CoupledRunLoop):
         """Set inputs and parameters; the next step is not longer than the first one."""
         super().set(values)
         if values:
-            self.controller.start_anew()
+            self.controller.restart_run()
             self._wanted = min(self._wanted, self.step)
 
     def _advance(self, until: float, most: float) -> None:
@@ -64,11 +64,11 @@ class ControlledCourse(CoupledRunLoop):
                 self._inside = self.parts.stepping.exchange.next_event(self._time + self._same)
             most -= self._try(self._inside)
         if not self.over and self._last < self.parts.stop and self._time >= self._last:
-            self._tell_end(self._time)
+            self._report_end(self._time)
 
     def _try(self, inside: float) -> int:
         """Try a step; return whether it was taken. `inside` is the next event in s inside a unit."""
-        controller, facts, time, same = self.controller, self.parts.facts, self._time, self._same
+        controller, statistics, time, same = self.controller, self.parts.statistics, self._time, self._same
         bounds = controller.tolerances
         end = min(inside, self._last, *(event for event in self._events if event > time + same))
         end = self._last if self._last - end <= same else end
@@ -76,7 +76,7 @@ class ControlledCourse(CoupledRunLoop):
         target = end if reaches else time + length
         try:
             attempt = self._attempt(time, target - time)
-        except UnitEnded as ended:
+        except FmuEnded as ended:
             if not controller.returns or ended.time <= time + same:
                 self._time = self._end_within(time, ended.time)
             else:
@@ -87,42 +87,42 @@ class ControlledCourse(CoupledRunLoop):
             return 0
         if attempt.ratio > 1.0 and controller.returns and length > bounds.smallest + same:
             controller.undo()
-            facts.rejected_steps += 1
+            statistics.rejected_steps += 1
             self._wanted = max(length * controller.reject(attempt), bounds.smallest)
             return 0
         if attempt.ratio > 1.0 and length <= bounds.smallest + same:
-            self._tell_smallest(time, bounds.smallest)
+            self._warn_smallest(time, bounds.smallest)
         self._wanted = self._next_length(attempt, length, reaches)
         self._take(attempt, target)
         self._go_on(attempt, end, reaches and (end == inside or self._jumps(end)))
         return 1
 
     def _ends_at_event(self, time: float, target: float) -> bool:
-        """Tell whether a step between two times in s is made again, to where a unit has had an event inside.
+        """Tell whether a step between two times in s is made again, to where an FMU has had an event inside.
 
-        So that all units are there, and nothing is extrapolated over what jumps.
+        So that all FMUs are there, and nothing is extrapolated over what jumps.
         """
         event, least = self.parts.stepping.exchange.first_event(), self.controller.tolerances.smallest
         if not (self.controller.returns and time + least < event < target - least):
             return False
         self.controller.undo()
-        self.parts.facts.rejected_steps += 1
+        self.parts.statistics.rejected_steps += 1
         self._inside = event
         return True
 
     def _go_on(self, attempt: StepAttempt, end: float, jumps: bool) -> None:
-        """Look at what was taken: whether a unit has ended the run, and whether something jumps where it ends."""
+        """Look at what was taken: whether an FMU has ended the run, and whether something jumps where it ends."""
         self._count += 1
         if self.parts.stepping.exchange.ends:
-            self._tell_end(self._time)
+            self._report_end(self._time)
             return
         if attempt.jumps or (end < self.parts.stop and jumps):
             self.restart()
             self._wanted = min(max(self._wanted, self.step) if attempt.jumps else self._wanted, self.step)
         self._inside = None
-        if self._count % TELL_EVERY == 0:
-            self._tell_progress()
-            self._tell_crawling()
+        if self._count % PROGRESS_INTERVAL == 0:
+            self._report_progress()
+            self._warn_crawling()
 
     def _jumps(self, time: float) -> bool:
         return self.parts.driven.jumps(time)
@@ -146,13 +146,13 @@ class ControlledCourse(CoupledRunLoop):
     def _attempt(self, time: float, length: float) -> StepAttempt | None:
         """Try a step; None where it failed but can be tried again with a smaller length, which is wanted then.
 
-        Half of it, or what a unit that discards the step has made of it.
+        Half of it, or what an FMU that discards the step has made of it.
         """
         smallest, reached = self.controller.tolerances.smallest, 0.5 * length
         self.parts.stepping.exchange.forget_events()
         try:
             return self.controller.attempt(self.parts.history, time, length)
-        except UnitError as error:
+        except FmuError as error:
             if error.reached is not None and time + smallest < error.reached < time + length:
                 reached = error.reached - time
             if error.fatal or not self.controller.returns or reached < smallest:
@@ -161,14 +161,14 @@ class ControlledCourse(CoupledRunLoop):
             if not self.controller.returns or reached < smallest:
                 raise
         self.controller.undo()
-        self.parts.facts.rejected_steps += 1
+        self.parts.statistics.rejected_steps += 1
         self._wanted = reached
         return None
 
-    def _tell_crawling(self) -> None:
+    def _warn_crawling(self) -> None:
         """Tell once what would help where steps have become far shorter than the first one."""
-        begin, self._told_at = self._told_at, self._time
-        mean = (self._time - begin) / TELL_EVERY
+        begin, self._reported_at = self._reported_at, self._time
+        mean = (self._time - begin) / PROGRESS_INTERVAL
         stepping = self.parts.stepping
         if self._crawls or mean > _CRAWLING[bool(stepping.degree)] * self.step:
             return
@@ -176,22 +176,22 @@ class ControlledCourse(CoupledRunLoop):
         if not stepping.degree:
             helps = "inputs are held, whose errors fall no faster than steps do; --extrapolation linear takes far fewer"
         elif stepping.order < stepping.degree + 1:
-            helps = "units that hold their inputs make the coupling one of low order; a larger tolerance takes fewer"
+            helps = "FMUs that hold their inputs make the coupling one of low order; a larger tolerance takes fewer"
         else:
             helps = (
-                "a larger tolerance takes fewer, or a smaller one for the units (--unit-tolerance), if what their own "
+                "a larger tolerance takes fewer, or a smaller one for the FMUs (--unit-tolerance), if what their own "
                 "solvers do wrong is what differs"
             )
-        self.parts.facts.tell(
+        self.parts.statistics.warn(
             f"steps are {mean:.2g} s long about t = {self._time:.9g} s, {self.step / mean:.0f} times shorter than the "
             f"first one: {helps}"
         )
 
-    def _tell_smallest(self, time: float, smallest: float) -> None:
-        facts = self.parts.facts
+    def _warn_smallest(self, time: float, smallest: float) -> None:
+        statistics = self.parts.statistics
         sentence = f"steps of the smallest length, {smallest:.3g} s, do not meet the tolerance"
-        if not any(note.startswith(sentence) for note in facts.notes):
-            facts.tell(f"{sentence}, first at t = {time:.9g} s")
+        if not any(note.startswith(sentence) for note in statistics.notes):
+            statistics.warn(f"{sentence}, first at t = {time:.9g} s")
 
 
 def _ended(points: list[CommunicationPoint], target: float) -> Iterator[CommunicationPoint]:

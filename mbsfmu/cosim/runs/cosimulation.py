@@ -24,8 +24,9 @@ from mbsfmu.cosim.coupling.exposed import behind_connectors
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connections, undriven_inputs
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs import preparation
-from mbsfmu.cosim.runs.controlled_steps import ControlledCourse
+from mbsfmu.cosim.runs.controlled_steps import ControlledRunLoop
 from mbsfmu.cosim.runs.coupled_result import (
     CosimulationError,
     CosimulationInterrupted,
@@ -35,22 +36,21 @@ from mbsfmu.cosim.runs.coupled_result import (
 from mbsfmu.cosim.runs.coupled_run_loop import CoupledRunLoop, RunSetup, check_until
 from mbsfmu.cosim.runs.coupling_options import TIME_LIMIT, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.drawable import Drawable
-from mbsfmu.cosim.runs.fixed_steps import FixedCourse
-from mbsfmu.cosim.runs.load_units import by_instance, instantiate, load_graph
+from mbsfmu.cosim.runs.fixed_steps import FixedRunLoop
+from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
 from mbsfmu.cosim.runs.saved import read_saved, write_saved
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
-from mbsfmu.cosim.units.instance import Instance
 from mbsfmu.io.formats import format_of
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 
 
 class Cosimulation:
-    """A run of coupled units, which are loaded and at their start inside `with`.
+    """A run of coupled FMUs, which are loaded and at their start inside `with`.
 
     ::
 
@@ -69,7 +69,7 @@ class Cosimulation:
     Raises
     ------
     InputError
-        At once or where `with` begins, when the call or a file is wrong, an option has no effect, or a unit cannot do
+        At once or where `with` begins, when the call or a file is wrong, an option has no effect, or an FMU cannot do
         what is asked.
     SimulationError
         Where `with` begins, when a unit fails before the first step, or the start has no solution.
@@ -94,14 +94,14 @@ class Cosimulation:
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
             format_of(output)
-        self._source, self._progress, self._here = source, progress, Path.cwd()  # which a unit may leave
+        self._source, self._progress, self._here = source, progress, Path.cwd()  # which an FMU may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
         self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)
         self._stack = ExitStack()
-        self._course: CoupledRunLoop | None = None
+        self._run_loop: CoupledRunLoop | None = None
         self._ended = self._failed = False
 
     # -- begin and end --------------------------------------------------------------------------------------------
@@ -162,34 +162,34 @@ class Cosimulation:
             instances, graph.connections, values, driven, texts, rates, settings.extrapolation.rows, graph.start, stop,
             chosen.unit_tolerance,
         )  # fmt: skip
-        self.facts = RunStatistics(
+        self.statistics = RunStatistics(
             chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes
         )
         self._algorithm = make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
-        self._tell({*values, *followed, *scenario.variables})
+        self._warn_undriven_and_crossed({*values, *followed, *scenario.variables})
         self._drawable = Drawable.of(graph, instances, values, {*followed, *scenario.variables})
         parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)
         controller = make_controller(
-            chosen.control, parts.stepping, tolerances, parts.history, self.facts, graph.start, stop
+            chosen.control, parts.stepping, tolerances, parts.history, self.statistics, graph.start, stop
         )
-        course = FixedCourse(parts, step) if controller is None else ControlledCourse(parts, step, controller)
-        self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.facts)
+        run_loop = FixedRunLoop(parts, step) if controller is None else ControlledRunLoop(parts, step, controller)
+        self._pacer = None if chosen.pace is None else Pacer(chosen.pace, self.statistics)
         # In words only where they are asked for: every FMU file is read for them.
         self._call = partial(call_in_words, chosen, graph, step, stop, given, followed, self._scenario)
-        with self._guarded(course):
+        with self._guarded(run_loop):
             if self._resume is None:
-                course.begin()
+                run_loop.begin()
             else:
-                put_all_back(self._instances, self._changing(course), read_saved(self._resume, self._call()))
+                put_all_back(self._instances, self._changing(run_loop), read_saved(self._resume, self._call()))
                 self._record.go_on()
-        self._course = course
+        self._run_loop = run_loop
 
     def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
         """Return what the run is made of, its record with it; times in s."""
         chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
-        report_notes(self.facts, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
+        report_notes(self.statistics, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
         columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
@@ -200,7 +200,7 @@ class Cosimulation:
             stepping=Stepping(self._algorithm, bonds),
             history=history,
             record=self._record,
-            facts=self.facts,
+            statistics=self.statistics,
             driven=driven,
             scenario=scenario,
             texts=texts,
@@ -209,38 +209,38 @@ class Cosimulation:
             progress=self._progress,
         )
 
-    def _tell(self, known: set[tuple[str, str]]) -> None:
+    def _warn_undriven_and_crossed(self, known: set[tuple[str, str]]) -> None:
         """Tell what may be wrong with the connections, where values are known of some variables."""
         graph, instances = self._graph, self._instances
-        self.facts.undriven = undriven_inputs(graph, instances, known)
-        report_undriven(self.facts, graph.connections, known)
-        report_crossed(self.facts, graph.connections, instances)
+        self.statistics.undriven = undriven_inputs(graph, instances, known)
+        report_undriven(self.statistics, graph.connections, known)
+        report_crossed(self.statistics, graph.connections, instances)
 
     # -- going on -------------------------------------------------------------------------------------------------
 
     def _running(self) -> CoupledRunLoop:
-        if self._course is None:
-            raise InputError("the units are not loaded: a run goes on inside `with Cosimulation(…) as run`")
+        if self._run_loop is None:
+            raise InputError("the FMUs are not loaded: a run goes on inside `with Cosimulation(…) as run`")
         if self._ended:
             raise InputError(f"the run has ended at t = {self.time:.9g} s; it does not go on")
-        return self._course
+        return self._run_loop
 
     @contextmanager
-    def _guarded(self, course: CoupledRunLoop) -> Iterator[None]:
+    def _guarded(self, run_loop: CoupledRunLoop) -> Iterator[None]:
         """Let what goes wrong in steps hand on what was recorded; the record is complete where the run is."""
         begin = clock.perf_counter()
         try:
             yield
-            self.facts.wall_seconds += clock.perf_counter() - begin
-            if course.done:
+            self.statistics.wall_seconds += clock.perf_counter() - begin
+            if run_loop.done:
                 self._finish()
         except (SimulationError, WriteError) as error:
             self._failed = True
-            self.facts.wall_seconds += clock.perf_counter() - begin
+            self.statistics.wall_seconds += clock.perf_counter() - begin
             raise CosimulationError(str(error), self._kept()) from error
         except KeyboardInterrupt:
             self._failed = True
-            self.facts.wall_seconds += clock.perf_counter() - begin
+            self.statistics.wall_seconds += clock.perf_counter() - begin
             raise CosimulationInterrupted(self._kept()) from None
 
     def _kept(self) -> CosimulationResult:
@@ -248,7 +248,7 @@ class Cosimulation:
         try:
             self._finish()
         except WriteError as error:
-            self.facts.notes.append(str(error))
+            self.statistics.notes.append(str(error))
         return self.result()
 
     def _finish(self) -> None:
@@ -271,10 +271,10 @@ class Cosimulation:
         CosimulationError
             When a unit fails, an iteration does not converge, an output is not finite or a row cannot be written.
         """
-        course = self._running()
-        with self._guarded(course):
-            course.make_step(self._pacer)
-        return course.time
+        run_loop = self._running()
+        with self._guarded(run_loop):
+            run_loop.make_step(self._pacer)
+        return run_loop.time
 
     def run(self, until: float | None = None) -> CosimulationResult:
         """Go on to the first communication point that is not before a time in s, to the end by default.
@@ -286,11 +286,11 @@ class Cosimulation:
         CosimulationError
             As for `step`.
         """
-        course = self._running()
+        run_loop = self._running()
         if until is not None:
-            check_until(until, course)
-        with self._guarded(course):
-            course.run(until, self._pacer)
+            check_until(until, run_loop)
+        with self._guarded(run_loop):
+            run_loop.run(until, self._pacer)
         return self.result()
 
     # -- in another process -----------------------------------------------------------------------------------------
@@ -304,28 +304,28 @@ class Cosimulation:
         Raises
         ------
         InputError
-            When it is not loaded or has failed, or a unit cannot save its state for another process.
+            When it is not loaded or has failed, or an FMU cannot save its state for another process.
         SimulationError
             When a unit refuses.
         WriteError
             When the file cannot be written.
         """
-        if self._course is None:
+        if self._run_loop is None:
             self._running()
-        if self._failed or self._course is None or self._course.over:
+        if self._failed or self._run_loop is None or self._run_loop.over:
             raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
-        self._record.settle()
-        write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._course)))
+        self._record.flush()
+        write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._run_loop)))
 
-    def _changing(self, course: CoupledRunLoop) -> dict[str, Any]:
+    def _changing(self, run_loop: CoupledRunLoop) -> dict[str, Any]:
         """Return all that changes from step to step, beside the units."""
-        parts = course.parts
+        parts = run_loop.parts
         return {
-            "course": course,
+            "run_loop": run_loop,
             "algorithm": self._algorithm,
             "history": parts.history,
             "record": self._record,
-            "facts": self.facts,
+            "statistics": self.statistics,
             "scenario": parts.scenario,
             "texts": parts.texts,
         }
@@ -335,30 +335,30 @@ class Cosimulation:
     @property
     def time(self) -> float:
         """Where the run is, in s."""
-        if self._course is None:
+        if self._run_loop is None:
             return self._graph.start
-        return self._record.time if self._ended else self._course.time
+        return self._record.time if self._ended else self._run_loop.time
 
     @property
     def done(self) -> bool:
         """Whether the run is at its end."""
-        return self._ended or (self._course is not None and self._course.done)
+        return self._ended or (self._run_loop is not None and self._run_loop.done)
 
     def result(self) -> CosimulationResult:
         """Return what was recorded until now, and what it has cost."""
-        self._record.settle()
-        self.facts.iterations, self.facts.rollbacks = self._algorithm.sweeps, self._algorithm.rollbacks
-        self.facts.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
+        self._record.flush()
+        self.statistics.iterations, self.statistics.rollbacks = self._algorithm.sweeps, self._algorithm.rollbacks
+        self.statistics.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
         counts = {name: instance.events for name, instance in self._instances.items()}
-        self.facts.unit_events = {name: count for name, count in counts.items() if count is not None}
-        made = self._record.result(self.facts, self._drawable)
-        if self._ended and not self._told:
-            self._told = True
-            for sentence in [*residual_notes(made), *(self._course.notes() if self._course else [])]:
-                self.facts.tell(sentence)
+        self.statistics.unit_events = {name: count for name, count in counts.items() if count is not None}
+        made = self._record.result(self.statistics, self._drawable)
+        if self._ended and not self._warned:
+            self._warned = True
+            for sentence in [*residual_notes(made), *(self._run_loop.notes() if self._run_loop else [])]:
+                self.statistics.warn(sentence)
         return made
 
-    _told = False
+    _warned = False
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -370,7 +370,7 @@ class Cosimulation:
         InputError
             When there is no such variable.
         """
-        if self._course is None:
+        if self._run_loop is None:
             self._running()
         way = {each.name: each for each in self._graph.outputs}.get(name)
         reference = name if way is None else ".".join(way.end)
@@ -396,7 +396,7 @@ class Cosimulation:
         SimulationError
             When a unit refuses.
         """
-        course = self._running()
+        run_loop = self._running()
         found = by_instance(behind_connectors(values, self._graph), self._instances)
-        check_settable(found, self._instances, self._taken, course.time)
-        course.set(found)
+        check_settable(found, self._instances, self._taken, run_loop.time)
+        run_loop.set(found)

@@ -13,8 +13,8 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.run_statistics import RunStatistics
+from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.runs.drawable import Drawable
-from mbsfmu.cosim.units.instance import Floats
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.streams import SignalStream
 from mbsfmu.io.trajectory import Trajectory
@@ -33,11 +33,11 @@ _NO_ENERGY = 1e-6  # J, of machines at rest
 
 
 class CosimulationResult(Trajectory):
-    """Outputs of all units over time, and what the run was and cost; rows that are in a file are read when asked for.
+    """Outputs of all FMUs over time, and what the run was and cost; rows that are in a file are read when asked for.
 
     Attributes
     ----------
-    facts
+    statistics
         What the run was and cost; each of its attributes is one of the result too.
     drawable
         What a picture is made from where the units say what they are; None where the run is not one of units.
@@ -45,7 +45,7 @@ class CosimulationResult(Trajectory):
         Names of signals by those with the flat names that FMUs have for the variables.
     """
 
-    facts: RunStatistics
+    statistics: RunStatistics
     drawable: Drawable | None = None
     flat_names: Mapping[str, str] = MappingProxyType({})
 
@@ -69,18 +69,19 @@ class CosimulationResult(Trajectory):
             self.time = np.concatenate([read.time, self._waiting[0]])
             self.values_by_column = np.concatenate([read.values_by_column, self._waiting[1]])
             return known[name]
-        if name != "facts" and "facts" in known and name in RunStatistics.__dataclass_fields__:
-            return getattr(self.facts, name)
+        if name != "statistics" and "statistics" in known and name in RunStatistics.__dataclass_fields__:
+            return getattr(self.statistics, name)
         raise AttributeError(f"a result has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *RunStatistics.__dataclass_fields__]
 
-    def _facts(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self.facts).items() if isinstance(value, str | int | float)}
+    def _metadata(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self.statistics).items() if isinstance(value, str | int | float)}
 
-    def _told(self) -> str:
-        return f"{self.facts.algorithm}, {self.facts.extrapolation}, steps {self.facts.control}, {super()._told()}"
+    def _summary_line(self) -> str:
+        run = self.statistics
+        return f"{run.algorithm}, {run.extrapolation}, steps {run.control}, {super()._summary_line()}"
 
     def animate(
         self, model: ModelData | None = None, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any
@@ -99,13 +100,15 @@ class CosimulationResult(Trajectory):
         Raises
         ------
         InputError
-            When there is no mechanism, no unit says what it is, or a run lacks the coordinates of a joint; the sentence
+            When there is no mechanism, no FMU says what it is, or a run lacks the coordinates of a joint; the sentence
             names them.
         """
         from mbsfmu.view.scene import animate  # noqa: PLC0415 - few runs are looked at
 
         machine = self._machine() if model is None else model
-        return animate(self, machine, beside, **{"label": f"{self.facts.algorithm}, {self.facts.step:g} s", **chosen})
+        return animate(
+            self, machine, beside, **{"label": f"{self.statistics.algorithm}, {self.statistics.step:g} s", **chosen}
+        )
 
     def _machine(self) -> Machine:
         if self.drawable is None:
@@ -133,18 +136,20 @@ class CosimulationResult(Trajectory):
     @property
     def energy_residual_max(self) -> float | None:
         """Largest magnitude of the residual energy over time and bonds in J; None without bonds."""
-        return max(self.facts.energy_residual_largest.values(), default=None)
+        return max(self.statistics.energy_residual_largest.values(), default=None)
 
     @property
     def energy_residual_share(self) -> float | None:
         """Largest magnitude of the residual energy as a share of the energy exchanged; None without bonds."""
-        largest = self.facts.energy_residual_largest
-        shares = [largest[bond] / max(exchanged, _NO_ENERGY) for bond, exchanged in self.facts.energy_exchanged.items()]
+        largest = self.statistics.energy_residual_largest
+        shares = [
+            largest[bond] / max(exchanged, _NO_ENERGY) for bond, exchanged in self.statistics.energy_exchanged.items()
+        ]
         return max(shares, default=None)
 
     def summary(self) -> dict[str, Any]:
         """Return what `cosim --json` writes."""
-        return {**asdict(self.facts), "stop": self.end, "final": self.final()}
+        return {**asdict(self.statistics), "stop": self.end, "final": self.final()}
 
 
 class CosimulationError(RunError):
@@ -161,8 +166,8 @@ class CosimulationInterrupted(RunInterrupted):
 
 def residual_notes(result: CosimulationResult) -> Iterator[str]:
     """Say where the energy that the coupling brought in or took out is large beside what was exchanged."""
-    for bond, exchanged in result.facts.energy_exchanged.items():
-        residual = result.facts.energy_residual_largest[bond]
+    for bond, exchanged in result.statistics.energy_exchanged.items():
+        residual = result.statistics.energy_residual_largest[bond]
         if residual > LARGE_RESIDUAL * exchanged + _NO_ENERGY:
             share = f"{100.0 * residual / exchanged:.2g} % of" if exchanged else "beside"
             yield (

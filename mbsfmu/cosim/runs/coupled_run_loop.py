@@ -20,7 +20,7 @@ from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.cosim.runs.scenario import Scenario, Values
 
-TELL_EVERY = 100
+PROGRESS_INTERVAL = 100
 Progress = Callable[[float], None]
 
 
@@ -34,7 +34,7 @@ class RunSetup:
         What makes the steps.
     history
         What is known of the past; it holds the start.
-    record, facts
+    record, statistics
         Where points and costs go.
     driven
         Inputs that follow signals.
@@ -51,7 +51,7 @@ class RunSetup:
     stepping: Stepping
     history: OutputHistory
     record: Record
-    facts: RunStatistics
+    statistics: RunStatistics
     driven: DrivenInputs
     scenario: Scenario
     texts: Texts
@@ -75,7 +75,7 @@ class CoupledRunLoop(ABC):
     parts
         What it is made of.
     over
-        Whether a unit has ended it.
+        Whether an FMU has ended it.
     """
 
     CHANGES: ClassVar[tuple[str, ...]]
@@ -150,12 +150,12 @@ class CoupledRunLoop(ABC):
         """Do at the beginning of a step what is due there."""
         self.set(self.parts.scenario.due(time))
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         parts = self.parts
         if parts.progress is not None:
             parts.progress((self.time - parts.start) / (parts.stop - parts.start))
 
-    # -- units that end the run -------------------------------------------------------------------------------
+    # -- FMUs that end the run -------------------------------------------------------------------------------
 
     def _end_within(self, time: float, end: float) -> float:
         """End a run in a step from a time in s which a unit ended at another one; return where it is then.
@@ -167,19 +167,19 @@ class CoupledRunLoop(ABC):
             parts.record.add(end, exchange.read().copy(), [])
             parts.texts.pass_on(end)
             time = end
-        self._tell_end(time)
+        self._report_end(time)
         return time
 
-    def _tell_end(self, time: float) -> None:
+    def _report_end(self, time: float) -> None:
         self.over = True
         for name, ended in self.parts.stepping.exchange.ends.items():
             sentence = f"{name} ended the run at t = {ended:.9g} s"
             if time < ended - resolution(ended):
-                sentence += f"; the last point that all units reached is at {time:.9g} s"
-            self.parts.facts.tell(sentence)
+                sentence += f"; the last point that all FMUs reached is at {time:.9g} s"
+            self.parts.statistics.warn(sentence)
 
 
-def check_until(until: float, course: CoupledRunLoop) -> None:
+def check_until(until: float, run_loop: CoupledRunLoop) -> None:
     """Check a time in s to which a run shall go on.
 
     Raises
@@ -187,8 +187,8 @@ def check_until(until: float, course: CoupledRunLoop) -> None:
     InputError
         When it is not between where the run is and its end.
     """
-    if not course.time <= until <= course.parts.stop:
+    if not run_loop.time <= until <= run_loop.parts.stop:
         raise InputError(
-            f"the run is at {course.time:.9g} s and shall go on to {until:g} s; it can to any time up to its end, "
-            f"{course.parts.stop:g} s"
+            f"the run is at {run_loop.time:.9g} s and shall go on to {until:g} s; it can to any time up to its end, "
+            f"{run_loop.parts.stop:g} s"
         )

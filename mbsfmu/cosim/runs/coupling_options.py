@@ -12,15 +12,15 @@ from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, algorithms_with
 from mbsfmu.cosim.coupling.choices import CHOICES, parted
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.coupling.sweeps import AITKEN, JACOBIANS, Settings, names_of
-from mbsfmu.cosim.units.exchanged import SOLVERS
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.fmus.model_exchange import SOLVERS
 
 TOLERANCE = 1e-4
 """Of step control, where nothing is said."""
 OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "record_interval", "pace")
-"""Options that change nothing of how units are coupled."""
+"""Options that change nothing of how FMUs are coupled."""
 TIME_LIMIT = 60.0
-"""Of a call of an isolated unit in s of the clock, where nothing is said."""
+"""Of a call of an isolated FMU in s of the clock, where nothing is said."""
 ALL = "all"
 """In the place of the names of units: every one of them."""
 _OF_ERROR_CONTROL = 1e-5  # of the tolerance of error control, for iterations
@@ -84,20 +84,20 @@ class CouplingKeywords(TypedDict, total=False):
 class CouplingOptions(Options):
     """Options of a co-simulation.
 
-    `jacobi`: all units step with what is known at the beginning of a step; `gauss-seidel`: one after the other, later
+    `jacobi`: all FMUs step with what is known at the beginning of a step; `gauss-seidel`: one after the other, later
     ones with the new outputs of earlier ones; `fixed-point` and `newton` repeat each step until inputs are what the
-    outputs have become, and need units that save their states. `gauss-seidel` by default: it costs what `jacobi` does
-    and leaves less residual energy, wherever units need not step at the same time.
+    outputs have become, and need FMUs that save their states. `gauss-seidel` by default: it costs what `jacobi` does
+    and leaves less residual energy, wherever FMUs need not step at the same time.
 
     Inputs run over a step as `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the slopes that
-    the units give). Iterated algorithms interpolate with the same degree. A unit that cannot interpolate holds the
+    the FMUs give). Iterated algorithms interpolate with the same degree. An FMU that cannot interpolate holds the
     mean.
 
     Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
     a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
     bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
     Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
-    where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another unit
+    where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another FMU
     at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
 
     Raises
@@ -158,7 +158,7 @@ class CouplingOptions(Options):
             "Relative tolerance of the solvers inside the FMUs, and of the one for model exchange; what each FMU "
             "suggests by default; solvers with equal steps have none",
             bounds=POSITIVE,
-            called="tolerance of the units",
+            called="tolerance of the FMUs",
         ),
     ] = None
     smallest_step: Annotated[
@@ -224,15 +224,15 @@ class CouplingOptions(Options):
         ChoiceOption(
             "Solver of model exchange; radau is for stiff FMUs too",
             among=lambda: SOLVERS,
-            called="unit solver",
+            called="FMU solver",
         ),
     ] = SOLVERS[0]
     isolate: Annotated[
         tuple[str, ...] | None,
         _Units(
             "FMUs to run in processes of their own: a,b, or all; none by default",
-            called="isolated units",
-            each=Option("", called="isolated unit"),
+            called="isolated FMUs",
+            each=Option("", called="isolated FMU"),
         ),
     ] = None
     time_limit: Annotated[
@@ -304,11 +304,11 @@ class CouplingOptions(Options):
         Raises
         ------
         InputError
-            When the order is none of all units, or a unit cannot do what the algorithm needs.
+            When the order is none of all FMUs, or an FMU cannot do what the algorithm needs.
         """
         order = tuple(instances) if self.order is None else self.order
         if sorted(order) != sorted(instances):
-            raise InputError(f"the order is {', '.join(order)}; it must name each unit once: {', '.join(instances)}")
+            raise InputError(f"the order is {', '.join(order)}; it must name each FMU once: {', '.join(instances)}")
         iterates = self.algorithm in algorithms_with("iteration_tolerance")
         without = [name for name, instance in instances.items() if not instance.saves_state]
         if iterates and without:

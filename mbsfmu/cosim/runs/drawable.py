@@ -1,4 +1,4 @@
-"""What is known of coupled units for a picture of them: what they carry along, and how they were joined and set."""
+"""What is known of coupled FMUs for a picture of them: what they carry along, and how they were joined and set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import SystemGraph
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 
 if TYPE_CHECKING:
     from mbsfmu.model.carried import Ends
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawable:
-    """What a picture of a coupled run is made from, where units say what they are.
+    """What a picture of a coupled run is made from, where FMUs say what they are.
 
     Attributes
     ----------
@@ -38,21 +38,21 @@ class Drawable:
     def of(
         cls, graph: SystemGraph, units: Mapping[str, Instance], given: Mapping[Ends, Any], driven: Collection[Ends]
     ) -> Drawable:
-        """Return what is known of units that are loaded."""
+        """Return what is known of FMUs that are loaded."""
         texts = {name: unit.carried for name, unit in units.items() if unit.carried is not None}
         return cls(texts, tuple((each.source, each.target) for each in graph.connections), given, frozenset(driven))
 
     def machine(self) -> Machine:
-        """Return the machine that the units are.
+        """Return the machine that the FMUs are.
 
         Raises
         ------
         InputError
-            When no unit says what it is, or one has parts that are not loaded.
+            When no FMU says what it is, or one has parts that are not loaded.
         """
-        from mbsfmu.model.carried import machine_of_units  # noqa: PLC0415 - few runs are looked at
+        from mbsfmu.model.carried import machine_of_fmus  # noqa: PLC0415 - few runs are looked at
 
-        found = machine_of_units(self.texts, self.connections, self.given, self.driven)
+        found = machine_of_fmus(self.texts, self.connections, self.given, self.driven)
         if found is None:
-            raise InputError("no unit carries along what its bodies look like, as those of this toolkit do")
+            raise InputError("no FMU carries along what its bodies look like, as those of this toolkit do")
         return found

@@ -9,14 +9,14 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.grid import Grid
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuEnded
 from mbsfmu.cosim.runs.compiled_steps import CompiledSteps, compile_steps
-from mbsfmu.cosim.runs.coupled_run_loop import TELL_EVERY, CoupledRunLoop, RunSetup
-from mbsfmu.cosim.units.instance import Floats, UnitEnded
+from mbsfmu.cosim.runs.coupled_run_loop import PROGRESS_INTERVAL, CoupledRunLoop, RunSetup
 
 _PIECE = 1 << 18  # communication points that are laid out at once
 
 
-class FixedCourse(CoupledRunLoop):
+class FixedRunLoop(CoupledRunLoop):
     """A run with steps of one length in s, cut at events."""
 
     CHANGES = ("_point",)
@@ -34,7 +34,7 @@ class FixedCourse(CoupledRunLoop):
         self._first, self._index = first, 0
         self._last = min(first + _PIECE, self._grid.count)
         points = self._grid.points(first, self._last)
-        # Differences of counted times differ from the step by round-off, which none of the units needs to see.
+        # Differences of counted times differ from the step by round-off, which none of the FMUs needs to see.
         self._lengths = np.diff(points)
         self._lengths[np.abs(self._lengths - self.step) <= self._same] = self.step
         self._times: list[float] = points.tolist()
@@ -104,24 +104,26 @@ class FixedCourse(CoupledRunLoop):
             if not made:
                 self._step(self._times[index], self._times[index + 1], float(self._lengths[index]))
                 made = 1
-        except UnitEnded as ended:
+        except FmuEnded as ended:
             self._ended_at = self._end_within(parts.record.time, ended.time)
             return 1
         self._index = index + made
         if compiled:
-            parts.record.settle()
+            parts.record.flush()
         if ends:
-            self._tell_end(self._times[self._index])
+            self._report_end(self._times[self._index])
             self._ended_at = self._times[self._index]
-        elif (self._index - 1) % TELL_EVERY == 0:
-            self._tell_progress()
+        elif (self._index - 1) % PROGRESS_INTERVAL == 0:
+            self._report_progress()
         return made
 
     def _until(self, index: int, end: int) -> int:
         """Return up to which step one may go from another one until there is a jump, or the share done is told."""
         until = [*self._jumps, end][bisect_right(self._jumps, index)]
         until = min(until, end)
-        return until if self.parts.progress is None else min(until, -(-index // TELL_EVERY) * TELL_EVERY + 1)
+        return (
+            until if self.parts.progress is None else min(until, -(-index // PROGRESS_INTERVAL) * PROGRESS_INTERVAL + 1)
+        )
 
     def _step(self, time: float, end: float, length: float) -> None:
         """Make one step in s and record it."""
@@ -130,10 +132,10 @@ class FixedCourse(CoupledRunLoop):
         self.parts.texts.pass_on(end)
 
     def _check_lengths(self, lengths: Floats) -> None:
-        facts, members = self.parts.facts, self.parts.stepping.exchange.members
+        statistics, members = self.parts.statistics, self.parts.stepping.exchange.members
         fixed = [member.instance.name for member in members if not member.instance.takes_any_step]
         if fixed and np.any(lengths != self.step):
-            facts.tell(
+            statistics.warn(
                 f"{names_of(fixed)} may not take steps of other lengths, but {np.min(lengths):.6g} s stands beside "
                 f"{self.step:.6g} s: the stop time or an event is off the grid"
             )

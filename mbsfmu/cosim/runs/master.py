@@ -1,4 +1,4 @@
-"""Runs coupled units, from start to stop at once."""
+"""Runs coupled FMUs, from start to stop at once."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def cosimulate(
     resume: str | os.PathLike[str] | None = None,
     **given: Unpack[CouplingKeywords],
 ) -> CosimulationResult:
-    """Run coupled co-simulation units of FMI 2.0 and 3.0.
+    """Run coupled co-simulation FMUs of FMI 2.0 and 3.0.
 
     Parameters
     ----------
     source
         An SSP file, a folder that holds one, or FMU files; the units of FMU files have the files' names, or the name in
-        `name=file.fmu`, so that one file may be several units.
+        `name=file.fmu`, so that one file may be several FMUs.
     options, given
         Options, and those of them that are given by name; `CouplingOptions` says what they are.
     connections
@@ -68,7 +68,7 @@ def cosimulate(
     Raises
     ------
     InputError
-        When the call or a file is wrong, an option has no effect, or a unit cannot do what is asked.
+        When the call or a file is wrong, an option has no effect, or an FMU cannot do what is asked.
     SimulationError
         When a unit fails before the first step, or the start has no solution.
     CosimulationError

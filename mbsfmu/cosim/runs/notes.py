@@ -1,4 +1,4 @@
-"""Sentences for the user: what units lack for the chosen algorithm, and what that does."""
+"""Sentences for the user: what FMUs lack for the chosen algorithm, and what that does."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, ends
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.coupling.sweeps import names_of
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.modelling.variables import forgotten_inputs
 
 logger = logging.getLogger(__name__)
 
-_UNDRIVEN = ": each keeps its start value, or follows a signal inside its unit"
+_UNDRIVEN = ": each keeps its start value, or follows a signal inside its FMU"
 _EFFORTS = ("N", "N.m")
 _MOTIONS = ("m", "m/s", "rad", "rad/s")
 _APART = 0.5  # of the larger of what an input was given and what its source has become
@@ -26,15 +26,15 @@ _GROWING = ", and may grow where inputs are extrapolated"
 
 
 def report_undriven(
-    facts: RunStatistics, connections: Sequence[Connection], given: Collection[tuple[str, str]]
+    statistics: RunStatistics, connections: Sequence[Connection], given: Collection[tuple[str, str]]
 ) -> None:
-    """Tell which inputs nobody drives; a unit may have a signal of its own for them, so it need be no mistake.
+    """Tell which inputs nobody drives; an FMU may have a signal of its own for them, so it need be no mistake.
 
     Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
 
     Parameters
     ----------
-    facts
+    statistics
         Know what nobody drives, and take what is told.
     connections
         The connections.
@@ -42,26 +42,30 @@ def report_undriven(
         Inputs and parameters that have a value or a signal, as unit and variable.
     """
     driven = {".".join(end) for end in (*given, *(each.target for each in connections))}
-    undriven = forgotten_inputs(facts.undriven, driven)
+    undriven = forgotten_inputs(statistics.undriven, driven)
     components = {_component(".".join(end)) for each in connections for end in (each.source, each.target)}
     forgotten = [name for name in undriven if _component(name) in components]
     usual = [name for name in undriven if name not in forgotten]
     if forgotten:
         parts = names_of(sorted({_component(name) for name in forgotten}))
-        facts.tell(f"nothing drives {names_of(forgotten)}, though other variables of {parts} are connected{_UNDRIVEN}")
+        statistics.warn(
+            f"nothing drives {names_of(forgotten)}, though other variables of {parts} are connected{_UNDRIVEN}"
+        )
     if usual:
         logger.info("nothing drives %s%s", names_of(usual), _UNDRIVEN)
 
 
-def report_crossed(facts: RunStatistics, connections: Sequence[Connection], instances: Mapping[str, Instance]) -> None:
+def report_crossed(
+    statistics: RunStatistics, connections: Sequence[Connection], instances: Mapping[str, Instance]
+) -> None:
     """Tell of components whose efforts and motions are connected crosswise, such as those of two cylinders.
 
-    Component g pushes component t, but is moved by another one that is pushed by someone else. With units of a stranger
+    Component g pushes component t, but is moved by another one that is pushed by someone else. With FMUs of a stranger
     it may be meant, as in controllers that are coupled.
 
     Parameters
     ----------
-    facts
+    statistics
         Take what is told.
     connections
         The connections.
@@ -81,22 +85,24 @@ def report_crossed(facts: RunStatistics, connections: Sequence[Connection], inst
     for (pusher, mover), lines in moved.items():
         own = [target for source, target in sorted(pushes) if source == pusher]
         if own and mover in pushed and mover not in own:
-            facts.tell(
+            statistics.warn(
                 f"{pusher} pushes {names_of(own)}, but is moved by {mover}, which something else pushes: "
                 f"{names_of(lines)}; are connections crossed?"
             )
 
 
 def _component(name: str) -> str:
-    """Return the unit with the component that a variable belongs to: `circuit.cylinder` of `circuit.cylinder.force`."""
+    """Return the FMU with the component that a variable belongs to: `circuit.cylinder` of `circuit.cylinder.force`."""
     return name.rpartition(".")[0]
 
 
-def report_notes(facts: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation) -> None:
-    """Tell the user what units lack for the chosen algorithm."""
+def report_notes(
+    statistics: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation
+) -> None:
+    """Tell the user what FMUs lack for the chosen algorithm."""
     if not iterates:
         for group in _loops(exchange):
-            facts.tell(
+            statistics.warn(
                 f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
                 f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
                 "solve it in every step"
@@ -104,15 +110,15 @@ def report_notes(facts: RunStatistics, exchange: CouplingData, iterates: bool, e
     if extrapolation is Extrapolation.DERIVATIVES:
         missing = exchange.find_rates()
         if missing:
-            facts.tell(f"{names_of(missing)} give no derivatives by time: slopes are taken from the last steps")
+            statistics.warn(f"{names_of(missing)} give no derivatives by time: slopes are taken from the last steps")
     if extrapolation is not Extrapolation.ZERO:
         holding = [member for member in exchange.members if len(member.sources) and not member.instance.interpolates]
         if holding:
             names = names_of([member.instance.name for member in holding])
-            facts.notes.append(
+            statistics.notes.append(
                 f"{names} cannot interpolate inputs, and holds their mean over each step{_order(holding)}"
             )
-            logger.info("%s", facts.notes[-1])
+            logger.info("%s", statistics.notes[-1])
 
 
 def _loops(exchange: CouplingData) -> Iterator[list[int]]:
@@ -171,17 +177,17 @@ def _distances(exchange: CouplingData, group: Collection[int]) -> Iterator[_Dist
 
 
 def environment_notes(exchange: CouplingData) -> list[str]:
-    """Return a sentence on the units that leave another floating-point environment, if there are such."""
+    """Return a sentence on the FMUs that leave another floating-point environment, if there are such."""
     names = [member.instance.name for member in exchange.members if member.instance.disturbs]
     if not names:
         return []
     return [
         f"{names_of(names)} changed how numbers are rounded, or what becomes of exceptions and denormal numbers "
-        "(the floating-point environment); it was put back after the calls, so that other units compute as ever"
+        "(the floating-point environment); it was put back after the calls, so that other FMUs compute as ever"
     ]
 
 
 def _order(holding: Sequence[CoupledInstance]) -> str:
-    """Return what it means that outputs of units which hold their inputs depend on them without delay."""
+    """Return what it means that outputs of FMUs which hold their inputs depend on them without delay."""
     direct = [f"{member.instance.name}.{name}" for member in holding for name in sorted(member.direct)]
     return f"; {names_of(direct)} shows the mean too, so the coupling is of first order" if direct else ""

@@ -17,14 +17,14 @@ class Pacer:
     ----------
     pace
         Simulated seconds to a second of the clock.
-    facts
+    statistics
         Where lateness goes.
     """
 
-    def __init__(self, pace: float, facts: RunStatistics) -> None:
-        self._pace, self._facts = pace, facts
+    def __init__(self, pace: float, statistics: RunStatistics) -> None:
+        self._pace, self._statistics = pace, statistics
         self._origin: float | None = None
-        facts.pace = pace
+        statistics.pace = pace
 
     def begin(self, time: float) -> None:
         """Take the present for a time in s, where nothing was waited for before."""
@@ -38,5 +38,5 @@ class Pacer:
         if ahead > 0.0:
             clock.sleep(ahead)
         else:
-            self._facts.late_steps += 1
-            self._facts.lateness_max = max(self._facts.lateness_max, -ahead)
+            self._statistics.late_steps += 1
+            self._statistics.lateness_max = max(self._statistics.lateness_max, -ahead)

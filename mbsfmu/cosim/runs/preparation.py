@@ -15,8 +15,8 @@ from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.coupling_options import TOLERANCE, CouplingOptions
-from mbsfmu.cosim.units.instance import Instance
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
 
@@ -35,7 +35,7 @@ def experiment(
     step = suggested if step is None else step
     for what, value, least in (("stop time", stop, graph.start), ("step", step, 0.0)):
         if value is None:
-            raise InputError(f"no {what} is given, and no unit suggests one")
+            raise InputError(f"no {what} is given, and no FMU suggests one")
         if not (value > least and math.isfinite(value)):
             raise InputError(f"the {what} is {value:g} s; it must be greater than {least:g} s")
     assert stop is not None
@@ -52,13 +52,13 @@ def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Insta
     Raises
     ------
     InputError
-        When one is none, or a unit is not there.
+        When one is none, or an FMU is not there.
     """
     for name, rate in (rates or {}).items():
         if name not in instances:
-            raise InputError(f"there is no unit '{name}' with a rate; {closest_match(name, instances)}")
+            raise InputError(f"there is no FMU '{name}' with a rate; {closest_match(name, instances)}")
         if rate < 1 or rate != int(rate):
-            raise InputError(f"the rate of {name} is {rate:g}; it must be a whole number of at least 1")
+            raise InputError(f"the rate of {name} is {rate:g}; it must be an integer of at least 1")
     return {name: int(rate) for name, rate in (rates or {}).items()}
 
 
@@ -75,7 +75,7 @@ def tolerances(options: CouplingOptions, step: float) -> CouplingTolerances:
 
 
 def check_control(control: str, instances: Mapping[str, Instance]) -> None:
-    """Check that all units take steps of different lengths where these are controlled."""
+    """Check that all FMUs take steps of different lengths where these are controlled."""
     fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
     if control != "fixed" and fixed:
         raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
@@ -123,7 +123,7 @@ def initialize(
     for instance in instances.values():
         instance.enter_initialization()
     initialize_values(CouplingData(instances, connections, driven), start)
-    texts.settle()
+    texts.propagate()
     for instance in instances.values():
         instance.exit_initialization()
 

@@ -17,11 +17,11 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Exposed
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
+from mbsfmu.cosim.fmus.variable_descriptions import with_article
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.cosim.runs.drawable import Drawable
-from mbsfmu.cosim.units.described import with_article
-from mbsfmu.cosim.units.instance import Floats, Instance
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap
 from mbsfmu.io.streams import SignalStream
 
 _FIRST_ROWS = 1024
@@ -222,7 +222,7 @@ class Record:
         self.position = 0
         self._last: tuple[Floats, Floats] | None = None
         self._last_is_in, self._finished = True, False
-        self._settled = clock.monotonic()
+        self._flushed = clock.monotonic()
         self._kept: list[tuple[Floats, Floats]] = []
         names, units = zip(*((column.name, column.unit) for column in columns), strict=True) if columns else ((), ())
         self._names, self._units = names, units
@@ -241,7 +241,7 @@ class Record:
         if self.stream is not None:
             self.stream.begin()
         self.add(time, outputs, [(0.0, 0.0)] * len(self._bonds))
-        self.settle()
+        self.flush()
 
     def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
         """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
@@ -253,15 +253,15 @@ class Record:
             self.exchanged[index] += 0.5 * (abs(got) + abs(given))
             row[self._outputs + index] = self.residuals[index]
         self.times.append(time)
-        if len(self.times) >= _FIRST_ROWS or clock.monotonic() - self._settled > _PATIENCE:
-            self.settle()
+        if len(self.times) >= _FIRST_ROWS or clock.monotonic() - self._flushed > _PATIENCE:
+            self.flush()
 
     def reserve(self, count: int) -> None:
         """Make room for so many rows more."""
         while len(self.times) + count > len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Hand on the rows that wait.
 
         Raises
@@ -269,12 +269,12 @@ class Record:
         WriteError
             When the file does not take them.
         """
-        self._settled = clock.monotonic()
+        self._flushed = clock.monotonic()
         if self.times:
             with deferring_interruptions():  # rows are here or handed on: neither both nor none of it
-                self._settle()
+                self._flush()
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         times = np.array(self.times)
         rows = self.rows[: len(times)]
         self.times.clear()
@@ -328,7 +328,7 @@ class Record:
         WriteError
             When it cannot be: what was written stays.
         """
-        self.settle()
+        self.flush()
         if self._last is not None and not self._last_is_in:
             self._hand_on(*self._last)
         self._finished = True
@@ -340,21 +340,21 @@ class Record:
         if self.stream is not None:
             self.stream.close()
 
-    def result(self, facts: RunStatistics, drawable: Drawable | None = None) -> CosimulationResult:
+    def result(self, statistics: RunStatistics, drawable: Drawable | None = None) -> CosimulationResult:
         """Return what was recorded; what is in a file is read from there when it is asked for."""
         waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
         kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]
         empty = (np.zeros(0), np.zeros((0, len(self._columns))))
         times, values = (np.concatenate(each) for each in zip(empty, *kept, strict=True))
         result = CosimulationResult(times, values, self._names, self._units)
-        facts.steps = max(self.points - 1, 0)
-        if facts.steps:
-            facts.smallest_step, facts.largest_step = float(self.shortest), float(self.longest)
+        statistics.steps = max(self.points - 1, 0)
+        if statistics.steps:
+            statistics.smallest_step, statistics.largest_step = float(self.shortest), float(self.longest)
         names = [bond.name for bond in self._bonds]
-        facts.energy_residual = dict(zip(names, self.residuals, strict=True))
-        facts.energy_residual_largest = dict(zip(names, self.largest.tolist(), strict=True))
-        facts.energy_exchanged = dict(zip(names, self.exchanged, strict=True))
-        result.facts, result.drawable, result.flat_names = facts, drawable, self._flat_names
+        statistics.energy_residual = dict(zip(names, self.residuals, strict=True))
+        statistics.energy_residual_largest = dict(zip(names, self.largest.tolist(), strict=True))
+        statistics.energy_exchanged = dict(zip(names, self.exchanged, strict=True))
+        result.statistics, result.drawable, result.flat_names = statistics, drawable, self._flat_names
         if self.stream is not None and self._last is not None:
             result.is_in(self.stream, float(self._last[0][0]), self._last[1][0])
         return result

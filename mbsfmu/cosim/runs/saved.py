@@ -92,7 +92,7 @@ def read_saved(path: str | os.PathLike[str], call: Mapping[str, str]) -> dict[st
         with zipfile.ZipFile(file) as archive:
             data = json.loads(archive.read(_RUN))
             if data["version"] != _VERSION:
-                raise InputError(f"{file} was saved by another version of the master; make the run anew")
+                raise InputError(f"{file} was saved by another version of the master; repeat the run")
             content = _joined(data["content"], archive)
             saved = data["call"]
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:

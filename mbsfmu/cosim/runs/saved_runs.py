@@ -10,10 +10,10 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.cosim.runs.saved import changes_of, identity_of, put_back
 from mbsfmu.cosim.runs.scenario import Table
-from mbsfmu.cosim.units.instance import Instance
 
 _MAY_DIFFER = ("stop", "step", "isolate", "time_limit", "threads", "pace", "start_time")
 
@@ -27,14 +27,14 @@ def call_in_words(
     followed: Collection[tuple[str, str]],
     scenario: Table,
 ) -> dict[str, str]:
-    """Return what must be the same for a saved run to go on: what the units are, how they are coupled, and with what.
+    """Return what must be the same for a saved run to go on: what the FMUs are, how they are coupled, and with what.
 
     Parameters
     ----------
     options, graph, step
         How and what is coupled, and the communication step in s.
     stop
-        Stop time in s, which units keep in their states.
+        Stop time in s, which FMUs keep in their states.
     values
         Start values that were given.
     followed
@@ -63,8 +63,8 @@ def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) 
     Raises
     ------
     InputError
-        When a unit cannot save its state for another process.
-    UnitError
+        When an FMU cannot save its state for another process.
+    FmuError
         When one refuses.
     """
     _check_units(instances)

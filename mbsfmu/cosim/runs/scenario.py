@@ -13,9 +13,9 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.coupling.exposed import behind_connectors
 from mbsfmu.cosim.coupling.graph import SystemGraph
-from mbsfmu.cosim.runs.load_units import by_instance
-from mbsfmu.cosim.units.described import is_no_number, with_article
-from mbsfmu.cosim.units.instance import Instance
+from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
+from mbsfmu.cosim.runs.load_fmus import by_instance
 from mbsfmu.modelling.variables import Causality, Variability
 
 Values = Mapping[tuple[str, str], Any]

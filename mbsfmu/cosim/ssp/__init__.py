@@ -1,6 +1,6 @@
 """System structure packages (SSP 1.0 and 2.0): units, their connections and parameter values in one file."""
 
-from mbsfmu.cosim.ssp.names import STRUCTURE
+from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
 from mbsfmu.cosim.ssp.ssp_package import read_ssp, read_structure, write_ssp, write_structure
 from mbsfmu.cosim.ssp.structure import SystemStructure
 

@@ -59,7 +59,7 @@ class Faults:
         if len(self._sentences) == 1:
             raise InputError(self._sentences[0])
         if self._sentences:
-            told = [each.removeprefix(f"{self._name}: ").removeprefix(f"{self._name} ") for each in self._sentences]
-            left = "" if len(told) <= _MOST else f"; and {len(told) - _MOST} more"
-            listed = "; ".join(f"({number}) {each}" for number, each in enumerate(told[:_MOST], 1))
-            raise InputError(f"{self._name} has {len(told)} faults: {listed}{left}")
+            faults = [each.removeprefix(f"{self._name}: ").removeprefix(f"{self._name} ") for each in self._sentences]
+            left = "" if len(faults) <= _MOST else f"; and {len(faults) - _MOST} more"
+            listed = "; ".join(f"({number}) {each}" for number, each in enumerate(faults[:_MOST], 1))
+            raise InputError(f"{self._name} has {len(faults)} faults: {listed}{left}")

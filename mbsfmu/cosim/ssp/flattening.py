@@ -15,6 +15,9 @@ import fmpy
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
+from mbsfmu.cosim.fmus.elements import described_arrays
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
+from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
@@ -26,9 +29,6 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
-from mbsfmu.cosim.units.described import described_units
-from mbsfmu.cosim.units.elements import described_arrays
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
 
 Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
@@ -99,7 +99,7 @@ class Flattening:
         self._variables: dict[str, dict[str, UnitOfMeasurement]] = {}
         for unit, file in self._files.items():
             with self._faults.noted():
-                self._variables[unit] = _described_units(file)
+                self._variables[unit] = _described_measurement_units(file)
         self._faults.check()
         described = (unit for units in self._variables.values() for unit in units.values())
         self._defined = {unit.name: unit for unit in described if unit.exponents is not None}
@@ -351,11 +351,11 @@ class Flattening:
                 yield from self._named(each, (*path, each.name), name.removeprefix(each.name + "."))
 
 
-def _described_units(file: Path) -> dict[str, UnitOfMeasurement]:
+def _described_measurement_units(file: Path) -> dict[str, UnitOfMeasurement]:
     """Return the units of the variables of an FMU; an array has that of its elements."""
     try:
         description = fmpy.read_model_description(str(file), validate=False)
-        units = described_units(description)
+        units = described_measurement_units(description)
         return units | {
             name: units[elements[0]] for name, elements in described_arrays(description).items() if elements
         }

@@ -15,9 +15,14 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
+from mbsfmu.cosim.fmus.elements import elements_of
+from mbsfmu.cosim.fmus.flat_names import structured_names
+from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
+from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of
 from mbsfmu.cosim.ssp.flattening import Flattening
-from mbsfmu.cosim.ssp.names import STRUCTURE
-from mbsfmu.cosim.ssp.reading import StructureReader
+from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
+from mbsfmu.cosim.ssp.ssp_reading import StructureReader
+from mbsfmu.cosim.ssp.ssp_writing import structure_xml
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
     KINDS,
@@ -30,11 +35,6 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
-from mbsfmu.cosim.ssp.writing import structure_xml
-from mbsfmu.cosim.units.described import described_units, kind_of
-from mbsfmu.cosim.units.elements import elements_of
-from mbsfmu.cosim.units.flat_names import structured_names
-from mbsfmu.cosim.units.measurement_units import UnitOfMeasurement
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}
@@ -194,7 +194,7 @@ def _component(
     version: str,
 ) -> SspComponent:
     """Return the component of an FMU with all its connectors; take over the definitions of its units."""
-    units = described_units(description)
+    units = described_measurement_units(description)
     types = {each.name: each.type if version == "2.0" else kind_of(each) for each in description.modelVariables}
     connectors = []
     for variable in description.modelVariables:
@@ -207,10 +207,10 @@ def _component(
             )
         unit = units[elements_of(variable)[0].name]
         # A unit without a definition in SI base units cannot be declared: then that of the variable counts.
-        told = BASIC_TYPES[type_] == "Real" and unit.exponents is not None
-        if told:
+        faults = BASIC_TYPES[type_] == "Real" and unit.exponents is not None
+        if faults:
             defined.setdefault(unit.name, unit)
-        connector = Connector(variable.name, variable.causality, type_, unit.name if told else None)
+        connector = Connector(variable.name, variable.causality, type_, unit.name if faults else None)
         connectors.append(replace(connector, dimensions=tuple(variable.shape or ())))
     shapes = {each.name: tuple(each.shape or ()) for each in description.modelVariables}
     for variable in values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mbsfmu.cosim.units.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 KINDS = ("input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "constant")
 """Kinds of connectors; the last three are of SSP 2.0."""

@@ -93,7 +93,7 @@ def _check_dimensions(
             return
         text = dimension.get("start") if size is None else size.get("start")
         if text is None or not text.isdecimal() or int(text) == 0:
-            yield "dimension", f"{variable.name} has a dimension of {text}; it must be a whole number above 0"
+            yield "dimension", f"{variable.name} has a dimension of {text}; it must be an integer above 0"
             return
         sizes.append(int(text))
     starts = _starts(variable)

@@ -33,7 +33,7 @@ class Hdf5Format(TableFormat):
         # In the order of creation, in which HDF5 keeps attributes larger than 64 kB too: a model is one.
         # Made in memory: the library crashes where a disk is full.
         with h5py.File(path, "w", driver="core", backing_store=False, track_order=True) as file:
-            for name, text in table.facts.items():
+            for name, text in table.metadata.items():
                 file.attrs[name] = text
             for name, values in table.arrays().items():
                 text = h5py.string_dtype() if values.dtype.kind == "U" else None

@@ -47,7 +47,7 @@ class MatlabFormat(TableFormat):
     """MATLAB's MAT-file, version 5: one column vector a column, and the struct `columns` of cell arrays about them.
 
     `columns.variables`, `columns.names`, `columns.units` and `columns.descriptions` have, in the order of the columns,
-    the names of the variables, the names of the columns, their units and descriptions; `columns.facts` has names and
+    the names of the variables, the names of the columns, their units and descriptions; `columns.metadata` has names and
     texts in two columns. Of a name, what is neither letter, digit nor underscore becomes an underscore.
     """
 
@@ -68,7 +68,7 @@ class MatlabFormat(TableFormat):
             "names": _cells(legal),
             "units": _cells(table.units.get(name, "") for name in legal),
             "descriptions": _cells(table.descriptions.get(name, "") for name in legal),
-            "facts": np.column_stack([_cells(table.facts), _cells(table.facts.values())]),
+            "metadata": np.column_stack([_cells(table.metadata), _cells(table.metadata.values())]),
         }
         savemat(path, {COLUMNS: about, **variables}, appendmat=False, format="5", long_field_names=True)
 

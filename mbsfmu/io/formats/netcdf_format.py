@@ -36,7 +36,7 @@ class NetcdfFormat(TableFormat):
                 if name in words:
                     attributes[attribute] = words[name]
             variables[name.replace("/", _SLASH)] = (dimension, values, attributes)
-        dataset = xarray.Dataset(variables, attrs=dict(table.facts))
+        dataset = xarray.Dataset(variables, attrs=dict(table.metadata))
         encoding = {name: {"_FillValue": None} for name in dataset.variables}
         path.write_bytes(dataset.to_netcdf(engine=_ENGINE, encoding=encoding))  # as in HDF5 files
 

@@ -31,7 +31,7 @@ class ParquetFormat(TableFormat):
 
     def write(self, table: Table, path: Path) -> None:
         """Write a whole table."""
-        made = tables.make_table(table.columns, table.units, table.facts)
+        made = tables.make_table(table.columns, table.units, table.metadata)
         tables.arrow(str(path)).parquet.write_table(made, path)
 
     def read(self, path: Path) -> Table:

@@ -26,7 +26,7 @@ class Table:
         Values by name, in order: numbers, truth values or texts; None where a value is missing.
     units
         Units of some columns.
-    facts
+    metadata
         Facts about the table as texts, such as the model's name.
     descriptions
         Descriptions of some columns.
@@ -34,7 +34,7 @@ class Table:
 
     columns: Mapping[str, Sequence[Any] | NDArray[Any]]
     units: Mapping[str, str] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -65,8 +65,8 @@ def table_of(
     by_name = dict(zip(names, columns, strict=True))
     lengths = {name: len(values) for name, values in by_name.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"'{name}' {length}" for name, length in lengths.items())
-        raise InputError(f"{path} is no table: its columns have different lengths ({told})")
+        message = ", ".join(f"'{name}' {length}" for name, length in lengths.items())
+        raise InputError(f"{path} is no table: its columns have different lengths ({message})")
     return Table(by_name, units)
 
 

@@ -78,7 +78,7 @@ def check_forces(
             _check_power(acting, moment, trials())
     for placed in sensors.placed:
         if not is_built_in(type(placed.sensor)):
-            told = partial(_told, _unseen_numbers(placed), seen)
+            told = partial(_readings, _unseen_numbers(placed), seen)
             check_part(placed.owner, type(placed.sensor), told, trials)
 
 
@@ -89,7 +89,7 @@ def _unseen_numbers(placed: PlacedSensor) -> PlacedSensor:
     return tried
 
 
-def _told(placed: PlacedSensor, seen: Callable[..., Seen], *trial: Array) -> Mapping[str, Sequence[Array | float]]:
+def _readings(placed: PlacedSensor, seen: Callable[..., Seen], *trial: Array) -> Mapping[str, Sequence[Array | float]]:
     """Return the numbers that a sensor tells, by the name of its function."""
     return {"evaluate_outputs": placed.evaluate_outputs(seen(*trial))}
 

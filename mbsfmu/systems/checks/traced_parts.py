@@ -70,8 +70,8 @@ def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[
                 symbolic - numeric, max(round_off(by_numbers, point), round_off(by_symbols, point))
             ):
                 raise InputError(
-                    f"{owner} is refused: {name} of {_place(kind)} gives {_told(numeric)} with numbers and "
-                    f"{_told(symbolic)} when it is traced; equations follow from what they are given alone"
+                    f"{owner} is refused: {name} of {_place(kind)} gives {_formatted(numeric)} with numbers and "
+                    f"{_formatted(symbolic)} when it is traced; equations follow from what they are given alone"
                 )
 
 
@@ -142,5 +142,5 @@ def _place(kind: type[Data]) -> str:
     return kind.__name__
 
 
-def _told(values: Array) -> str:
+def _formatted(values: Array) -> str:
     return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"

@@ -34,7 +34,7 @@ def check_feedback(system: System, traces: Traces) -> None:
     DataError
         When the equations of motion are not linear in the accelerations.
     """
-    if not system.felt:
+    if not system.fed_through:
         return
 
     def linear() -> bool:
@@ -68,7 +68,7 @@ def check_inertia(functions: SystemFunctions, jacobian: Floats) -> None:
         When they do not.
     """
     system = functions.system
-    if not system.felt:
+    if not system.fed_through:
         return
     free = null_space(jacobian, RANK_TOLERANCE)
     mass, bare = (free.T @ each @ free for each in functions.masses())
@@ -80,5 +80,5 @@ def check_inertia(functions: SystemFunctions, jacobian: Floats) -> None:
 
 
 def _named(system: System) -> str:
-    names = "', '".join(system.felt)
+    names = "', '".join(system.fed_through)
     return f"what drives '{names}'"

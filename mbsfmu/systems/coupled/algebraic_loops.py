@@ -58,13 +58,12 @@ class LinearLoop(ConnectionLevel):
             sizes = np.linalg.svd(self._matrix([_at_parameters(source.system) for source in sources]))[1]
             if sizes[-1] <= _NOTHING * sizes[0]:
                 raise DataError(
-                    f"connections close {told(wires, traced)}; what goes around it comes back as it was, so that "
-                    "nothing determines it"
+                    f"connections close {description(wires, traced)}; its gain is one, so that nothing determines it"
                 )
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:
+    def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:
         """Return what each connection carries."""
-        without = [value for _, value in super().values(parts, at, guesses)]
+        without = [value for _, value in super().values(parts, at, loop_iterates)]
         instants = [at(wire.source) for wire in self._wires]
         arrays = [*without, *(getattr(instant, part) for instant in instants for part in SIZES)]
         if any(each.dtype == object for each in arrays):
@@ -111,7 +110,7 @@ class NonlinearLoop(ConnectionLevel):
 
     Attributes
     ----------
-    told
+    description
         What the loop is called.
     """
 
@@ -121,9 +120,9 @@ class NonlinearLoop(ConnectionLevel):
         unknown = opening(needs)
         order = [*unknown, *_following(needs, unknown)]
         super().__init__([wires[index] for index in order])
-        self.told = told(wires, traced)
+        self.description = description(wires, traced)
         targets = [traced[wires[index].target].system.inputs[wires[index].input] for index in unknown]
-        self.guesses = tuple(Variable(each.name, unit=each.unit, start=each.start) for each in targets)
+        self.loop_iterates = tuple(Variable(each.name, unit=each.unit, start=each.start) for each in targets)
         self._sources = sorted({wire.source for wire in wires})
         given = [traced[source].symbol_by_part[part] for source in self._sources for part in SIZES]
         unknowns = ca.SX.sym("unknowns", len(unknown))
@@ -149,18 +148,18 @@ class NonlinearLoop(ConnectionLevel):
             inputs.setdefault((wire.target, wire.input), carried[-1])
         return ca.vertcat(*carried[-count:], *carried[:-count])
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
+    def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
         """Return what each connection carries."""
         numbers, symbolic = self._numbers(at)
-        guess = expression(guesses) if symbolic else self._solve(ca.DM(guesses), numbers)[0]
+        guess = expression(loop_iterates) if symbolic else self._solve(ca.DM(loop_iterates), numbers)[0]
         found = improved(self._equations, guess, numbers)
         every = ca.vertcat(found, self._following.call([found, numbers], symbolic, False)[0])
         carried = symbolic_array(every) if symbolic else np.asarray(every)[:, 0]
         return [(wire, carried[index]) for index, wire in enumerate(self._wires)]
 
-    def solution(self, at: At, guesses: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def solution(self, at: At, loop_iterates: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the unknowns, found from guesses, and how far the equations stay off where there is no solution."""
-        found, off = self._solve.call([guesses, self._numbers(at)[0]], False, False)
+        found, off = self._solve.call([loop_iterates, self._numbers(at)[0]], False, False)
         return found, off
 
     def _numbers(self, at: At) -> tuple[ca.SX | ca.DM, bool]:
@@ -184,7 +183,7 @@ def solved(
     return LinearLoop(wires, traced)
 
 
-def told(wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions]) -> str:
+def description(wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions]) -> str:
     """Return what a loop is called: by the outputs in it."""
     names = (traced[wire.source].system.outputs[wire.output].name for wire in wires)
     return f"an algebraic loop of {', '.join(names)}"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.divide_and_conquer.corrections import JoinedCorrections
+from mbsfmu.divide_and_conquer.corrections import BlockDiagonalCorrections
 from mbsfmu.equations.vector_pieces import cut
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality, Variable
-from mbsfmu.systems.block_concatenation import as_given, joined, two_of_nothing
+from mbsfmu.systems.block_concatenation import as_given, concatenated, two_of_nothing
 from mbsfmu.systems.capabilities import (
     AccelerationFeedback,
     AlgebraicLoops,
@@ -104,8 +104,8 @@ class CoupledSystem(
         self.feeds = self._wiring.feeds
         traces = traces or Traces()
         self._levels = self._wiring.levels(traces)
-        self.felt = tuple(self._wiring.name(wire) for wire in self._wiring.felt)
-        self.guesses = tuple(guess for level in self._levels for guess in level.guesses)
+        self.fed_through = tuple(self._wiring.name(wire) for wire in self._wiring.fed_through)
+        self.loop_iterates = tuple(guess for level in self._levels for guess in level.loop_iterates)
         self._kept: Kept[list[SystemContext]] = Kept()
         self._names = names = PartNames(parts, self._inputs)
         self.coordinates = names.every("coordinates")
@@ -130,7 +130,7 @@ class CoupledSystem(
         offsets = [(part, self._offset("parameters", index)) for index, part in enumerate(self.parts)]
         self.orderings = tuple((at + less, at + more) for part, at in offsets for less, more in part.orderings)
         offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]
-        self.steep = tuple(at + coordinate for part, at in offsets for coordinate in part.steep)
+        self.gimbal_angles = tuple(at + coordinate for part, at in offsets for coordinate in part.gimbal_angles)
         self.samplings = self._sorted_samplings()
         check_feedback(self, traces)
 
@@ -215,15 +215,15 @@ class CoupledSystem(
 
     # -- shares ---------------------------------------------------------------------------------------------
 
-    def shares(self, kind: str, given: Any) -> Sequence[Any]:
-        """Return what each part gets of an argument; kinds as for `joined`."""
+    def arguments_of_parts(self, kind: str, given: Any) -> Sequence[Any]:
+        """Return what each part gets of an argument; kinds as for `concatenated`."""
         if kind == "same":
             return [given] * len(self.parts)
         if kind == "instant":
             return self._instants(given)
         if kind == "loops":
             return self._loops(given)
-        if kind == "guesses":  # loops are between the parts
+        if kind == "loop_iterates":  # loops are between the parts
             return [given[:0]] * len(self.parts)
         owners = [part.start_system for part in self.parts] if kind == "start_coordinates" else self.parts
         return cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
@@ -256,35 +256,43 @@ class CoupledSystem(
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
-        shared = {each: self.shares(kind, getattr(instant, each)) for each, kind in SIZES.items() if each != "inputs"}
+        shared = {
+            each: self.arguments_of_parts(kind, getattr(instant, each))
+            for each, kind in SIZES.items()
+            if each != "inputs"
+        }
 
         def at(part: int) -> SystemContext:
             inputs = np.stack(entries[part]) if entries[part] else np.zeros(0)
-            return SystemContext(inputs=inputs, **{each: shares[part] for each, shares in shared.items()})
+            return SystemContext(
+                inputs=inputs, **{each: arguments_of_parts[part] for each, arguments_of_parts in shared.items()}
+            )
 
         first = 0
         for level in self._levels:
-            guesses = instant.guesses[first : first + len(level.guesses)]
+            loop_iterates = instant.loop_iterates[first : first + len(level.loop_iterates)]
             if isinstance(level, NonlinearLoop) and solve is not None:
-                guesses = solve(level, at, guesses)
-            for wire, value in level.values(self.parts, at, guesses):
-                known = wire in self._wiring.felt and len(instant.felt)
-                entries[wire.target][wire.input] = instant.felt[self._wiring.felt.index(wire)] if known else value
-            first += len(level.guesses)
+                loop_iterates = solve(level, at, loop_iterates)
+            for wire, value in level.values(self.parts, at, loop_iterates):
+                known = wire in self._wiring.fed_through and len(instant.fed_through)
+                entries[wire.target][wire.input] = (
+                    instant.fed_through[self._wiring.fed_through.index(wire)] if known else value
+                )
+            first += len(level.loop_iterates)
         return [at(part) for part in range(len(self.parts))]
 
     def feed_through_values(self, instant: SystemContext) -> Array:
         """Return what connections carry that depends on accelerations, at those of the instant."""
-        parts = self._instants(replace(instant, felt=np.zeros(0)))
-        return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.felt])
+        parts = self._instants(replace(instant, fed_through=np.zeros(0)))
+        return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.fed_through])
 
     def solved_loops(self, instant: SystemContext) -> list[LoopSolution]:
         """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
         found: list[LoopSolution] = []
 
-        def solve(loop: NonlinearLoop, at: At, guesses: Array) -> Array:
-            values, off = map(symbolic_array, loop.solution(at, expression(guesses)))
-            found.append(LoopSolution(loop.told, values, off))
+        def solve(loop: NonlinearLoop, at: At, loop_iterates: Array) -> Array:
+            values, off = map(symbolic_array, loop.solution(at, expression(loop_iterates)))
+            found.append(LoopSolution(loop.description, values, off))
             return values
 
         self._connected(instant, solve)
@@ -292,58 +300,58 @@ class CoupledSystem(
 
     # -- functions ------------------------------------------------------------------------------------------
 
-    residual = joined(System.residual, "instant")
-    closure = joined(System.closure, "instant")
-    closure_rate = joined(ConstraintMotion.closure_rate, "instant", concerns="constraints")
-    rates = joined(System.rates, "instant")
-    integral_rates = joined(System.integral_rates, "instant")
-    constraint_drifts = joined(System.constraint_drifts, "instant")
-    constraint_drift_rates = joined(System.constraint_drift_rates, "instant")
-    driving_powers = joined(System.driving_powers, "instant", "loops")
-    evaluate_outputs = joined(System.evaluate_outputs, "instant")
-    initial_coordinates = joined(System.initial_coordinates, "parameters")
-    initial_states = joined(System.initial_states, "parameters")
-    initial_integrals = joined(System.initial_integrals, "instant")
-    updates = joined(SampledUpdates.updates, "instant", concerns="discrete")
-    initial_discrete = joined(SampledUpdates.initial_discrete, "parameters", concerns="discrete")
-    inertia_tensors = joined(InertiaTensors.inertia_tensors, "parameters", concerns="tensors")
-    start_limits = joined(StartLimits.start_limits, "instant", concerns="limited")
-    evaluate_reactions = joined(JointReactions.evaluate_reactions, "instant", "loops", concerns="reactions")
-    start_references = joined(MovingReferences.start_references, "start_coordinates", concerns="references")
-    place = joined(StartPlacement.place, "start_coordinates", "start_coordinates", "instant", otherwise=as_given)
-    forward_dynamics = joined(
+    residual = concatenated(System.residual, "instant")
+    closure = concatenated(System.closure, "instant")
+    closure_rate = concatenated(ConstraintMotion.closure_rate, "instant", required_by="constraints")
+    rates = concatenated(System.rates, "instant")
+    integral_rates = concatenated(System.integral_rates, "instant")
+    constraint_drifts = concatenated(System.constraint_drifts, "instant")
+    constraint_drift_rates = concatenated(System.constraint_drift_rates, "instant")
+    driving_powers = concatenated(System.driving_powers, "instant", "loops")
+    evaluate_outputs = concatenated(System.evaluate_outputs, "instant")
+    initial_coordinates = concatenated(System.initial_coordinates, "parameters")
+    initial_states = concatenated(System.initial_states, "parameters")
+    initial_integrals = concatenated(System.initial_integrals, "instant")
+    updates = concatenated(SampledUpdates.updates, "instant", required_by="discrete")
+    initial_discrete = concatenated(SampledUpdates.initial_discrete, "parameters", required_by="discrete")
+    inertia_tensors = concatenated(InertiaTensors.inertia_tensors, "parameters", required_by="tensors")
+    start_limits = concatenated(StartLimits.start_limits, "instant", required_by="limited")
+    evaluate_reactions = concatenated(JointReactions.evaluate_reactions, "instant", "loops", required_by="reactions")
+    start_references = concatenated(MovingReferences.start_references, "start_coordinates", required_by="references")
+    place = concatenated(StartPlacement.place, "start_coordinates", "start_coordinates", "instant", otherwise=as_given)
+    forward_dynamics = concatenated(
         ArticulatedDynamics.forward_dynamics,
         *("instant", "loops", "same"),
-        concerns="coordinates",
+        required_by="coordinates",
         otherwise=two_of_nothing,
     )
-    responses = joined(
+    responses = concatenated(
         ArticulatedDynamics.responses,
         *("instant", "loops", "coordinates"),
-        concerns="coordinates",
+        required_by="coordinates",
         otherwise=two_of_nothing,
     )
-    balance = joined(ArticulatedDynamics.balance, "instant", "loops", concerns="coordinates")
-    loop_accelerations = joined(
-        ArticulatedDynamics.loop_accelerations, "instant", "loops", "same", concerns="coordinates"
+    balance = concatenated(ArticulatedDynamics.balance, "instant", "loops", required_by="coordinates")
+    loop_accelerations = concatenated(
+        ArticulatedDynamics.loop_accelerations, "instant", "loops", "same", required_by="coordinates"
     )
-    initial_momenta = joined(CanonicalMomenta.initial_momenta, "instant", concerns="coordinates")
-    impulsive_velocities = joined(
+    initial_momenta = concatenated(CanonicalMomenta.initial_momenta, "instant", required_by="coordinates")
+    impulsive_velocities = concatenated(
         CanonicalMomenta.impulsive_velocities,
         *("instant", "loops", "same"),
-        concerns="coordinates",
+        required_by="coordinates",
         otherwise=two_of_nothing,
     )
-    canonical_momenta = joined(CanonicalMomenta.canonical_momenta, "instant", "loops", concerns="coordinates")
-    loop_rates = joined(CanonicalMomenta.loop_rates, "instant", "loops", "same", concerns="coordinates")
-    momentum_rates = joined(CanonicalMomenta.momentum_rates, "instant", "loops", concerns="coordinates")
-    apparent_inertias = joined(CanonicalMomenta.apparent_inertias, "instant", concerns="coordinates")
-    own_inertias = joined(CanonicalMomenta.own_inertias, "instant", concerns="coordinates")
-    carried_inertias = joined(CanonicalMomenta.carried_inertias, "instant", concerns="coordinates")
-    free_accelerations = joined(ConstraintCorrections.free_accelerations, "instant", concerns="coordinates")
-    unheld = joined(ConstraintCorrections.unheld, "instant", "coordinates", concerns="coordinates")
-    constrained_residual = joined(
-        ConstraintCorrections.constrained_residual, "instant", "constraints", concerns="coordinates"
+    canonical_momenta = concatenated(CanonicalMomenta.canonical_momenta, "instant", "loops", required_by="coordinates")
+    loop_rates = concatenated(CanonicalMomenta.loop_rates, "instant", "loops", "same", required_by="coordinates")
+    momentum_rates = concatenated(CanonicalMomenta.momentum_rates, "instant", "loops", required_by="coordinates")
+    apparent_inertias = concatenated(CanonicalMomenta.apparent_inertias, "instant", required_by="coordinates")
+    own_inertias = concatenated(CanonicalMomenta.own_inertias, "instant", required_by="coordinates")
+    carried_inertias = concatenated(CanonicalMomenta.carried_inertias, "instant", required_by="coordinates")
+    free_accelerations = concatenated(ConstraintCorrections.free_accelerations, "instant", required_by="coordinates")
+    unheld = concatenated(ConstraintCorrections.unheld, "instant", "coordinates", required_by="coordinates")
+    constrained_residual = concatenated(
+        ConstraintCorrections.constrained_residual, "instant", "constraints", required_by="coordinates"
     )
 
     @property
@@ -367,14 +375,14 @@ class CoupledSystem(
             )
         ]
 
-    def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> JoinedCorrections:
+    def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> BlockDiagonalCorrections:
         """Return the corrections of all parts that have coordinates: no constraint is between parts."""
         own = [
             (require_capability(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
             for part, now, closed in zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
             if part.coordinates
         ]
-        return JoinedCorrections(*zip(*own, strict=True)) if own else JoinedCorrections((), ())
+        return BlockDiagonalCorrections(*zip(*own, strict=True)) if own else BlockDiagonalCorrections((), ())
 
     def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""
@@ -391,18 +399,18 @@ class CoupledSystem(
     def start_advice(self, limited: int, parameters: Array) -> str:
         """Return what the part says to which one of `limited` belongs."""
         first = 0
-        for part, own in zip(self.parts, self.shares("parameters", parameters), strict=True):
+        for part, own in zip(self.parts, self.arguments_of_parts("parameters", parameters), strict=True):
             index, first = limited - first, first + len(part.limited)
             if isinstance(part, StartLimits) and limited < first:
                 return part.start_advice(index, own)
         return ""
 
-    def recentred(self, instant: SystemContext) -> SystemContext:
+    def with_present_references(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with all references moved to where it is now."""
         moved = [
-            part.recentred(own) if isinstance(part, MovingReferences) else own
+            part.with_present_references(own) if isinstance(part, MovingReferences) else own
             for part, own in zip(self.parts, self._instants(instant), strict=True)
         ]
         kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
-        joined = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}
-        return replace(instant, **joined)
+        concatenated = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}
+        return replace(instant, **concatenated)

@@ -46,16 +46,16 @@ class ConnectionLevel:
 
     Attributes
     ----------
-    guesses
+    loop_iterates
         What is solved for by iteration, under the names of the inputs that take it.
     """
 
-    guesses: tuple[Variable, ...] = ()
+    loop_iterates: tuple[Variable, ...] = ()
 
     def __init__(self, wires: Sequence[VariableConnection]) -> None:
         self._wires = wires
 
-    def values(self, parts: Sequence[System], at: At, guesses: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
+    def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
         """Return what each connection carries.
 
         Parameters
@@ -64,7 +64,7 @@ class ConnectionLevel:
             The systems.
         at
             Their instants.
-        guesses
+        loop_iterates
             Values near those that are solved for, shape (number of guesses,); symbols stand for the solution itself.
         """
         readings = {source: _read(parts[source], at(source)) for source in {wire.source for wire in self._wires}}

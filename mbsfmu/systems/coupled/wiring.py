@@ -52,7 +52,7 @@ class Wiring:
         Connections from calculated parameters to parameters.
     free
         Indices of part and input of the inputs that no connection drives.
-    felt
+    fed_through
         Those of the wires that carry what depends on accelerations of their source to where it counts at once; known
         with the levels.
 
@@ -69,7 +69,7 @@ class Wiring:
         self._motions = [rated_names(part.inputs) for part in self._parts]
         self.wires: list[VariableConnection] = []
         self.feeds: list[Feed] = []
-        self.felt: list[VariableConnection] = []
+        self.fed_through: list[VariableConnection] = []
         for source, target in connections:
             self._connect(source, target)
         driven = {(wire.target, wire.input) for wire in self.wires}
@@ -133,7 +133,7 @@ class Wiring:
         """
         traced = [SystemExpressions(part) for part in self._parts]
         feeling = traces.fact("wires with accelerations", lambda: self._feeling(traced))
-        self.felt = [wire for wire, feels in zip(self.wires, feeling, strict=True) if feels]
+        self.fed_through = [wire for wire, feels in zip(self.wires, feeling, strict=True) if feels]
         needs = np.array(traces.fact("needs of wires", lambda: self._needs(traced)), dtype=bool)
         direct = needs = needs.reshape(len(self.wires), len(self.wires))
         for _ in range(len(self.wires).bit_length()):

@@ -20,8 +20,8 @@ from mbsfmu.divide_and_conquer.closure_motion import along_coordinates, filled, 
 from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
 from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
-from mbsfmu.equations.charts import angle_rates, cardan_angles
 from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.coordinate_charts import angle_rates, cardan_angles
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.joint_measurement import measure, unwound
 from mbsfmu.equations.kinematics import Kinematics
@@ -41,8 +41,8 @@ from mbsfmu.systems.capabilities import ConstraintCorrections, StartPlacement
 from mbsfmu.systems.mechanism.bodies_system import BodiesSystem
 from mbsfmu.systems.mechanism.joint_reactions import constraint_reactions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
-from mbsfmu.systems.mechanism.mechanism_variables import absolute_variables, turning_variables
-from mbsfmu.systems.mechanism.turning_joints import TurningJoints, orientation_of
+from mbsfmu.systems.mechanism.mechanism_variables import absolute_variables, angular_velocity_integrals
+from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints, orientation_of
 from mbsfmu.systems.system import LoopsInUse, System, SystemContext
 from mbsfmu.tracing.reused_results import Kept
 
@@ -89,7 +89,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         constraining = [parts.topology.tree[body] for body in self._hung]
         self.constraining = [CutJoint(each.joint, mechanism, parts.points) for each in constraining] + parts.cuts
         self._absolute = Kinematics(floating_joints([each.centre for each in parts.masses]))
-        self.turning = TurningJoints(self._absolute.joints)
+        self.turning = QuaternionJoints(self._absolute.joints)
         inwards = [*(each.reversed for each in constraining), *(False for _ in parts.cuts)]
         joints_with_relations = parts.kinematics, parts.relations
         self.bodies = ConstrainedBodies(
@@ -104,7 +104,10 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self.coordinates, self.velocities, self.accelerations = absolute_variables(parts.topology.bodies)
         self.states, self.inputs, self.parameters = joints.states, joints.inputs, joints.parameters
         self.balances, self.tensors = joints.balances, joints.tensors
-        self.integrals = (*joints.integrals, *turning_variables(joints.coordinates[index] for index in self._turns))
+        self.integrals = (
+            *joints.integrals,
+            *angular_velocity_integrals(joints.coordinates[index] for index in self._turns),
+        )
         self.outputs = (
             *(joints.coordinates[index] for index in self._measured),
             *(joints.velocities[index] for index in self._measured),
@@ -114,7 +117,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         shared = "; of least norm where constraints are redundant"
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
         self.constraints, self.constraint_units = self.constraint_variables()
-        self.references, self.steep = len(parts.masses), self.turning.steep
+        self.references, self.gimbal_angles = len(parts.masses), self.turning.gimbal_angles
 
     # -- the start ------------------------------------------------------------------------------------------
 

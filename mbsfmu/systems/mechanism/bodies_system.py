@@ -15,7 +15,7 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.capabilities import ConstraintMotion, InertiaTensors, JointReactions, MovingReferences
 from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
-from mbsfmu.systems.mechanism.turning_joints import TurningJoints
+from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints
 from mbsfmu.systems.system import LoopsInUse, SystemContext
 
 
@@ -34,7 +34,7 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
 
     parts: MechanismParts
     constraining: Sequence[CutJoint]
-    turning: TurningJoints
+    turning: QuaternionJoints
 
     @abstractmethod
     def motion(self, instant: SystemContext) -> MotionState:
@@ -92,9 +92,9 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         rows = [each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors]
         return np.concatenate(rows) if rows else np.zeros(0)
 
-    def recentred(self, instant: SystemContext) -> SystemContext:
+    def with_present_references(self, instant: SystemContext) -> SystemContext:
         """Return the same motion with present orientations as references."""
-        return self.turning.recentred(instant)
+        return self.turning.with_present_references(instant)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
         """Return joint coordinates and their rates as given with the joints."""

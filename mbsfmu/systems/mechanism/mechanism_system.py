@@ -17,7 +17,7 @@ from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import quaternion_product
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.capabilities import ArticulatedDynamics, CanonicalMomenta
@@ -28,8 +28,8 @@ from mbsfmu.systems.mechanism.bodies_system import BodiesSystem
 from mbsfmu.systems.mechanism.joint_reactions import tree_reactions
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts
 from mbsfmu.systems.mechanism.mechanism_variables import ENERGIES, balance_of, output_variables, reaction_variables
+from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints, orientation_of
 from mbsfmu.systems.mechanism.tree_dynamics import TreeDynamics
-from mbsfmu.systems.mechanism.turning_joints import TurningJoints, orientation_of
 from mbsfmu.systems.part_variables import part_variable, trial_points
 from mbsfmu.systems.system import LoopsInUse, SystemContext, Tensor, starting, starts
 from mbsfmu.tracing.reused_results import Kept
@@ -69,14 +69,14 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.parts = parts = MechanismParts(mechanism)
         self.constraining = parts.cuts
         self.dynamics = TreeDynamics(parts)
-        self.turning = TurningJoints(parts.kinematics.joints)
+        self.turning = QuaternionJoints(parts.kinematics.joints)
         self._kept: Kept[MotionState] = Kept()
         topology, forces = parts.topology, parts.forces
         self.coordinates = parts.coordinates.coordinates
         self.velocities = parts.coordinates.velocities
         self.accelerations = parts.coordinates.accelerations
         self.references = topology.references
-        self.steep = self.turning.steep
+        self.gimbal_angles = self.turning.gimbal_angles
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in parts.changeable)
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
         self.inputs = starting((part_variable(each, Causality.INPUT) for each in parts.inputs), start_values)

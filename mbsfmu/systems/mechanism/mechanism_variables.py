@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.equations.charts import angle_rates
+from mbsfmu.equations.coordinate_charts import angle_rates
 from mbsfmu.equations.properties import Properties, Slot
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.model.body import Body
@@ -138,7 +138,7 @@ def absolute_variables(bodies: Sequence[Body]) -> tuple[tuple[Variable, ...], ..
     )
 
 
-def turning_variables(angles: Iterable[Variable]) -> tuple[Variable, ...]:
+def angular_velocity_integrals(angles: Iterable[Variable]) -> tuple[Variable, ...]:
     """Name the integrals of angular velocities that tell the full turns of measured angles."""
     return tuple(
         Variable(
@@ -160,9 +160,9 @@ def balance_of(given: Quantity) -> tuple[Variable, str]:
     return variable, given.name
 
 
-def output_variables(topology: Topology, told: Iterable[Quantity]) -> tuple[Variable, ...]:
+def output_variables(topology: Topology, measured: Iterable[Quantity]) -> tuple[Variable, ...]:
     """Name the outputs: what forces and sensors tell, orientations, centres of mass and energies."""
-    lines = [part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in told]
+    lines = [part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in measured]
     turns = []
     for body, joint in zip(topology.bodies, topology.tree, strict=True):
         if joint.reference is not None:

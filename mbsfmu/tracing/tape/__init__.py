@@ -1,1 +1,1 @@
-"""Code in loops: equations recorded as calls of kernels."""
+"""kernel loops: equations recorded as calls of kernels."""

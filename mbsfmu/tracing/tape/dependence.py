@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Places = NDArray[np.int64]
+MemoryIndices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Call:
     """
 
     kernel: int
-    taken: Places
-    made: Places
+    taken: MemoryIndices
+    made: MemoryIndices
     section: int | None = None
     stage: int | None = None
 
@@ -48,7 +48,7 @@ class Dependence:
         Places of what is given: it counts as made by no call.
     """
 
-    def __init__(self, calls: Sequence[Call], count: int, given: Places | None = None) -> None:
+    def __init__(self, calls: Sequence[Call], count: int, given: MemoryIndices | None = None) -> None:
         size = len(calls)
         self._owner = np.full(count, -1, dtype=np.int64)
         made = np.repeat(np.arange(size), [len(call.made) for call in calls])
@@ -62,11 +62,11 @@ class Dependence:
         self._users, self._owners = np.divmod(pairs, max(size, 1))
         self._size = size
 
-    def owners(self, places: Places) -> Places:
+    def owners(self, places: MemoryIndices) -> MemoryIndices:
         """Return indices of the calls that have made what is at places, −1 where none has."""
         return np.where(places < 0, -1, self._owner[np.maximum(places, 0)])
 
-    def reached(self, places: Places) -> Places:
+    def reached(self, places: MemoryIndices) -> MemoryIndices:
         """Return indices of the calls that what is at places follows from, ascending."""
         from scipy.sparse import csr_array  # noqa: PLC0415 - runs of compiled code start without SciPy
         from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415 - as above
@@ -103,7 +103,7 @@ class Grouped:
         How many groups there are.
     """
 
-    def __init__(self, groups: Places, numbers: Places, count: int) -> None:
+    def __init__(self, groups: MemoryIndices, numbers: MemoryIndices, count: int) -> None:
         self._ends = [0, *np.searchsorted(groups, np.arange(count), side="right").tolist()]
         self._numbers = numbers.tolist()
 
@@ -116,7 +116,9 @@ class Grouped:
         return np.diff(self._ends).tolist()
 
 
-def needed(calls: Sequence[Call], results: Sequence[Places], count: int, given: Places | None = None) -> list[Call]:
+def needed(
+    calls: Sequence[Call], results: Sequence[MemoryIndices], count: int, given: MemoryIndices | None = None
+) -> list[Call]:
     """Return the calls that results follow from, in their order.
 
     Parameters
@@ -132,6 +134,6 @@ def needed(calls: Sequence[Call], results: Sequence[Places], count: int, given: 
     return [calls[index] for index in found.tolist()]
 
 
-def joined(places: Sequence[Places]) -> Places:
+def joined(places: Sequence[MemoryIndices]) -> MemoryIndices:
     """Return places of several arrays in one."""
     return np.concatenate([np.zeros(0, dtype=np.int64), *places])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mbsfmu.tracing.tape.dependence import Places
+from mbsfmu.tracing.tape.dependence import MemoryIndices
 
 _WORTHWHILE = 0.75
 """Share of the products of the first way up to which another one is taken."""
@@ -51,8 +51,8 @@ class Node:
     """
 
     size: int
-    row: dict[int, Places]
-    bias: Places
+    row: dict[int, MemoryIndices]
+    bias: MemoryIndices
     users: set[int] = field(default_factory=set)
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mbsfmu.tracing.tape.dependence import Places
+from mbsfmu.tracing.tape.dependence import MemoryIndices
 from mbsfmu.tracing.tape.phases import SHARED
 from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.tape.repetition import Repetition, repetitions
@@ -46,8 +46,8 @@ class Fields:
         How many fields are listed.
     """
 
-    field: Places
-    offset: Places
+    field: MemoryIndices
+    offset: MemoryIndices
     first: tuple[int, ...]
     listed: int = 0
 
@@ -79,9 +79,9 @@ class KernelCalls:
     """
 
     kernel: int
-    begin: Places
-    distance: Places
-    listed: Places
+    begin: MemoryIndices
+    distance: MemoryIndices
+    listed: MemoryIndices
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Layout:
 
 def layout(program: Program) -> Layout:
     """Return how the calls of a program are laid out."""
-    arguments: dict[int, list[Places]] = {}
+    arguments: dict[int, list[MemoryIndices]] = {}
     for loop in program.schedule.loops:
         arguments.setdefault(loop.kernel, []).append(loop.arguments)
     together = {kernel: np.concatenate(each) for kernel, each in arguments.items()}
@@ -157,7 +157,7 @@ def layout(program: Program) -> Layout:
     return Layout(fields, _phases(program, fields))
 
 
-def _fields(arguments: Places) -> Fields:
+def _fields(arguments: MemoryIndices) -> Fields:
     """Return how the arguments of all calls of a kernel lie, given their places, shape (calls, arguments)."""
     first = arguments[0]
     if len(arguments) == 1 and len(first):
@@ -177,7 +177,7 @@ def _fields(arguments: Places) -> Fields:
     return Fields(field, offset, tuple(begins))
 
 
-def _listed(fields: Fields, arguments: Places) -> Fields:
+def _listed(fields: Fields, arguments: MemoryIndices) -> Fields:
     """Return fields with those listed that are shorter so."""
     regular, irregular = [], []
     for number, argument in enumerate(fields.first):
@@ -197,7 +197,7 @@ def _phases(program: Program, fields: dict[int, Fields]) -> tuple[Phase, ...]:
         return ()
     width = 1 + max(len(each.regular) for each in fields.values())
     rows = np.zeros((sum(len(loop.arguments) for loop in loops), width), dtype=np.int64)
-    listed: list[Places] = []
+    listed: list[MemoryIndices] = []
     begin = 0
     for loop in loops:
         results, own = program.kernels[loop.kernel].results, fields[loop.kernel]
@@ -301,7 +301,12 @@ def _parts_without_sections(program: Program) -> list[_CallSequence]:
 
 
 def _calls(
-    rows: Places, kinds: Places, listed: list[Places], fields: dict[int, Fields], found: Repetition, index: int
+    rows: MemoryIndices,
+    kinds: MemoryIndices,
+    listed: list[MemoryIndices],
+    fields: dict[int, Fields],
+    found: Repetition,
+    index: int,
 ) -> KernelCalls:
     """Return the calls of one row of a repetition."""
     first = found.begin + index

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.tracing.tape.dependence import Places, joined, needed
+from mbsfmu.tracing.tape.dependence import MemoryIndices, joined, needed
 from mbsfmu.tracing.tape.recording import Kernel, RecordedArray, Recorder
 from mbsfmu.tracing.tape.schedule import Schedule, schedule
 
@@ -46,7 +46,7 @@ class Program:
     memory_name: str = "work"
 
     @property
-    def results(self) -> tuple[Places, ...]:
+    def results(self) -> tuple[MemoryIndices, ...]:
         """Places of the elements of each result."""
         return self.schedule.results
 
@@ -117,7 +117,7 @@ def _needed(kernel: Kernel) -> list[list[int]]:
     return needed
 
 
-def programs_in_turn(
+def programs_in_sequence(
     names: tuple[str, str],
     recorder: Recorder,
     given: tuple[Mapping[str, RecordedArray], Mapping[str, RecordedArray]],
@@ -142,7 +142,7 @@ def programs_in_turn(
     return first, second
 
 
-def _needed_before(recorder: Recorder, later: Places, results: Sequence[Places]) -> Places:
+def _needed_before(recorder: Recorder, later: MemoryIndices, results: Sequence[MemoryIndices]) -> MemoryIndices:
     """Return places of what results need of what does not depend on what is given later."""
     is_late = np.zeros(recorder.places, dtype=bool)
     is_late[later] = True
@@ -164,7 +164,7 @@ def program_of(
     results: Sequence[Any],
     memory_name: str = "work",
     before: Program | None = None,
-    kept: Places | None = None,
+    kept: MemoryIndices | None = None,
 ) -> Program:
     """Return what was recorded as a function of arrays.
 

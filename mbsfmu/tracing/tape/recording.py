@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.tracing.symbols import SymbolicArray, TracingError, expression, symbolic_array
-from mbsfmu.tracing.tape.dependence import Call, Places, joined, needed
+from mbsfmu.tracing.tape.dependence import Call, MemoryIndices, joined, needed
 
 _MOVING = {
     np.concatenate, np.stack, np.reshape, np.ravel, np.transpose, np.swapaxes, np.broadcast_to, np.tile, np.repeat,
@@ -43,7 +43,7 @@ class RecordedArray:
         What records, and the places of the elements.
     """
 
-    def __init__(self, recorder: Recorder, places: Places) -> None:
+    def __init__(self, recorder: Recorder, places: MemoryIndices) -> None:
         self.recorder = recorder
         self.places = np.asarray(places)
 
@@ -105,7 +105,7 @@ class RecordedArray:
         """Record what a NumPy ufunc computes, matrix by matrix or element by element."""
         if options.get("out") is not None or method == "at":
             raise TracingError("writes in place")
-        operands = [self._as_places(each) for each in inputs]
+        operands = [self._as_indices(each) for each in inputs]
         if ufunc is np.matmul:
             return self._matrix_product(*operands)
         if method == "reduce":
@@ -113,10 +113,10 @@ class RecordedArray:
         broadcast = np.broadcast_arrays(*operands)
         return self._in_rows(ufunc, broadcast)
 
-    def _as_places(self, value: Any) -> Places:
+    def _as_indices(self, value: Any) -> MemoryIndices:
         return value.places if isinstance(value, RecordedArray) else self.recorder.constants(value)
 
-    def _in_rows(self, function: Callable[..., Any], operands: Sequence[Places]) -> RecordedArray:
+    def _in_rows(self, function: Callable[..., Any], operands: Sequence[MemoryIndices]) -> RecordedArray:
         """Record calls for vectors of a few elements at most."""
         if operands[0].ndim <= 1 and operands[0].size <= _WIDEST:
             wrapped = [RecordedArray(self.recorder, each) for each in operands]
@@ -124,7 +124,7 @@ class RecordedArray:
         rows = [self._in_rows(function, each).places for each in zip(*operands, strict=True)]
         return RecordedArray(self.recorder, np.stack(rows))
 
-    def _reduced(self, ufunc: np.ufunc, operand: Places, axis: int | None) -> RecordedArray:
+    def _reduced(self, ufunc: np.ufunc, operand: MemoryIndices, axis: int | None) -> RecordedArray:
         if axis is None:
             operand, axis = operand.ravel(), 0
         moved = np.moveaxis(operand, axis, -1)
@@ -132,7 +132,7 @@ class RecordedArray:
         rows = [self.recorder.call(_reduction, [RecordedArray(self.recorder, each)], {"ufunc": ufunc}) for each in flat]
         return RecordedArray(self.recorder, np.array([each.places for each in rows]).reshape(moved.shape[:-1]))
 
-    def _matrix_product(self, one: Places, other: Places) -> RecordedArray:
+    def _matrix_product(self, one: MemoryIndices, other: MemoryIndices) -> RecordedArray:
         if one.ndim <= 2 and other.ndim <= 2:
             return self.recorder.call(np.matmul, [RecordedArray(self.recorder, each) for each in (one, other)], {})
         count = max(len(each) for each in (one, other) if each.ndim == 3)
@@ -144,12 +144,12 @@ class RecordedArray:
         if func is np.shape:
             return self.shape
         if func in _MOVING:
-            moved = func(*_places_of(self, args), **kwargs)
+            moved = func(*_indices_of(self, args), **kwargs)
             if isinstance(moved, list):
                 return [RecordedArray(self.recorder, each) for each in moved]
             return RecordedArray(self.recorder, moved)
         if func is np.where:
-            return self._in_rows(np.where, np.broadcast_arrays(*(self._as_places(each) for each in args)))
+            return self._in_rows(np.where, np.broadcast_arrays(*(self._as_indices(each) for each in args)))
         # All others are kernels, traced with symbols: they can do what symbols can.
         return self.recorder.call(_function, args, {"called": func, **kwargs})
 
@@ -165,9 +165,9 @@ def _function(*arguments: Any, called: Callable[..., Any], **alike: Any) -> Any:
     return called(*arguments, **alike)
 
 
-def _places_of(own: RecordedArray, argument: Any) -> Any:
+def _indices_of(own: RecordedArray, argument: Any) -> Any:
     if isinstance(argument, (list, tuple)):
-        return type(argument)(_places_of(own, each) for each in argument)
+        return type(argument)(_indices_of(own, each) for each in argument)
     if isinstance(argument, RecordedArray):
         return argument.places
     if (isinstance(argument, np.ndarray) and argument.dtype != np.intp) or isinstance(argument, float):
@@ -207,7 +207,7 @@ _FOLDED = (0.0, 1.0, -1.0)
 ZERO, ONE, MINUS_ONE = -1, -2, -3
 """Their places."""
 _MOST_FOLDED = -len(_FOLDED)
-_NO_PLACES = np.zeros(0, dtype=np.int64)
+_NO_INDICES = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +294,7 @@ class _Placed:
 
     kernel: int | None
     answer: Any
-    constants: Places
+    constants: MemoryIndices
 
 
 class _Shared:
@@ -387,7 +387,7 @@ class Recorder:
         self._places = 0
         self._known: dict[Hashable, _Placed] = {}
         self._number_by_kernel: dict[Kernel, int] = {}
-        self._made: dict[Hashable, Places] = {}
+        self._made: dict[Hashable, MemoryIndices] = {}
         self._defined: dict[bytes, _ImplicitValues] = {}  # by places of values: the same ones are defined once
 
     @property
@@ -400,7 +400,7 @@ class Recorder:
         first, self._places = self._places, self._places + count
         return RecordedArray(self, np.arange(first, self._places))
 
-    def constants(self, values: Any) -> Places:
+    def constants(self, values: Any) -> MemoryIndices:
         """Return the places of numbers."""
         array = np.asarray(values, dtype=float)
         numbers = [self._constant(value) for value in array.ravel().tolist()]
@@ -438,7 +438,7 @@ class Recorder:
         static
             What else it is given; what is equal gives equal answers.
         """
-        places: list[Places] = []
+        places: list[MemoryIndices] = []
         shape = self._shape(arguments, places)
         given = np.concatenate([each.ravel() for each in places]) if places else np.zeros(0, dtype=np.int64)
         seen: dict[int, int] = {}  # by first use: what is alike has the same pattern wherever it stands in memory
@@ -455,11 +455,11 @@ class Recorder:
             placed = self._known[key] = self._placed(_SHARED.of(key, make) if is_lasting else make())
 
         taken = np.array([place for place, fold in zip(seen, folded, strict=True) if not fold], dtype=np.int64)
-        made = _NO_PLACES if placed.kernel is None else self._called(placed.kernel, taken)
+        made = _NO_INDICES if placed.kernel is None else self._called(placed.kernel, taken)
         table = np.concatenate([taken, made, placed.constants])
         return _mapped(placed.answer, lambda places: RecordedArray(self, table[places]))
 
-    def _called(self, kernel: int, taken: Places) -> Places:
+    def _called(self, kernel: int, taken: MemoryIndices) -> MemoryIndices:
         """Return where the results of a kernel are; what was called with the same before is not called again."""
         key = kernel, taken.tobytes()
         made = self._made.get(key)
@@ -493,17 +493,17 @@ class Recorder:
             Arrays that these depend on, whatever they have been computed from, each with how it changes, recorded or as
             numbers.
         """
-        wanted = [self._places_of(each) for each in values]
+        wanted = [self._indices_of(each) for each in values]
         known = list(directions)
         for each in list(self._defined.values()):
-            if self._follows(wanted, each.values, self._all_places(known)):
+            if self._follows(wanted, each.values, self._all_indices(known)):
                 resting = (each.values, np.zeros(each.values.shape))
-                (change,) = self._changes_by_calls([self._places_of(each.equations())], [*known, resting])
+                (change,) = self._changes_by_calls([self._indices_of(each.equations())], [*known, resting])
                 unmoved = np.all(change.places == ZERO)
                 known.append(resting if unmoved else (each.values, each.solved(change)))
         return self._changes_by_calls(wanted, known)
 
-    def _follows(self, wanted: Sequence[Places], values: RecordedArray, given: Places) -> bool:
+    def _follows(self, wanted: Sequence[MemoryIndices], values: RecordedArray, given: MemoryIndices) -> bool:
         """Tell whether what is wanted follows from certain values, those apart that are given."""
         own = np.setdiff1d(values.places, given)
         if not own.size:
@@ -512,20 +512,20 @@ class Recorder:
         used = joined([*(call.taken for call in calls), *(each.ravel() for each in wanted)])
         return bool(np.isin(own, used).any())
 
-    def _all_places(self, directions: Sequence[tuple[RecordedArray, Any]]) -> Places:
+    def _all_indices(self, directions: Sequence[tuple[RecordedArray, Any]]) -> MemoryIndices:
         return joined([array.places.ravel() for array, _ in directions])
 
     def _changes_by_calls(
-        self, wanted: Sequence[Places], directions: Sequence[tuple[RecordedArray, Any]]
+        self, wanted: Sequence[MemoryIndices], directions: Sequence[tuple[RecordedArray, Any]]
     ) -> list[RecordedArray]:
         change = np.full(self.places + 1, ZERO)  # the last one for constants, which change by nothing
         for array, direction in directions:
-            change[array.places] = self._places_of(direction)
+            change[array.places] = self._indices_of(direction)
 
-        def moved(places: Places) -> RecordedArray:
+        def moved(places: MemoryIndices) -> RecordedArray:
             return RecordedArray(self, change[np.maximum(places, ZERO)])
 
-        for call in needed(self.calls, wanted, self.places, self._all_places(directions)):
+        for call in needed(self.calls, wanted, self.places, self._all_indices(directions)):
             directed = moved(call.taken)
             if np.all(directed.places == ZERO):
                 continue
@@ -534,7 +534,7 @@ class Recorder:
             change[call.made] = found.places
         return [moved(places) for places in wanted]
 
-    def _places_of(self, array: Any) -> Places:
+    def _indices_of(self, array: Any) -> MemoryIndices:
         return array.places if isinstance(array, RecordedArray) else self.constants(array)
 
     def jacobian(self, call: Call, columns: Sequence[int]) -> RecordedArray:
@@ -548,7 +548,7 @@ class Recorder:
         """Return arrays as one, along their first axis."""
         return RecordedArray(self, np.concatenate([each.places for each in arrays]))
 
-    def _shape(self, argument: Any, places: list[Places]) -> Hashable:
+    def _shape(self, argument: Any, places: list[MemoryIndices]) -> Hashable:
         """Return how an argument is built, and add the places of its elements to the list."""
         if argument is None:
             return None
@@ -640,5 +640,5 @@ def _elements(array: Any) -> list[Any]:
     return np.asarray(array, dtype=object).view(np.ndarray).ravel().tolist()
 
 
-def _numbered(shape: tuple[int, ...], order: Iterator[int]) -> Places:
+def _numbered(shape: tuple[int, ...], order: Iterator[int]) -> MemoryIndices:
     return np.array([next(order) for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)

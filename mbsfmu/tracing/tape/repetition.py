@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.tracing.tape.dependence import Places
+from mbsfmu.tracing.tape.dependence import MemoryIndices
 
 LONGEST = 64
-"""Rows that are looked for as one repetition at most: for a link of a ring, tangents take 28 calls in turn."""
+"""Most rows of one repetition: for a link of a ring, iteration matrices take 28 calls in turn."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Repetition:
     count: int
 
 
-def repetitions(rows: Places, kinds: Places) -> Iterator[Repetition]:
+def repetitions(rows: MemoryIndices, kinds: MemoryIndices) -> Iterator[Repetition]:
     """Cut a sequence into repetitions, as long ones as there are.
 
     Parameters
@@ -57,13 +57,13 @@ def repetitions(rows: Places, kinds: Places) -> Iterator[Repetition]:
         begin += found.length * found.count
 
 
-def _hashed(rows: Places) -> NDArray[np.uint64]:
+def _hashed(rows: MemoryIndices) -> NDArray[np.uint64]:
     """Return a number for each row, linear in the places: where rows are at equal distances, these are."""
     weights = np.random.default_rng(1).integers(1, 2**63, size=rows.shape[1], dtype=np.uint64)
     return (rows.astype(np.uint64) * weights).sum(axis=1, dtype=np.uint64)
 
 
-def _longest(hashed: NDArray[np.uint64], kinds: Places) -> tuple[Places, Places, Places]:
+def _longest(hashed: NDArray[np.uint64], kinds: MemoryIndices) -> tuple[MemoryIndices, MemoryIndices, MemoryIndices]:
     """Return, for a repetition that begins at each row, how many rows it saves, its length, and its count."""
     size = len(hashed)
     gains, lengths, counts = (
@@ -84,13 +84,13 @@ def _longest(hashed: NDArray[np.uint64], kinds: Places) -> tuple[Places, Places,
     return gains, lengths, counts
 
 
-def _next_false(values: NDArray[np.bool_]) -> Places:
+def _next_false(values: NDArray[np.bool_]) -> MemoryIndices:
     """Return the index of the first false value from each one on; the number of values where there is none."""
     places = np.where(values, len(values), np.arange(len(values)))
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
-def _repeats(rows: Places, found: Repetition) -> bool:
+def _repeats(rows: MemoryIndices, found: Repetition) -> bool:
     """Tell whether rows are those of a repetition, which equal numbers for them only make likely."""
     block = rows[found.begin : found.begin + found.length * found.count].reshape(found.count, found.length, -1)
     distances = np.diff(block, axis=0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.tracing.tape.dependence import Call, Dependence, Places, joined
+from mbsfmu.tracing.tape.dependence import Call, Dependence, MemoryIndices, joined
 from mbsfmu.tracing.tape.phases import groups
 
 BLOCK = 25_000
@@ -41,7 +41,7 @@ class Loop:
     """
 
     kernel: int
-    arguments: Places
+    arguments: MemoryIndices
     first: int
     stages: tuple[int, ...]
     phase: int
@@ -70,16 +70,16 @@ class Schedule:
 
     loops: tuple[Loop, ...]
     constants: tuple[int, ...]
-    results: tuple[Places, ...]
+    results: tuple[MemoryIndices, ...]
     first: int
     size: int
-    placed: Places
+    placed: MemoryIndices
 
 
 def schedule(
     calls: Sequence[Call],
-    given: Places,
-    results: Sequence[Places],
+    given: MemoryIndices,
+    results: Sequence[MemoryIndices],
     costs: Sequence[int],
     before: Schedule | None = None,
     *,

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.tracing.tape.dependence import Call, Places, needed
+from mbsfmu.tracing.tape.dependence import Call, MemoryIndices, needed
 from mbsfmu.tracing.tape.elimination_order import EliminationPath, Node, best_order
 from mbsfmu.tracing.tape.recording import ZERO, RecordedArray, Recorder
 
@@ -67,18 +67,18 @@ class _Eliminated:
     """Changes as they follow from those that are eliminated later."""
 
     node: int
-    row: Mapping[int, Places]
-    bias: Places
+    row: Mapping[int, MemoryIndices]
+    bias: MemoryIndices
 
 
 def changes_of(
     recorder: Recorder,
-    wanted: Places,
+    wanted: MemoryIndices,
     unknowns: Sequence[int],
     following: Mapping[int, Following],
     equations: Sequence[TapeEquation],
     ways: Sequence[EliminationPath],
-) -> tuple[Places, Places]:
+) -> tuple[MemoryIndices, MemoryIndices]:
     """Record the solution of linear equations.
 
     Parameters
@@ -118,13 +118,13 @@ class _Elimination:
     def __init__(
         self,
         recorder: Recorder,
-        wanted: Places,
+        wanted: MemoryIndices,
         unknowns: Sequence[int],
         following: Mapping[int, Following],
         equations: Sequence[TapeEquation],
     ) -> None:
         self._recorder = recorder
-        self.inverse_pivots: list[Places] = []
+        self.inverse_pivots: list[MemoryIndices] = []
         self._nodes: list[Node] = [Node(1, {}, _one_place(each.bias)) for each in equations]
         self._unknowns = len(unknowns)
         self._where: dict[int, tuple[int, int]] = {place: (index, 0) for index, place in enumerate(unknowns)}
@@ -138,7 +138,7 @@ class _Elimination:
             for other in node.row:
                 self._nodes[other].users.add(index)
 
-    def _calls(self, wanted: Places, equations: Sequence[TapeEquation]) -> list[Call]:
+    def _calls(self, wanted: MemoryIndices, equations: Sequence[TapeEquation]) -> list[Call]:
         """Return the calls that equations and wanted values follow from, up to the unknowns."""
         recorder = self._recorder
         terms = np.array([place for each in equations for place, _ in each.terms], dtype=np.int64)
@@ -146,7 +146,7 @@ class _Elimination:
             recorder.calls, [wanted.ravel(), terms], recorder.places, np.array(list(self._where), dtype=np.int64)
         )
 
-    def _add(self, places: Sequence[int], row: dict[int, Places], bias: Places) -> None:
+    def _add(self, places: Sequence[int], row: dict[int, MemoryIndices], bias: MemoryIndices) -> None:
         self._where |= {place: (len(self._nodes), index) for index, place in enumerate(places)}
         self._nodes.append(Node(len(places), row, bias))
 
@@ -160,7 +160,7 @@ class _Elimination:
             return
         slopes = self._recorder.jacobian(call, columns).places
         moving = np.flatnonzero(np.any(slopes != ZERO, axis=1))
-        row: dict[int, Places] = {}
+        row: dict[int, MemoryIndices] = {}
         for column, index in enumerate(columns):
             node, place = self._where[taken[index]]
             block = row.setdefault(node, np.full((len(moving), self._nodes[node].size), ZERO, dtype=np.int64))
@@ -169,8 +169,8 @@ class _Elimination:
         if len(moving):
             self._add(call.made[moving].tolist(), row, np.full(len(moving), ZERO, dtype=np.int64))
 
-    def _row_of(self, equation: TapeEquation) -> dict[int, Places]:
-        row: dict[int, Places] = {}
+    def _row_of(self, equation: TapeEquation) -> dict[int, MemoryIndices]:
+        row: dict[int, MemoryIndices] = {}
         for place, factor in equation.terms:
             if place in self._where:
                 node, index = self._where[place]
@@ -179,7 +179,7 @@ class _Elimination:
                 block[0, index] = factor
         return row
 
-    def solved(self, wanted: Places, ways: Sequence[EliminationPath]) -> Places:
+    def solved(self, wanted: MemoryIndices, ways: Sequence[EliminationPath]) -> MemoryIndices:
         """Return the changes of wanted places."""
         order = best_order(self._nodes, self._unknowns, ways)
         eliminated = [self._eliminated(index) for index in order]
@@ -187,7 +187,7 @@ class _Elimination:
         for each in eliminated:
             if each.node in needed:
                 needed.update(each.row)
-        changes: dict[int, Places] = {}
+        changes: dict[int, MemoryIndices] = {}
         for each in reversed(eliminated):
             if each.node in needed:
                 others = [changes[node] for node in each.row]
@@ -195,7 +195,7 @@ class _Elimination:
         found = [self._change(place, changes) for place in wanted.ravel().tolist()]
         return np.array(found, dtype=np.int64).reshape(wanted.shape)
 
-    def _change(self, place: int, changes: Mapping[int, Places]) -> int:
+    def _change(self, place: int, changes: Mapping[int, MemoryIndices]) -> int:
         if place not in self._where:
             return ZERO
         node, index = self._where[place]
@@ -217,7 +217,7 @@ class _Elimination:
             self._substitute(index, row, bias, each)
         return _Eliminated(index, row, bias)
 
-    def _substitute(self, index: int, row: dict[int, Places], bias: Places, user: int) -> None:
+    def _substitute(self, index: int, row: dict[int, MemoryIndices], bias: MemoryIndices, user: int) -> None:
         """Let a node that depends on an eliminated one depend on what this depends on.
 
         Biases have calls of their own: they may be given when blocks are done with.
@@ -242,7 +242,7 @@ class _Elimination:
         return _places(answer)
 
 
-def _one_place(place: int) -> Places:
+def _one_place(place: int) -> MemoryIndices:
     return np.array([place], dtype=np.int64)
 
 

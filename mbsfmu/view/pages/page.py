@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from mbsfmu.base.files import complete_file
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.files import libraries_of, text_of
+from mbsfmu.view.pages.page_files import libraries_of, text_of
 
 
 def page(title: str, content: HtmlElement) -> str:

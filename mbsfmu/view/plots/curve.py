@@ -125,7 +125,7 @@ def packed(values: Floats) -> str:
         return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
 
 
-def packed_places(x: Floats) -> dict[str, Any]:
+def packed_indices(x: Floats) -> dict[str, Any]:
     """Return ascending numbers for pages: as places on an even grid where they lie on one, else in eight bytes each."""
     steps = np.diff(x)
     step = float(steps.min()) if len(steps) else 0.0

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled, framed, write_page
-from mbsfmu.view.plots.curve import Curve, packed, packed_places
+from mbsfmu.view.plots.curve import Curve, packed, packed_indices
 
 MOST = 600_000
 """Points of all curves of a plot together; a file has about seven bytes of each."""
@@ -127,7 +127,7 @@ class Plot:
                 key = curve.x.tobytes()
                 if key not in grids:
                     grids[key] = len(places)
-                    places.append(packed_places(curve.x))
+                    places.append(packed_indices(curve.x))
                 told = {"label": curve.label, "kind": curve.kind, "grid": grids[key], "values": packed(curve.y)}
                 curves.append(told)
             told = {name: getattr(panel, name) for name in ("label", "unit", "logarithmic", "limits")}

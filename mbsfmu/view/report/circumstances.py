@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mbsfmu.view.pages.blocks import call, notes, section
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.table import facts
+from mbsfmu.view.pages.html_table import key_value_table
 
 _PACKAGES = ("mbsfmu", "numpy", "scipy", "casadi", "fmpy")
 _ADDRESS, _FOLDERS = r"[A-Za-z][A-Za-z0-9+.-]*://\S+", r"(?:[A-Za-z]:)?[^\s=:,]*[/\\]"
@@ -38,7 +38,7 @@ class Circumstances:
     warnings: Sequence[str] = ()
     ended: str = ""
 
-    def told(self) -> list[HtmlElement]:
+    def warning_notes(self) -> list[HtmlElement]:
         """Return the warnings; nothing where there is none."""
         return [notes("Warnings", self.warnings)] if self.warnings else []
 
@@ -49,7 +49,7 @@ class Circumstances:
             "machine": machine(),
             "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         }
-        return section("Where this comes from", call(self.command or "mbsfmu.write_report(…)"), facts(known))
+        return section("Where this comes from", call(self.command or "mbsfmu.write_report(…)"), key_value_table(known))
 
 
 def command_line(arguments: Sequence[str]) -> str:

@@ -18,9 +18,9 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
     about = ", ".join(filter(None, (comparison.description, f"formulation {comparison.formulation}")))
     content = stack(
         heading(title),
-        paragraph(f"{about}; coupled units beside the same model as one system", "soft"),
+        paragraph(f"{about}; coupled FMUs compared with the same model as one system", "soft"),
         answer(words.sentences(comparison, circumstances.ended)),
-        *circumstances.told(),
+        *circumstances.warning_notes(),
         *moving(
             comparison.animate, "Monolithic; ghosts are the coupled runs of the largest step that did not diverge."
         ),

@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.view.pages.blocks import paragraph, section, unfolded
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import percent
+from mbsfmu.view.pages.formatted_quantity import percent
 from mbsfmu.view.plots.curve import Curve, Kind
 from mbsfmu.view.plots.plot import Axis, Panel, Plot
 
@@ -57,7 +57,7 @@ def error_over_cost(comparison: Comparison) -> list[HtmlElement]:
         "processor time per simulated second", "ms/s", logarithmic=True, ticks=_round_numbers(times[0], times[-1])
     )
     plot = Plot("Error over cost", (panel,), axis)
-    told = paragraph("Processor time of stepping; loading the units comes on top, once.", "soft")
+    told = paragraph("Processor time of stepping; loading the FMUs comes on top, once.", "soft")
     return [section("Error over cost", plot.element(), told)]
 
 

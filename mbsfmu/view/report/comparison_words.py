@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mbsfmu.comparison import Comparison, Run
 from mbsfmu.view.pages.blocks import section, unfolded
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import NOTHING, number, percent, quantity, step_length
-from mbsfmu.view.pages.table import Cell, facts, table
+from mbsfmu.view.pages.formatted_quantity import NOTHING, number, percent, quantity, step_length
+from mbsfmu.view.pages.html_table import Cell, key_value_table, table
 from mbsfmu.view.plots.plot import grouped
 
 _ALIKE = 1.05
@@ -122,7 +122,7 @@ def all_runs(comparison: Comparison) -> HtmlElement:
     caption = (
         "Residual energy: what the exchange of held values brings in or takes out, at most. Cost: processor time of "
         f"stepping per simulated second, the median of up to {repeated} repetitions made in turn where a run is "
-        "accurate enough. Loading: processor time until the units have made their first step."
+        "accurate enough. Loading: processor time until the FMUs have made their first step."
     )
     return table(columns, rows, caption, texts=(0, 2))
 
@@ -181,7 +181,7 @@ def reference(comparison: Comparison) -> HtmlElement:
         "computing time": quantity(told["wall_seconds"], "s"),
         "processor time per simulated second": quantity(told["cost"], "s"),
     }
-    parts = [facts(known)]
+    parts = [key_value_table(known)]
     tight = comparison.tight
     if tight.solver:
         errors = {name: error or 0.0 for name, error in told["error"].items()}

@@ -6,33 +6,36 @@ from mbsfmu.cosim.runs.coupled_result import LARGE_RESIDUAL, CosimulationResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import download
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
-from mbsfmu.view.pages.table import Cell, facts, table
+from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
+from mbsfmu.view.pages.html_table import Cell, key_value_table, table
 from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
-from mbsfmu.view.report.signal_plots import points_told, signals_over_time, table_of_signals
+from mbsfmu.view.report.signal_plots import points_described, signals_over_time, table_of_signals
 
 
 def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a coupled run."""
-    told = result.facts
-    title = f"{' and '.join(told.unit_steps) or 'Units'}, coupled"
-    notes = [*dict.fromkeys([*told.notes, *circumstances.warnings])]
+    statistics = result.statistics
+    title = f"{' and '.join(statistics.unit_steps) or 'FMUs'}, coupled"
+    notes = [*dict.fromkeys([*statistics.notes, *circumstances.warnings])]
     kept = Circumstances(circumstances.command, notes, circumstances.ended)
     content = stack(
         heading(title),
-        paragraph(f"algorithm {told.algorithm}, extrapolation {told.extrapolation}; {points_told(result)}", "soft"),
+        paragraph(
+            f"algorithm {statistics.algorithm}, extrapolation {statistics.extrapolation}; {points_described(result)}",
+            "soft",
+        ),
         answer(_sentences(result, circumstances.ended)),
-        *kept.told(),
+        *kept.warning_notes(),
         *moving(result.animate),
         *_energy_table(result),
         signals_over_time(result),
-        section("The run", facts(_facts(result))),
+        section("The run", key_value_table(_facts(result))),
         section(
             "Numbers",
             table_of_signals(result),
-            beside(download("Facts and final values, JSON", "coupled-run.json", result.summary())),
+            beside(download("Statistics and final values, JSON", "coupled-run.json", result.summary())),
             paragraph(
                 "Signals over time: the CSV button of each plot, or -o FILE.csv of the command, in all digits.", "soft"
             ),
@@ -43,23 +46,23 @@ def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tu
 
 
 def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
-    told, stop = result.facts, float(result.time[-1])
+    statistics, stop = result.statistics, float(result.time[-1])
     sentences = []
     if ended:
         sentences.append((f"The run ended at {quantity(stop, 's', 6)}: {ended}", "bad"))
     else:
         sentences.append(
             (
-                f"{len(told.unit_steps)} units ran to {quantity(stop, 's')} in {grouped(told.steps)} steps of "
-                f"{_steps(result)}, which took {quantity(told.wall_seconds, 's', 2)}.",
+                f"{len(statistics.unit_steps)} FMUs ran to {quantity(stop, 's')} in {grouped(statistics.steps)} "
+                f"steps of {_steps(result)}, which took {quantity(statistics.wall_seconds, 's', 2)}.",
                 "",
             )
         )
     sentences.append(_energy(result))
-    if told.undriven:
-        names = ", ".join(told.undriven)
+    if statistics.undriven:
+        names = ", ".join(statistics.undriven)
         sentences.append(
-            (f"Nothing drives {names}: each keeps its start value, or follows a signal inside its unit.", "")
+            (f"Nothing drives {names}: each keeps its start value, or follows a signal inside its FMU.", "")
         )
     unknown = (
         "Not known from a coupled run alone: how far it is from the machine as one system. Half the step shows how "
@@ -69,10 +72,10 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
 
 
 def _steps(result: CosimulationResult) -> str:
-    told = result.facts
-    if told.control == "fixed":
-        return step_length(told.step)
-    return f"{step_length(told.smallest_step)} to {step_length(told.largest_step)}"
+    statistics = result.statistics
+    if statistics.control == "fixed":
+        return step_length(statistics.step)
+    return f"{step_length(statistics.smallest_step)} to {step_length(statistics.largest_step)}"
 
 
 def _energy(result: CosimulationResult) -> tuple[str, str]:
@@ -91,29 +94,31 @@ def _energy(result: CosimulationResult) -> tuple[str, str]:
 
 
 def _energy_table(result: CosimulationResult) -> list[HtmlElement]:
-    told = result.facts
-    if not told.energy_residual:
+    statistics = result.statistics
+    if not statistics.energy_residual:
         return []
     rows: list[list[str | Cell]] = [
-        [bond, quantity(told.energy_exchanged[bond], "J"), quantity(end, "J")]
-        for bond, end in told.energy_residual.items()
+        [bond, quantity(statistics.energy_exchanged[bond], "J"), quantity(end, "J")]
+        for bond, end in statistics.energy_residual.items()
     ]
-    caption = "Energy that the exchange of held values brings in (positive) or takes out, beside what goes to and fro."
+    caption = (
+        "Energy that the exchange of held values brings in (positive) or takes out, compared with the exchanged energy."
+    )
     return [section("Energy at the coupling", table(("bond", "exchanged", "residual at the end"), rows, caption))]
 
 
 def _facts(result: CosimulationResult) -> dict[str, str]:
-    told = result.facts
+    statistics = result.statistics
     return {
-        "algorithm": told.algorithm,
-        "extrapolation": told.extrapolation,
-        "control of the step": told.control,
+        "algorithm": statistics.algorithm,
+        "extrapolation": statistics.extrapolation,
+        "control of the step": statistics.control,
         "communication step": _steps(result),
-        "communication steps": grouped(told.steps),
-        "sweeps over all units": grouped(told.iterations),
-        "brought back to an earlier state": f"{grouped(told.rollbacks)} times",
-        "steps made again, smaller": grouped(told.rejected_steps),
-        "stepping took": quantity(told.wall_seconds, "s"),
-        "steps of the units": ", ".join(f"{unit} {grouped(count)}" for unit, count in told.unit_steps.items()),
-        "sweeps a step": number(told.iterations / told.steps) if told.steps else "–",
+        "communication steps": grouped(statistics.steps),
+        "sweeps over all FMUs": grouped(statistics.iterations),
+        "brought back to an earlier state": f"{grouped(statistics.rollbacks)} times",
+        "steps made again, smaller": grouped(statistics.rejected_steps),
+        "stepping took": quantity(statistics.wall_seconds, "s"),
+        "steps of the FMUs": ", ".join(f"{unit} {grouped(count)}" for unit, count in statistics.unit_steps.items()),
+        "sweeps a step": number(statistics.iterations / statistics.steps) if statistics.steps else "–",
     }

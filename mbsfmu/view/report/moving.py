@@ -11,18 +11,18 @@ from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.scene import Animation
 
 
-def moving(animate: Callable[[], Animation], told: str = "") -> list[HtmlElement]:
+def moving(animate: Callable[[], Animation], caption: str = "") -> list[HtmlElement]:
     """Return the machine in motion; where it cannot be shown, a sentence says why, or nothing where nothing moves.
 
     Parameters
     ----------
     animate
         Gives the motion.
-    told
+    caption
         What it shows.
     """
     try:
         made = animate()
     except (InputError, DataError) as error:
         return [paragraph(f"No moving picture: {error}.", "soft")]
-    return [section("The machine in motion", made.element, *([paragraph(told, "soft")] if told else []))]
+    return [section("The machine in motion", made.element, *([paragraph(caption, "soft")] if caption else []))]

@@ -11,12 +11,12 @@ from mbsfmu.simulation.run_result import Result
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
-from mbsfmu.view.pages.table import facts
+from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
+from mbsfmu.view.pages.html_table import key_value_table
 from mbsfmu.view.plots.plot import grouped
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
-from mbsfmu.view.report.signal_plots import points_told, signals_over_time, table_of_signals
+from mbsfmu.view.report.signal_plots import points_described, signals_over_time, table_of_signals
 
 CHECK = "--check-error, in Python check_error=True, makes a second run that tells it"
 """What to do where the error of a run is not estimated."""
@@ -28,12 +28,12 @@ def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlEle
     title = f"{result.model}: a run of {quantity(summary['stop'], 's')}"
     content = stack(
         heading(title),
-        paragraph(f"formulation {result.formulation}, solver {result.solver}; {points_told(result)}", "soft"),
+        paragraph(f"formulation {result.formulation}, solver {result.solver}; {points_described(result)}", "soft"),
         answer(_sentences(result, summary, circumstances.ended)),
-        *circumstances.told(),
+        *circumstances.warning_notes(),
         *moving(result.animate),
         signals_over_time(result),
-        section("The run", facts(_facts(result, summary))),
+        section("The run", key_value_table(_facts(result, summary))),
         section("Numbers", table_of_signals(result), *_downloads(result, summary)),
         circumstances.provenance(),
     )
@@ -110,7 +110,7 @@ def _unknown(result: Result) -> str:
 
 def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
     newton = f"{number(summary['newton_mean'])} / {summary['newton_max']}" if summary["newton_total"] else ""
-    told = {
+    rows = {
         "formulation": result.formulation,
         "solver": result.solver,
         "step": step_length(result.step),
@@ -119,7 +119,7 @@ def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
         "of it in code not optimized yet": quantity(result.interim_seconds or None, "s"),
         "internal steps": grouped(summary["steps"]),
         "Newton iterations a step, mean / most": newton,
-        "tangents": grouped(summary["tangents"]) if summary["tangents"] else "",
+        "iteration matrices": grouped(summary["iteration_matrices"]) if summary["iteration_matrices"] else "",
         "steps halved and made again": grouped(summary["retries"]) if summary["newton_total"] else "",
         "evaluations of the right-hand side": grouped(summary["rhs_evaluations"]) if summary["rhs_evaluations"] else "",
         "largest energy drift, mechanism": quantity(summary["energy_drift_max"], "J"),
@@ -127,7 +127,7 @@ def _facts(result: Result, summary: Mapping[str, Any]) -> dict[str, str]:
         "actuator work, least": quantity(summary["actuator_work_min"], "J"),
         "actuator work, greatest": quantity(summary["actuator_work_max"], "J"),
     }
-    return {name: text for name, text in told.items() if text not in ("", quantity(None, ""))}
+    return {name: text for name, text in rows.items() if text not in ("", quantity(None, ""))}
 
 
 def _downloads(result: Result, summary: Mapping[str, Any]) -> list[HtmlElement]:
@@ -139,7 +139,7 @@ def _downloads(result: Result, summary: Mapping[str, Any]) -> list[HtmlElement]:
     columns = ("signal", "unit", "start", "least", "greatest", "end")
     return [
         beside(
-            download("Facts and final values, JSON", f"{result.model}.json", summary),
+            download("Statistics and final values, JSON", f"{result.model}.json", summary),
             download("Table of signals, CSV", f"{result.model}-signals.csv", csv_text(columns, rows)),
         ),
         paragraph(

@@ -9,8 +9,8 @@ import numpy as np
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.view.pages.blocks import paragraph, section, stack, unfolded
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import quantity
-from mbsfmu.view.pages.table import table
+from mbsfmu.view.pages.formatted_quantity import quantity
+from mbsfmu.view.pages.html_table import table
 from mbsfmu.view.plots.curve import Curve
 from mbsfmu.view.plots.plot import Plot, by_unit, grouped
 
@@ -60,14 +60,14 @@ def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlE
     """Return the plot of some signals; those that stay what they are need none."""
     still = [name for name in names if len(run.time) and not np.ptp(run[name]) > 0]
     curves = [(Curve.of(name, run.time, run[name]), run.unit(name)) for name in names if name not in still]
-    told = ", ".join(f"{name} = {quantity(float(run[name][0]), run.unit(name), 5)}" for name in still)
-    constants = [paragraph(f"Constant: {told}.", "soft")] if still else []
+    listed = ", ".join(f"{name} = {quantity(float(run[name][0]), run.unit(name), 5)}" for name in still)
+    constants = [paragraph(f"Constant: {listed}.", "soft")] if still else []
     if not curves:
         return constants[0]
     plot = Plot(part, by_unit(curves), group="time", most=most).element()
     return stack(plot, *constants)
 
 
-def points_told(run: Trajectory) -> str:
+def points_described(run: Trajectory) -> str:
     """Say at how many times signals were recorded."""
     return f"{len(run.names)} signals at {grouped(len(run.time))} times"

@@ -13,8 +13,8 @@ from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
 from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
-from mbsfmu.view.pages.quantity import number, percent, quantity, step_length
-from mbsfmu.view.pages.table import Cell, table
+from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
+from mbsfmu.view.pages.html_table import Cell, table
 from mbsfmu.view.plots.curve import Curve, Kind
 from mbsfmu.view.plots.plot import COLOURS, Axis, Panel, Plot, grouped
 from mbsfmu.view.report.circumstances import Circumstances
@@ -35,7 +35,7 @@ def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, H
         heading(title),
         paragraph(f"over {', '.join(varied) or 'nothing'}", "soft"),
         answer(_sentences(study, rows, varied)),
-        *circumstances.told(),
+        *circumstances.warning_notes(),
         *(_influences(study, rows, varied) if study.sampled else _plots(study, rows, varied)),
         *_ranges(study, rows, varied),
         _points(study, rows, varied),

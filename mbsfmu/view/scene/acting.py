@@ -13,7 +13,7 @@ from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.located_part import Given
 from mbsfmu.model.force import PointLoad
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.view.scene.body_shapes import numbers
 from mbsfmu.view.scene.joint_loads import LoadedJoint
 from mbsfmu.view.scene.packing import packed

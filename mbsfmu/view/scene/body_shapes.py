@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.rotation import quaternion_from_rotation
 from mbsfmu.model.body import Beam, Body, Cuboid, RigidBody
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mbsfmu.equations.joint_coordinates import TreeCoordinate, coordinate_at
 from mbsfmu.equations.loads import Loads, MotionState
-from mbsfmu.model.names import GROUND, split_reference
+from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
 

@@ -10,7 +10,7 @@ from hydraulics.any_cylinder import AnyCylinder
 from hydraulics.component import HydraulicActuator
 from mbsfmu.model.force import Force
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.names import ReferenceKind, references
+from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.view.scene.body_shapes import numbers
 from mbsfmu.view.scene.poses import Placement
 

@@ -13,7 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.names import GROUND, ReferenceKind, references
+from mbsfmu.model.reference_types import GROUND, ReferenceKind, references
 from mbsfmu.view.scene.acting import Acting
 from mbsfmu.view.scene.body_shapes import numbers, shapes_of
 from mbsfmu.view.scene.given_shapes import given_shapes

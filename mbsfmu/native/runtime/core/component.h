@@ -103,7 +103,7 @@ static Instance *create_instance(Component *component, int exchanges) {
 #else
     (void)exchanges;
 #endif
-    return unit_functions.create(log_sentence, component);
+    return fmu_functions.create(log_sentence, component);
 }
 
 /* Give a component its unit, where the host knows which one it is and names it; returns whether it has. */
@@ -111,14 +111,14 @@ static int begin_life(
     Component *component, const char *name, const char *identity, const char *word, int exchanges, const char *refused
 ) {
     snprintf(component->name, sizeof component->name, "%s", name ? name : "");
-    if (!identity || strcmp(identity, unit_functions.identity) != 0) {
-        refuse(component, "the %s is %s; this unit has %s", word, identity ? identity : "missing", unit_functions.identity);
+    if (!identity || strcmp(identity, fmu_functions.identity) != 0) {
+        refuse(component, "the %s is %s; this FMU has %s", word, identity ? identity : "missing", fmu_functions.identity);
     } else if (!name || name[strspn(name, " \t\r\n")] == '\0') {
         refuse(component, "the instance needs a name");
     } else if (exchanges && !MODEL_EXCHANGE) {
-        refuse(component, "this unit is for co-simulation, not for model exchange");
+        refuse(component, "this FMU is for co-simulation, not for model exchange");
     } else if (!exchanges && !CO_SIMULATION) {
-        refuse(component, "this unit is for model exchange, not for co-simulation");
+        refuse(component, "this FMU is for model exchange, not for co-simulation");
     } else if (refused) {
         refuse(component, "%s", refused);
     } else {
@@ -132,38 +132,38 @@ static int begin_life(
 
 static HostStatus save_state(Component *component, void **saved) {
     NEED_PLACE(saved);
-    return status_of(unit_functions.save(component->instance, saved));
+    return status_of(fmu_functions.save(component->instance, saved));
 }
 
 static HostStatus restore_state(Component *component, const void *saved) {
     NEED_STATE(saved);
-    return status_of(unit_functions.restore(component->instance, saved));
+    return status_of(fmu_functions.restore(component->instance, saved));
 }
 
 static HostStatus free_state(void **saved) {
     if (saved) {
-        unit_functions.release(*saved);
+        fmu_functions.release(*saved);
         *saved = NULL;
     }
     return (HostStatus)LOGGED_OK;
 }
 
-static HostStatus tell_state_size(const Component *component, size_t *size) {
+static HostStatus give_state_size(const Component *component, size_t *size) {
     NEED(size, "the size of a saved state");
-    *size = unit_functions.saved_size;
+    *size = fmu_functions.saved_size;
     return (HostStatus)LOGGED_OK;
 }
 
 static HostStatus serialize_state(Component *component, const void *saved, char *bytes, size_t size) {
     NEED_STATE(saved);
     NEED(bytes, "the bytes of a saved state");
-    return status_of(unit_functions.serialize(component->instance, saved, bytes, size));
+    return status_of(fmu_functions.serialize(component->instance, saved, bytes, size));
 }
 
 static HostStatus deserialize_state(Component *component, const char *bytes, size_t size, void **saved) {
     NEED(bytes, "the bytes of a saved state");
     NEED_PLACE(saved);
-    return status_of(unit_functions.deserialize(component->instance, bytes, size, saved));
+    return status_of(fmu_functions.deserialize(component->instance, bytes, size, saved));
 }
 
 #endif

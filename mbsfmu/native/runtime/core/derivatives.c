@@ -4,7 +4,7 @@ static Status set_slopes(Instance *instance, const unsigned *inputs, size_t coun
     State *state = &instance->state;
     double now[ROOM(INPUTS)] = {0.0};
     FOR_STEPS("inputs are given all the time");
-    if (state->mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
+    if (state->mode == TERMINATED) return REFUSE("the FMU is terminated; nothing can be set");
     for (size_t k = 0; k < count; k++) {
         const Variable *variable = &variables[inputs[k]];
         if (variable->kind != INPUT) return REFUSE("%s is no input; its derivative cannot be set", variable->name);

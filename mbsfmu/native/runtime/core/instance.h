@@ -18,14 +18,14 @@ typedef enum { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, CONTINUOUS_TIME,
 /* Where the solver of a host has come to, from which its next points are reached: dependent coordinates and algebraic loops
  * are looked for near it. */
 typedef struct {
-    double coordinates[ROOM(COORDINATES)], guesses[ROOM(GUESSES)];
-} Settled;
+    double coordinates[ROOM(COORDINATES)], loop_iterates[ROOM(LOOP_ITERATES)];
+} ConsistentPoint;
 
 #endif
 
 typedef struct {
     double time, step_size, stop_time;
-    double threads;                     /* that share code in loops; nothing else follows from it */
+    double threads;                     /* that share kernel loops; nothing else follows from it */
     double passed;                      /* events up to this time have passed: the present, but for round-off */
     double due;                         /* events up to this time are those of the present, which may have been held */
     double sampled;                     /* discrete states were updated up to this time */
@@ -43,12 +43,12 @@ typedef struct {
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double embedded_distance;              /* of rk4, added up over the steps */
-    double steps, newton_total, newton_max, tangents, failures, retries, evaluations, repartitions; /* what the run has cost */
+    double steps, newton_total, newton_max, iteration_matrices, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
 #if MODEL_EXCHANGE
     double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */
-    Settled settled;
+    ConsistentPoint consistent;
     int exchanges;                      /* whether the host integrates; of one that does not nothing here counts */
     int away;                           /* whether the state is not at the point */
     int led;                            /* whether continuous states were set one by one since event mode was entered */
@@ -69,7 +69,7 @@ typedef struct {
     int outermost;                      /* the row that stands out least */
     double seen_time, seen[ROOM(COORDINATES)]; /* where the run was looked at last, had it moved far enough or not */
     int follows;                        /* whether the next point of the run follows from this one */
-    int told;
+    int warned;
 } Watch;
 
 typedef enum { NOTHING, OUTPUTS_KNOWN, EVERYTHING_KNOWN } Known;
@@ -95,7 +95,7 @@ typedef enum {
     BEFORE_UPDATE, BEFORE_COMPARISON, AT_OUTPUT, WAITING_STATES,
 } Waiting;
 
-/* Numbers of R_z where steps of a Rosenbrock method follow the tangent of the loops. */
+/* Numbers of R_z where steps of a Rosenbrock method follow the iteration matrix of the loops. */
 #define LED (CLOSES_LOOPS && AHEAD > 0 && RANK > 0 ? COORDINATES * FREEDOM : 0)
 
 /* Whether derivatives of the rates of continuous states are found all at once, as matrices. */
@@ -133,10 +133,10 @@ struct Instance {
     const Signal *signals;              /* that inputs follow until they are set */
     int signal_count;
     Wanted *wanted;                     /* NULL where nothing is */
-    double replaced[ROOM(TANGENT)];     /* the state's tangent where the communication step began … */
+    double replaced[ROOM(ITERATION_MATRIX)];     /* the state's iteration matrix where the communication step began … */
     int has_replaced;                   /* … where another one has taken its place since */
-#if FACTORS > 0 && TANGENT > 0
-    double factored[TANGENT], factored_step[2]; /* what the memory `factors` has been found from */
+#if FACTORS > 0 && ITERATION_MATRIX > 0
+    double factored[ITERATION_MATRIX], factored_step[2]; /* what the memory `factors` has been found from */
 #endif
 #if LED
     double leading[LED];                /* R_z at the state … */
@@ -144,7 +144,7 @@ struct Instance {
 #endif
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
-    int drift_told[ROOM(BALANCES)];   /* decides on nothing but what is told */
+    int drift_warned[ROOM(BALANCES)];   /* decides on nothing but what is told */
     Discarded discarded;
     Known known;                        /* which of these fit the state */
 #if MODEL_EXCHANGE
@@ -162,10 +162,10 @@ struct Instance {
 
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
 
-/* A state without its tangent, which is large and rarely another one after a step. */
-static inline void copy_but_tangent(State *to, const State *from) {
-    const size_t behind = offsetof(State, tangent) + sizeof from->tangent;
-    memcpy(to, from, offsetof(State, tangent));
+/* A state without its iteration matrix, which is large and rarely another one after a step. */
+static inline void copy_but_iteration_matrix(State *to, const State *from) {
+    const size_t behind = offsetof(State, iteration_matrix) + sizeof from->iteration_matrix;
+    memcpy(to, from, offsetof(State, iteration_matrix));
     memcpy((char *)to + behind, (const char *)from + behind, sizeof *from - behind);
 }
 

@@ -15,7 +15,7 @@
 #include "reactions.c"
 #include "readings.c"
 #include "change_points.c"
-#include "course.c"
+#include "run_loop.c"
 
 /* What a run hands over from call to call: fields and arrays of the state, all of them doubles. */
 enum {
@@ -34,7 +34,7 @@ typedef struct {
     const double *times;        /* where it is at first, and outputs, ascending */
     double *rows;               /* a row of readings for each; NULL where none are wanted */
     int count;                  /* of the times */
-    int told;                   /* whether a change point was told of */
+    int warned;                   /* whether a change point was told of */
     volatile int done;          /* of the times, those that the run has reached */
     volatile int stop;          /* set where the run is to end */
     int ahead;                  /* whether the last step may go past the last time */
@@ -75,7 +75,7 @@ EXPORT void mbsfmu_destroy(Instance *instance) {
 /* Why the last run has failed. */
 EXPORT const char *mbsfmu_reason(const Instance *instance) { return instance->reason; }
 
-/* Write everything that can be read, in the order of `readings` of mbsfmu/simulation/variables.py. */
+/* Write everything that can be read, in the order of `readings` of mbsfmu/simulation/variable_table.py. */
 static void write_readings(Instance *instance, double *row) {
     const State *state = &instance->state;
     find_outputs(instance);
@@ -171,7 +171,7 @@ EXPORT int mbsfmu_record(
     instance->known = NOTHING;
     instance->stop = &recording->stop;
     load(instance);
-    instance->watch.told = recording->told;
+    instance->watch.warned = recording->warned;
     if (!is_watched(instance)) {
         instance->watch.follows = 0;
         follow_rank(instance);
@@ -187,7 +187,7 @@ EXPORT int mbsfmu_record(
     write_present(reached, present);
     write_counts(state, counts);
     memcpy(dependent, reached->dependent, sizeof(int) * COORDINATES);
-    recording->told = instance->watch.told;
+    recording->warned = instance->watch.warned;
     instance->stop = NULL;
     return made;
 }

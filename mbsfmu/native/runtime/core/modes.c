@@ -89,11 +89,11 @@ static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (!is_running(state)) return REFUSE("only a running unit can be terminated");
     if (!state->contradictory && arrive(instance)) follow_energy(instance);
-    tell_error(instance);
+    report_error_estimate(instance);
     instance->state.mode = TERMINATED;
     report(
-        instance, DONE, "%.0f internal steps, %.0f iterations, %.0f tangents, %.0f retries", state->steps,
-        state->newton_total, state->tangents, state->retries
+        instance, DONE, "%.0f internal steps, %.0f iterations, %.0f iteration matrices, %.0f retries", state->steps,
+        state->newton_total, state->iteration_matrices, state->retries
     );
     return DONE;
 }
@@ -161,14 +161,14 @@ static int simulate_in_company(Instance *instance, double end, const Wishes *wis
 static int simulate_as(Instance *instance, double end, const Wishes *wishes) {
     State *const before = &instance->waiting[BEFORE_STEP];
     int event;
-    copy_but_tangent(before, &instance->state);
+    copy_but_iteration_matrix(before, &instance->state);
     instance->has_replaced = 0;
     const int made = wishes->begins
         ? simulate_in_company(instance, end, wishes)
         : simulate(instance, end, wishes->ends_at_events, wishes->holds_events, &event);
     if (made) return 1;
-    copy_but_tangent(&instance->state, before);
-    if (instance->has_replaced) COPY(instance->state.tangent, instance->replaced, TANGENT);
+    copy_but_iteration_matrix(&instance->state, before);
+    if (instance->has_replaced) COPY(instance->state.iteration_matrix, instance->replaced, ITERATION_MATRIX);
     instance->watch.follows = 0;
     instance->known = NOTHING;
     return 0;
@@ -215,11 +215,11 @@ static Status discard(Instance *instance, double time, double length) {
 static Status step_to(Instance *instance, double time, double length, const Wishes *wishes) {
     const State *state = &instance->state;
     FOR_STEPS("steps are made");
-    if (state->mode == AT_EVENTS) return REFUSE("a step needs a unit that is not in event mode");
+    if (state->mode == AT_EVENTS) return REFUSE("a step needs an FMU that is not in event mode");
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
     if (!can_step(instance, time, length)) return REFUSE("%s", instance->reason);
     if (!(fabs(time - state->time) <= time_tolerance(length, time, state->time))) {
-        return REFUSE("the step begins at t = %.12g s, but the unit is at %.12g s", time, state->time);
+        return REFUSE("the step begins at t = %.12g s, but the FMU is at %.12g s", time, state->time);
     }
     if (state->has_stop_time && time + length > state->stop_time + OVERSHOOT * length) {
         return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + length, state->stop_time);

@@ -1,7 +1,7 @@
 /* Tables of operations in place of code that nobody has compiled yet: for each, four numbers of two bytes, its code, where
- * its result goes in the working memory, and what it takes from there. Constants, arguments, results and solvers are known
- * by their numbers. Behind a call of a solver stand how many elements its matrix has, where in the working memory it
- * finds all that it takes and puts what it gives, and where these numbers are otherwise. */
+ * its result goes in the working memory, and what it takes from there. Constants, arguments, results and solvers are
+ * known by their numbers. Behind a call of a solver stand how many elements its matrix has, where in the working memory
+ * it finds all that it takes and puts what it gives, and where these numbers are otherwise. */
 
 #include "model.h"
 #include "operations.h"

@@ -12,7 +12,7 @@ static void find_outputs(Instance *instance) {
 static void find_reactions(Instance *instance) {
     if (instance->known == EVERYTHING_KNOWN) return;
     load(instance);
-#if REACTIONS_ANEW
+#if RECOMPUTES_REACTIONS
     /* The multipliers of a step balance accelerations that are projected afterwards: both are found anew. */
     double rates[ROOM(STATES)];
     find_motion(&instance->parts, UNDETERMINED * NEAR_CHANGE, rates);

@@ -37,7 +37,7 @@ static inline double smaller(double a, double b) { return a < b ? a : b; }
 #include "tables.h"
 #endif
 
-/* What threads need that share code in loops. */
+/* What threads need that share kernel loops. */
 struct Team;
 
 /* C has no arrays of length zero. */
@@ -52,7 +52,7 @@ typedef struct {
 #define FIELD(name, size) double *begun_##name;
     STATE_ARRAYS(FIELD)
 #undef FIELD
-    const double *threads;          /* how many share code in loops … */
+    const double *threads;          /* how many share kernel loops … */
     struct Team **team;             /* … and what they know of it */
 } Parts;
 
@@ -68,9 +68,9 @@ typedef struct {
     void (*all_closure)(const Parts *, double *violation, double *jacobian, double *drifts);
     /* Of a part that is balanced: -Q without motion, and its changes by the inputs that balance, column by column. */
     void (*standing)(const Parts *, double *rest, double *by_forces);
-    void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs); /* straight code */
+    void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs); /* unrolled code */
     /* In loops: what loads in the place of the momenta begin in the open tree, and changes of -Q + Phi_z^T lambda. */
-    void (*freed)(const Parts *, double *begun);
+    void (*freed)(const Parts *, double *first_motion);
     void (*standing_change)(const Parts *, double *change);
     /* Changes along the directions d_...: of loop equations, their first and second rate, the equations of motion with
      * multipliers, outputs, integrals, and of start values. */

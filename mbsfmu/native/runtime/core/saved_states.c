@@ -42,7 +42,8 @@ static int all_flags(const int *flags, int count) {
 }
 
 /* Whether a run could have come to all numbers of a state, which are the fields before the number of communications: none
- * of them is larger than products of numbers that can be set. Any stop time may be set, and energies begin at the least one. */
+ * of them is larger than products of numbers that can be set. Any stop time may be set, and energies begin at the least
+ * one. */
 static int all_reached(const State *state) {
     const char *bytes = (const char *)state;
     if (!all_finite(&state->stop_time, 1) || !all_finite(state->highest, HIGHEST * BALANCES)) return 0;
@@ -84,8 +85,8 @@ static int possible(const State *state) {
 static const char *objection(const Saved *saved) {
     char identity[sizeof saved->identity] = IDENTITY;
     if (memcmp(saved->mark, SAVED_MARK, sizeof saved->mark) != 0) return "it is no state of a unit of this kind";
-    if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another unit";
-    if (saved->size != sizeof(Saved)) return "its size is not that of a state of this unit";
+    if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another FMU";
+    if (saved->size != sizeof(Saved)) return "its size is not that of a state of this FMU";
     if (saved->checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
     if (!possible(&saved->state)) return "it says what no instance can go on from";
     return NULL;
@@ -153,11 +154,11 @@ static Status deserialize(Instance *instance, const char *bytes, size_t size, vo
     if (size >= head) {
         memcpy(&given, bytes, head);
         const int ours = memcmp(given.mark, SAVED_MARK, sizeof given.mark) == 0;
-        if (ours && memcmp(given.identity, identity, sizeof identity) != 0) REFUSE_STATE("it is the state of another unit");
+        if (ours && memcmp(given.identity, identity, sizeof identity) != 0) REFUSE_STATE("it is the state of another FMU");
     }
     if (size != sizeof(Saved)) {
         return REFUSE(
-            "the saved state is refused: it has %u bytes; a state of this unit has %u", (unsigned)size,
+            "the saved state is refused: it has %u bytes; a state of this FMU has %u", (unsigned)size,
             (unsigned)sizeof(Saved)
         );
     }

@@ -22,10 +22,10 @@
 #define SCRATCH_OF_REACTIONS \
     (PLAY > 0 ? (2 * COORDINATES + ALL_CONSTRAINTS) * ALL_CONSTRAINTS + REACTIONS * PLAY \
          + SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS) : 0)
-#define SCRATCH_OF_TANGENT (SOLVER == IMPLICIT ? 2 * TANGENT : 0)
+#define SCRATCH_OF_ITERATION_MATRIX (SOLVER == IMPLICIT ? 2 * ITERATION_MATRIX : 0)
 #define SCRATCH_OF_STAGES (SOLVER == ROSENBROCK ? STAGES * ROOM(POINT) + (FACTORS == 0 ? 2 * POINT * POINT : 0) : 0)
 #define SCRATCH \
-    (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS + SCRATCH_OF_TANGENT \
+    (SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS + SCRATCH_OF_ITERATION_MATRIX \
      + SCRATCH_OF_STAGES + GRADIENTS)
 
 static inline double *scratch_of_rows(const Parts *parts) { return parts->scratch; }
@@ -33,7 +33,7 @@ static inline double *scratch_of_multipliers(const Parts *parts) { return parts-
 static inline double *scratch_of_saddle(const Parts *parts) { return scratch_of_multipliers(parts) + SCRATCH_OF_MULTIPLIERS; }
 static inline double *scratch_of_reactions(const Parts *parts) { return scratch_of_saddle(parts) + SCRATCH_OF_SADDLE; }
 static inline double *scratch_of_gradients(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }
-static inline double *scratch_of_tangent(const Parts *parts) { return scratch_of_gradients(parts) + GRADIENTS; }
-static inline double *scratch_of_stages(const Parts *parts) { return scratch_of_tangent(parts) + SCRATCH_OF_TANGENT; }
+static inline double *scratch_of_iteration_matrix(const Parts *parts) { return scratch_of_gradients(parts) + GRADIENTS; }
+static inline double *scratch_of_stages(const Parts *parts) { return scratch_of_iteration_matrix(parts) + SCRATCH_OF_ITERATION_MATRIX; }
 
 #endif

@@ -1,16 +1,17 @@
 /* Calls of kernels by tables, shared by threads.
  *
- * A table's stretches belong to phases, one after the other: in some, calls are many and depend on none in the same phase.
- * These are cut into as many parts as there are threads, of equal cost. In others, sections depend on none of the others, and
- * threads share these. Each call computes what it computes, whoever makes it: results are those of one thread to the last bit. */
+ * A table's stretches belong to phases, one after the other: in some, calls are many and depend on none in the same
+ * phase. These are cut into as many parts as there are threads, of equal cost. In others, sections depend on none of
+ * the others, and threads share these. Each call computes what it computes, whoever makes it: results are those of one
+ * thread to the last bit. */
 #ifndef MBSFMU_SHARES_H
 #define MBSFMU_SHARES_H
 
 #include "pool.h"
 
 /* What takes part in a table: kernels with what a call costs, and how many fields move on and are listed; phases, each with 0
- * where it is for one thread, 1 where calls are shared, else how many sections there are, and then the length of its part of
- * the table, or of that of each section; −1 behind them. */
+ * where it is for one thread, 1 where calls are shared, else how many sections there are, and then the length of its
+ * part of the table, or of that of each section; −1 behind them. */
 typedef struct {
     const int *table, *phases, (*kernels)[3];
     KernelCall call;

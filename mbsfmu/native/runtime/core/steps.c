@@ -12,7 +12,7 @@
 #include "saddle.c"
 #include "inputs.c"
 #include "history.c"
-#include "recentre.c"
+#include "reference_quaternions.c"
 #include "follow_loops.c"
 #if SOLVER == EXCHANGED
 #include "flow.h"
@@ -54,7 +54,7 @@ const StepFunctions step_functions = {
     state_rates,
 #endif
     outputs,
-    let_history_jump,
+    restart_history,
     forget_steps,
     follow_loops,
     prepare,

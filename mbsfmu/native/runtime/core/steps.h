@@ -27,7 +27,7 @@ typedef struct {
 #endif
     void (*outputs)(const Parts *, double *outputs, double *violation);
     /* Let what the rule remembers jump from the state's rates to those of the arguments; forget it. */
-    void (*let_history_jump)(Instance *);
+    void (*restart_history)(Instance *);
     void (*forget_steps)(State *);
     /* Solve algebraic loops where the arguments are, and begin there the next time; returns 0 with a reason. */
     int (*follow_loops)(Instance *);

@@ -1,8 +1,9 @@
 /* Calls of kernels by tables of where their numbers lie.
  *
- * A table is stretches, with a 0 behind them: how many calls are repeated in turn, and how often; of each call its kernel,
- * where its results are and where each of its fields begins, if they are repeated by how much these move on, and then, for
- * each repetition, where those fields begin that move on otherwise. Kernels return where the table goes on. */
+ * A table is stretches, with a 0 behind them: how many calls are repeated in turn, and how often; of each call its
+ * kernel, where its results are and where each of its fields begins, if they are repeated by how much these move on,
+ * and then, for each repetition, where those fields begin that move on otherwise. Kernels return where the table goes
+ * on. */
 #ifndef MBSFMU_TABLES_H
 #define MBSFMU_TABLES_H
 

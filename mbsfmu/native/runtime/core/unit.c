@@ -19,7 +19,7 @@
 #include "readings.c"
 #include "change_points.c"
 #include "energy_watch.c"
-#include "course.c"
+#include "run_loop.c"
 #include "error_share.c"
 #include "start.c"
 #include "points.c"
@@ -32,7 +32,7 @@
 #include "exchange.c"
 #endif
 
-const UnitFunctions unit_functions = {
+const UnitFunctions fmu_functions = {
     .identity = IDENTITY,
     .variables = VARIABLES,
     .saved_size = sizeof(Saved),

@@ -31,7 +31,7 @@ typedef struct {
 typedef void (*Logger)(void *environment, Status status, const char *sentence);
 
 typedef struct {
-    const char *identity;           /* what the unit does and has: equal for equal ones, and for no others */
+    const char *identity;           /* what the FMU does and has: equal for equal ones, and for no others */
     unsigned variables;             /* how many; all values are numbers, and variables go by index */
     size_t saved_size;              /* of a saved state, in bytes */
 
@@ -82,14 +82,14 @@ typedef struct {
     Status (*deserialize)(Instance *, const char *bytes, size_t size, void **saved);
 } UnitFunctions;
 
-#define unit_functions NAMED(mbsfmu_unit_functions)
-extern INTERNAL const UnitFunctions unit_functions;
+#define fmu_functions NAMED(mbsfmu_unit_functions)
+extern INTERNAL const UnitFunctions fmu_functions;
 
 #if MODEL_EXCHANGE
 
 /* What the solver of a host has to know after events: whether there were some, whether the continuous states are others and
- * have other magnitudes, and the time of the next event, DBL_MAX where there is none. Values of states always count as changed:
- * fmusim starts its solver anew where they do and nowhere else, also where only rates have jumped. */
+ * have other magnitudes, and the time of the next event, DBL_MAX where there is none. Values of states always count as
+ * changed: fmusim starts its solver anew where they do and nowhere else, also where only rates have jumped. */
 typedef struct {
     int some, nominals_changed;
     double next;

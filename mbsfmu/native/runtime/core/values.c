@@ -121,7 +121,7 @@ static Status check_value(Instance *instance, const Variable *variable, double v
         return REFUSE("%s = %g%s%s is refused: it must be %s", variable->name, value, space, unit, allowed);
     }
     if (variable->kind == SHARED_BY && value != floor(value)) {
-        return REFUSE("%s = %g is refused: it must be a whole number", variable->name, value);
+        return REFUSE("%s = %g is refused: it must be an integer", variable->name, value);
     }
     if (!(fabs(value) <= LARGEST)) {
         return REFUSE(
@@ -153,7 +153,7 @@ static void set_value(Instance *instance, const Variable *variable, double value
 }
 
 static Status set(Instance *instance, const unsigned *indices, size_t count, const double *values) {
-    if (instance->state.mode == TERMINATED) return REFUSE("the unit is terminated; nothing can be set");
+    if (instance->state.mode == TERMINATED) return REFUSE("the FMU is terminated; nothing can be set");
     State *state = &instance->state;
     int tuned = 0;
     for (size_t k = 0; k < count; k++) {

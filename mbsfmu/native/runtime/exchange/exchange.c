@@ -61,17 +61,17 @@ static Status get_states(Instance *instance, double *values, size_t count) {
 /* Find the rates at the point; returns 0 with a reason. The state stays where it is. */
 static int find_flow(Instance *instance) {
     State *state = &instance->state;
-    double coordinates[ROOM(COORDINATES)], guesses[ROOM(GUESSES)];
+    double coordinates[ROOM(COORDINATES)], loop_iterates[ROOM(LOOP_ITERATES)];
     if (instance->flow_known) return 1;
     COPY(coordinates, state->coordinates, COORDINATES);
-    COPY(guesses, state->guesses, GUESSES);
-    COPY(state->coordinates, state->settled.coordinates, COORDINATES);
-    COPY(state->guesses, state->settled.guesses, GUESSES);
+    COPY(loop_iterates, state->loop_iterates, LOOP_ITERATES);
+    COPY(state->coordinates, state->consistent.coordinates, COORDINATES);
+    COPY(state->loop_iterates, state->consistent.loop_iterates, LOOP_ITERATES);
     load_constants(instance);
     instance->flow_known = flow_functions.rates_of(instance, state->time, state->point, instance->flow);
     if (instance->flow_known) state->evaluations += 1.0;
     COPY(state->coordinates, coordinates, COORDINATES);
-    COPY(state->guesses, guesses, GUESSES);
+    COPY(state->loop_iterates, loop_iterates, LOOP_ITERATES);
     return instance->flow_known;
 }
 
@@ -94,7 +94,7 @@ static Status get_flow(Instance *instance, double *values, size_t count) {
 static Status get_nominals(Instance *instance, double *values, size_t count) {
     FOR_EXCHANGE;
     ALL_STATES(count);
-    if (!initialized(instance)) return REFUSE("magnitudes cannot be told: %s", instance->reason);
+    if (!initialized(instance)) return REFUSE("magnitudes cannot be given: %s", instance->reason);
 #if DEPENDENT > 0
     int k = 0;
     for (int j = 0; j < COORDINATES; j++) {
@@ -140,10 +140,10 @@ static int describe_motion(Instance *instance, int *others) {
  * an event. Returns 0 with a reason where there is no description. */
 static int needs_event(Instance *instance, int *needed) {
     State *const before = &instance->waiting[BEFORE_DESCRIPTION];
-    copy_but_tangent(before, &instance->state);
+    copy_but_iteration_matrix(before, &instance->state);
     const int made = describe_motion(instance, needed);
     *needed |= astray(&instance->state) > ASTRAY;
-    copy_but_tangent(&instance->state, before);
+    copy_but_iteration_matrix(&instance->state, before);
     return made;
 }
 
@@ -164,14 +164,14 @@ static Status complete_step(Instance *instance, int *events) {
     AT_POINTS("steps are completed");
     State *const before = &instance->waiting[BEFORE_COMPLETION];
     int needed = 0;
-    copy_but_tangent(before, state);
+    copy_but_iteration_matrix(before, state);
     instance->flow_known = 0;
     if (!take_step(instance, &needed)) {
-        copy_but_tangent(state, before);
+        copy_but_iteration_matrix(state, before);
         instance->known = NOTHING;
         return REFUSE("the step to t = %.9g s cannot be taken: %s", before->time, instance->reason);
     }
-    settle(state);
+    keep_consistent_point(state);
     follow_rank(instance);
     follow_energy_if_due(instance);
     state->due = state->time + same_time(state, DBL_MAX, state->time, state->time);
@@ -183,7 +183,7 @@ static Status begin_events(Instance *instance) {
     FOR_EXCHANGE;
     if (state->mode != CONTINUOUS_TIME) return REFUSE("event mode is entered from continuous-time mode only");
     if (!arrive(instance)) return REFUSE("event mode cannot be entered: %s", instance->reason);
-    settle(state);
+    keep_consistent_point(state);
     state->due = state->time + same_time(state, DBL_MAX, state->time, state->time);
     state->mode = AT_EVENTS;
     return DONE;

@@ -19,11 +19,11 @@
 #define integral_rates(...) step_functions.integral_rates(__VA_ARGS__)
 #define state_rates(...) step_functions.state_rates(__VA_ARGS__)
 #define inputs_at(...) step_functions.inputs_at(__VA_ARGS__)
-#define let_history_jump(...) step_functions.let_history_jump(__VA_ARGS__)
+#define restart_history(...) step_functions.restart_history(__VA_ARGS__)
 #define forget_steps(...) step_functions.forget_steps(__VA_ARGS__)
 
 #include "orthogonal.c"
 #include "rows.c"
-#include "recentre.c"
+#include "reference_quaternions.c"
 #include "follow_loops.c"
 #include "flow_functions.c"

@@ -1,4 +1,4 @@
-/* Where a unit is for model exchange alone: it makes no steps, and its equations are there once. */
+/* Where an FMU is for model exchange alone: it makes no steps, and its equations are there once. */
 
 static int advance(Instance *instance, double begin_time, double end, double horizon) {
     (void)begin_time;

@@ -1,8 +1,9 @@
 /* Points of model exchange: the solver of a host integrates the continuous states, y' = f(t, y).
  *
- * In continuous time a point is a time, y and inputs. The state is brought to it when somebody asks for something there, from
- * where the last completed step has ended, so that what is found depends on no trial before. How the motion is described - by
- * which coordinates, loop equations and references - stays from event to event, and changes at an event alone. */
+ * In continuous time a point is a time, y and inputs. The state is brought to it when somebody asks for something
+ * there, from where the last completed step has ended, so that what is found depends on no trial before. How the motion
+ * is described - by which coordinates, loop equations and references - stays from event to event, and changes at an
+ * event alone. */
 
 #define IN_CONTINUOUS_TIME(state) (MODEL_EXCHANGE && (state)->mode == CONTINUOUS_TIME)
 /* CasADi sets states as variables, and stays in event mode [casadi, fmu3.cpp]. */
@@ -17,16 +18,16 @@
 #include "flow.h"
 
 /* Remember where the state is as what the next points are reached from. */
-static void settle(State *state) {
-    Settled *settled = &state->settled;
-    COPY(settled->coordinates, state->coordinates, COORDINATES);
-    COPY(settled->guesses, state->guesses, GUESSES);
+static void keep_consistent_point(State *state) {
+    ConsistentPoint *consistent = &state->consistent;
+    COPY(consistent->coordinates, state->coordinates, COORDINATES);
+    COPY(consistent->loop_iterates, state->loop_iterates, LOOP_ITERATES);
 }
 
 static void go_back(State *state) {
-    const Settled *settled = &state->settled;
-    COPY(state->coordinates, settled->coordinates, COORDINATES);
-    COPY(state->guesses, settled->guesses, GUESSES);
+    const ConsistentPoint *consistent = &state->consistent;
+    COPY(state->coordinates, consistent->coordinates, COORDINATES);
+    COPY(state->loop_iterates, consistent->loop_iterates, LOOP_ITERATES);
 }
 
 /* Take the point as what the state is at. */
@@ -48,11 +49,11 @@ static int arrive(Instance *instance) {
     State *state = &instance->state;
     if (!state->away) return 1;
     State *const before = &instance->waiting[BEFORE_POINT];
-    copy_but_tangent(before, state);
+    copy_but_iteration_matrix(before, state);
     go_back(state);
     load_constants(instance);
     if (!flow_functions.reach(instance, state->time, state->point)) {
-        copy_but_tangent(state, before);
+        copy_but_iteration_matrix(state, before);
         return 0;
     }
     state->steps = before->steps;
@@ -71,7 +72,7 @@ static void leave_point(Instance *instance) {
 static void begin_at_state(Instance *instance) {
     State *state = &instance->state;
     flow_functions.pack(state, state->point);
-    settle(state);
+    keep_consistent_point(state);
     state->away = state->led = instance->flow_known = 0;
 }
 

@@ -29,7 +29,7 @@ typedef fmi2CallbackLogger HostLogger;
 /* Whether all references are those of variables; a value reference is the variable's index. */
 static int are_variables(const Component *component, const fmi2ValueReference references[], size_t count) {
     for (size_t k = 0; k < count; k++) {
-        if (references[k] < unit_functions.variables) continue;
+        if (references[k] < fmu_functions.variables) continue;
         refuse(component, "there is no Real variable with value reference %u", references[k]);
         return 0;
     }

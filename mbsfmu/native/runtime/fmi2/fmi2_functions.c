@@ -18,7 +18,7 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
     }
     component->logged = logging ? EVERY_STATUS : REASONS;
     const int exchanges = type == fmi2ModelExchange, known = exchanges || type == fmi2CoSimulation;
-    const char *refused = known ? NULL : "a unit is for co-simulation or for model exchange, and for nothing else";
+    const char *refused = known ? NULL : "an FMU is for co-simulation or for model exchange, and for nothing else";
     if (begin_life(component, name, guid, "GUID", exchanges, refused)) return component;
     free(component);
     return NULL;
@@ -27,7 +27,7 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
 EXPORT void NAMED(fmi2FreeInstance)(fmi2Component handle) {
     Component *component = handle;
     if (!component) return;
-    unit_functions.destroy(component->instance);
+    fmu_functions.destroy(component->instance);
     free(component);
 }
 
@@ -51,28 +51,28 @@ EXPORT fmi2Status NAMED(fmi2SetupExperiment)(
 ) {
     WITH_COMPONENT;
     return status_of(
-        unit_functions.set_up(component->instance, start, has_stop ? &stop : NULL, has_tolerance ? &tolerance : NULL)
+        fmu_functions.set_up(component->instance, start, has_stop ? &stop : NULL, has_tolerance ? &tolerance : NULL)
     );
 }
 
 EXPORT fmi2Status NAMED(fmi2EnterInitializationMode)(fmi2Component handle) {
     WITH_COMPONENT;
-    return status_of(unit_functions.enter_initialization(component->instance));
+    return status_of(fmu_functions.enter_initialization(component->instance));
 }
 
 EXPORT fmi2Status NAMED(fmi2ExitInitializationMode)(fmi2Component handle) {
     WITH_COMPONENT;
-    return status_of(unit_functions.exit_initialization(component->instance));
+    return status_of(fmu_functions.exit_initialization(component->instance));
 }
 
 EXPORT fmi2Status NAMED(fmi2Terminate)(fmi2Component handle) {
     WITH_COMPONENT;
-    return status_of(unit_functions.terminate(component->instance));
+    return status_of(fmu_functions.terminate(component->instance));
 }
 
 EXPORT fmi2Status NAMED(fmi2Reset)(fmi2Component handle) {
     WITH_COMPONENT;
-    unit_functions.reset(component->instance);
+    fmu_functions.reset(component->instance);
     return fmi2OK;
 }
 
@@ -81,7 +81,7 @@ EXPORT fmi2Status NAMED(fmi2Reset)(fmi2Component handle) {
 EXPORT fmi2Status NAMED(fmi2DoStep)(fmi2Component handle, fmi2Real time, fmi2Real step, fmi2Boolean no_return) {
     WITH_COMPONENT;
     (void)no_return;
-    return status_of(unit_functions.step(component->instance, time, step, NULL));
+    return status_of(fmu_functions.step(component->instance, time, step, NULL));
 }
 
 EXPORT fmi2Status NAMED(fmi2CancelStep)(fmi2Component handle) {
@@ -93,7 +93,7 @@ EXPORT fmi2Status NAMED(fmi2GetStatus)(fmi2Component handle, fmi2StatusKind kind
     WITH_COMPONENT;
     NEED(value, "a status");
     if (kind != fmi2DoStepStatus) return refuse(component, "this status is not of type fmi2Status");
-    *value = status_of(unit_functions.last_step(component->instance));
+    *value = status_of(fmu_functions.last_step(component->instance));
     return fmi2OK;
 }
 
@@ -101,7 +101,7 @@ EXPORT fmi2Status NAMED(fmi2GetRealStatus)(fmi2Component handle, fmi2StatusKind 
     WITH_COMPONENT;
     NEED(value, "a status");
     if (kind != fmi2LastSuccessfulTime) return refuse(component, "this status is not of type Real");
-    *value = unit_functions.time(component->instance);
+    *value = fmu_functions.time(component->instance);
     return fmi2OK;
 }
 

@@ -19,7 +19,7 @@ EXPORT fmi2Status NAMED(fmi2FreeFMUstate)(fmi2Component handle, fmi2FMUstate *sa
 EXPORT fmi2Status NAMED(fmi2SerializedFMUstateSize)(fmi2Component handle, fmi2FMUstate saved, size_t *size) {
     WITH_COMPONENT;
     (void)saved;
-    return tell_state_size(component, size);
+    return give_state_size(component, size);
 }
 
 EXPORT fmi2Status NAMED(fmi2SerializeFMUstate)(

@@ -1,9 +1,9 @@
-/* Functions that some importers must find, of types that this unit has no variables of, and of model exchange where it has
+/* Functions that some importers must find, of types that this FMU has no variables of, and of model exchange where it has
  * none. */
 
 #define UNSUPPORTED(what) \
     WITH_COMPONENT; \
-    return refuse(component, "this unit has no %s", what)
+    return refuse(component, "this FMU has no %s", what)
 
 #define NO_VARIABLES(type) \
     EXPORT fmi2Status NAMED(fmi2Get##type)( \

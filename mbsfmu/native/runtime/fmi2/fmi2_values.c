@@ -5,7 +5,7 @@ EXPORT fmi2Status NAMED(fmi2GetReal)(
 ) {
     WITH_COMPONENT;
     NEED_VALUES(references, count, values, "values");
-    return status_of(unit_functions.get(component->instance, references, count, values));
+    return status_of(fmu_functions.get(component->instance, references, count, values));
 }
 
 EXPORT fmi2Status NAMED(fmi2SetReal)(
@@ -13,7 +13,7 @@ EXPORT fmi2Status NAMED(fmi2SetReal)(
 ) {
     WITH_COMPONENT;
     NEED_VALUES(references, count, values, "values");
-    return status_of(unit_functions.set(component->instance, references, count, values));
+    return status_of(fmu_functions.set(component->instance, references, count, values));
 }
 
 EXPORT fmi2Status NAMED(fmi2SetRealInputDerivatives)(
@@ -27,7 +27,7 @@ EXPORT fmi2Status NAMED(fmi2SetRealInputDerivatives)(
         if (orders[k] == 1) continue;
         return refuse(component, "derivatives of order %d are refused; only the first is used", orders[k]);
     }
-    return status_of(unit_functions.set_slopes(component->instance, references, count, values));
+    return status_of(fmu_functions.set_slopes(component->instance, references, count, values));
 }
 
 EXPORT fmi2Status NAMED(fmi2GetRealOutputDerivatives)(
@@ -41,7 +41,7 @@ EXPORT fmi2Status NAMED(fmi2GetRealOutputDerivatives)(
         if (orders[k] == 1) continue;
         return refuse(component, "derivatives of order %d are not known; only the first is", orders[k]);
     }
-    return status_of(unit_functions.get_rates(component->instance, references, count, values));
+    return status_of(fmu_functions.get_rates(component->instance, references, count, values));
 }
 
 EXPORT fmi2Status NAMED(fmi2GetDirectionalDerivative)(
@@ -52,7 +52,7 @@ EXPORT fmi2Status NAMED(fmi2GetDirectionalDerivative)(
     NEED_VALUES(unknowns, unknown_count, values, "derivatives");
     NEED_VALUES(knowns, known_count, direction, "derivatives");
     return status_of(
-        unit_functions.get_derivatives(
+        fmu_functions.get_derivatives(
             component->instance, unknowns, unknown_count, knowns, known_count, direction, values
         )
     );

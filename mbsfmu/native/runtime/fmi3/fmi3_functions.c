@@ -7,8 +7,8 @@ static const char *objection_to(const fmi3ValueReference references[], size_t co
     if (count > 0 && !references) return "there are no references of intermediate variables: the pointer is NULL";
     for (size_t k = 0; k < count; k++) {
         const fmi3ValueReference reference = references[k];
-        if (reference == unit_functions.variables || !size_of(reference) || !is_intermediate[reference]) {
-            return "an intermediate variable is no continuous input or output of this unit";
+        if (reference == fmu_functions.variables || !size_of(reference) || !is_intermediate[reference]) {
+            return "an intermediate variable is no continuous input or output of this FMU";
         }
     }
     return NULL;
@@ -16,7 +16,7 @@ static const char *objection_to(const fmi3ValueReference references[], size_t co
 
 /* Remember which variables the host wants to reach during steps; returns 0 where there is no memory. */
 static int keep_intermediate(Life *life, const fmi3ValueReference references[], size_t count) {
-    life->intermediate = calloc(unit_functions.variables, 1);
+    life->intermediate = calloc(fmu_functions.variables, 1);
     if (!life->intermediate) return 0;
     for (size_t k = 0; k < count; k++) life->intermediate[references[k]] = 1;
     return 1;
@@ -41,7 +41,7 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     if (begin_life(&life->component, name, token, "instantiation token", 0, refused)) {
         if (keep_intermediate(life, intermediate, intermediate_count)) return life;
         refuse(&life->component, "there is no memory for an instance");
-        unit_functions.destroy(life->component.instance);
+        fmu_functions.destroy(life->component.instance);
     }
     free(life);
     return NULL;
@@ -54,7 +54,7 @@ EXPORT void NAMED(fmi3FreeInstance)(fmi3Instance handle) {
         refuse(&life->component, "the instance cannot be freed from an intermediate update");
         return;
     }
-    unit_functions.destroy(life->component.instance);
+    fmu_functions.destroy(life->component.instance);
     free(life->intermediate);
     free(life);
 }
@@ -79,23 +79,23 @@ EXPORT fmi3Status NAMED(fmi3EnterInitializationMode)(
 ) {
     WITH_INSTANCE;
     const double *tolerance_given = has_tolerance ? &tolerance : NULL;
-    const Status status = unit_functions.set_up(component->instance, start, has_stop ? &stop : NULL, tolerance_given);
-    return status_of(status == DONE ? unit_functions.enter_initialization(component->instance) : status);
+    const Status status = fmu_functions.set_up(component->instance, start, has_stop ? &stop : NULL, tolerance_given);
+    return status_of(status == DONE ? fmu_functions.enter_initialization(component->instance) : status);
 }
 
 EXPORT fmi3Status NAMED(fmi3ExitInitializationMode)(fmi3Instance handle) {
     WITH_INSTANCE;
-    const Status status = unit_functions.exit_initialization(component->instance);
-    return status_of(status == DONE && life->uses_events ? unit_functions.enter_events(component->instance) : status);
+    const Status status = fmu_functions.exit_initialization(component->instance);
+    return status_of(status == DONE && life->uses_events ? fmu_functions.enter_events(component->instance) : status);
 }
 
 EXPORT fmi3Status NAMED(fmi3Terminate)(fmi3Instance handle) {
     WITH_INSTANCE;
-    return status_of(unit_functions.terminate(component->instance));
+    return status_of(fmu_functions.terminate(component->instance));
 }
 
 EXPORT fmi3Status NAMED(fmi3Reset)(fmi3Instance handle) {
     WITH_INSTANCE;
-    unit_functions.reset(component->instance);
+    fmu_functions.reset(component->instance);
     return fmi3OK;
 }

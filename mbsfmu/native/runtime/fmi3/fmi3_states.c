@@ -19,7 +19,7 @@ EXPORT fmi3Status NAMED(fmi3FreeFMUState)(fmi3Instance handle, fmi3FMUState *sav
 EXPORT fmi3Status NAMED(fmi3SerializedFMUStateSize)(fmi3Instance handle, fmi3FMUState saved, size_t *size) {
     WITH_INSTANCE;
     (void)saved;
-    return tell_state_size(component, size);
+    return give_state_size(component, size);
 }
 
 EXPORT fmi3Status NAMED(fmi3SerializeFMUState)(

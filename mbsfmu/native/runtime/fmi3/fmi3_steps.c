@@ -1,7 +1,7 @@
 /* Steps, what the host is told during them, and events. */
 
 /* Before an internal step the host may give inputs values where it ends. */
-static void tell_begin(void *host, double end) {
+static void report_step_begin(void *host, double end) {
     Life *life = host;
     fmi3Boolean early = false;
     fmi3Float64 time = end;
@@ -12,7 +12,7 @@ static void tell_begin(void *host, double end) {
 }
 
 /* After an internal step the host may get values, and end the step early; gives the time up to which it goes on. */
-static double tell_end(void *host, double end) {
+static double report_step_end(void *host, double end) {
     Life *life = host;
     const fmi3Boolean can_return = life->takes_early_return;
     fmi3Boolean early = false;
@@ -36,15 +36,15 @@ EXPORT fmi3Status NAMED(fmi3DoStep)(
     NEED(last_time, "the time that is reached");
     Wishes wishes = {.ends_at_events = life->takes_early_return, .holds_events = life->uses_events};
     if (life->intermediate_update) {
-        wishes.begins = tell_begin;
-        wishes.ended = tell_end;
+        wishes.begins = report_step_begin;
+        wishes.ended = report_step_end;
         wishes.host = life;
     }
-    const Status status = unit_functions.step(component->instance, time, step, &wishes);
-    *last_time = unit_functions.time(component->instance);
+    const Status status = fmu_functions.step(component->instance, time, step, &wishes);
+    *last_time = fmu_functions.time(component->instance);
     *terminate = false; /* the unit never ends a simulation by itself */
     *early_return = status == DONE && *last_time < time + step;
-    *event_handling_needed = status == DONE && life->uses_events && unit_functions.is_at_event(component->instance);
+    *event_handling_needed = status == DONE && life->uses_events && fmu_functions.is_at_event(component->instance);
     return status_of(status);
 }
 
@@ -53,7 +53,7 @@ EXPORT fmi3Status NAMED(fmi3DoStep)(
 /* Let events happen, and tell what becomes of continuous states where the host integrates these. */
 static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *states, int *some, double *next) {
     Updated updated;
-    if (!life->exchanges) return unit_functions.pass_events(life->component.instance, some, next);
+    if (!life->exchanges) return fmu_functions.pass_events(life->component.instance, some, next);
     const Status status = exchange_functions.update(life->component.instance, &updated);
     if (status != DONE) return status;
     *some = updated.some;
@@ -65,7 +65,7 @@ static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *stat
 
 static Status enter_events(Life *life) {
     Instance *instance = life->component.instance;
-    return life->exchanges ? exchange_functions.enter_events(instance) : unit_functions.enter_events(instance);
+    return life->exchanges ? exchange_functions.enter_events(instance) : fmu_functions.enter_events(instance);
 }
 
 #else
@@ -73,10 +73,10 @@ static Status enter_events(Life *life) {
 static Status update_states(Life *life, fmi3Boolean *nominals, fmi3Boolean *states, int *some, double *next) {
     (void)nominals;
     (void)states;
-    return unit_functions.pass_events(life->component.instance, some, next);
+    return fmu_functions.pass_events(life->component.instance, some, next);
 }
 
-static Status enter_events(Life *life) { return unit_functions.enter_events(life->component.instance); }
+static Status enter_events(Life *life) { return fmu_functions.enter_events(life->component.instance); }
 
 #endif
 
@@ -95,10 +95,10 @@ EXPORT fmi3Status NAMED(fmi3EnterStepMode)(fmi3Instance handle) {
     if (life->exchanges) return refuse(component, "this instance is for model exchange: it makes no steps");
 #endif
     NEED_EVENTS;
-    return status_of(unit_functions.exit_events(component->instance));
+    return status_of(fmu_functions.exit_events(component->instance));
 }
 
-/* Where events have happened another iteration is asked for: what this unit gives to others has jumped. */
+/* Where events have happened another iteration is asked for: what this FMU gives to others has jumped. */
 EXPORT fmi3Status NAMED(fmi3UpdateDiscreteStates)(
     fmi3Instance handle, fmi3Boolean *again, fmi3Boolean *terminate, fmi3Boolean *nominals, fmi3Boolean *states,
     fmi3Boolean *has_next, fmi3Float64 *next

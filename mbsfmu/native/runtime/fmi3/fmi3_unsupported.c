@@ -1,9 +1,9 @@
-/* Functions that importers must find, of types that this unit has no variables of, of clocks, of structural parameters, and
+/* Functions that importers must find, of types that this FMU has no variables of, of clocks, of structural parameters, and
  * of other interfaces. */
 
 #define UNSUPPORTED(what) \
     WITH_INSTANCE; \
-    return refuse(component, "this unit has no %s", what)
+    return refuse(component, "this FMU has no %s", what)
 
 /* -- variables of other types ------------------------------------------------------------------------------------- */
 
@@ -129,7 +129,7 @@ EXPORT fmi3Status NAMED(fmi3GetVariableDependencies)(
 /* Tell that there is no instance of another interface. */
 static fmi3Instance no_instance(fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger, const char *other) {
     const Component nobody = {.logger = logger, .environment = environment};
-    refuse(&nobody, "this unit is for co-simulation, not for %s", other);
+    refuse(&nobody, "this FMU is for co-simulation, not for %s", other);
     return NULL;
 }
 

@@ -13,14 +13,14 @@ static void forget(Elements *elements) {
 
 /* How many numbers a value reference stands for; none where it is that of no variable. */
 static unsigned size_of(fmi3ValueReference reference) {
-    if (reference == unit_functions.variables) return 1; /* time */
-    return reference < unit_functions.variables ? array_sizes[reference] : 0;
+    if (reference == fmu_functions.variables) return 1; /* time */
+    return reference < fmu_functions.variables ? array_sizes[reference] : 0;
 }
 
 /* Whether the host may use a reference now. */
 static int may_use(const Life *life, fmi3ValueReference reference, int with_time) {
     const Component *component = &life->component;
-    const int is_time = reference == unit_functions.variables;
+    const int is_time = reference == fmu_functions.variables;
     if (size_of(reference) == 0) {
         refuse(component, "there is no Float64 variable with value reference %u", (unsigned)reference);
     } else if (is_time && !with_time) {
@@ -68,9 +68,9 @@ static Status get_elements(const Component *component, const Elements *found, fm
     Status status = DONE;
     for (size_t first = 0; first < found->count && status == DONE;) {
         size_t end = first;
-        while (end < found->count && found->indices[end] != unit_functions.variables) end++;
-        status = unit_functions.get(component->instance, found->indices + first, end - first, values + first);
-        if (end < found->count) values[end] = unit_functions.time(component->instance);
+        while (end < found->count && found->indices[end] != fmu_functions.variables) end++;
+        status = fmu_functions.get(component->instance, found->indices + first, end - first, values + first);
+        if (end < found->count) values[end] = fmu_functions.time(component->instance);
         first = end + 1;
     }
     return status;
@@ -96,8 +96,8 @@ EXPORT fmi3Status NAMED(fmi3SetFloat64)(
     if (life->update == AFTER_INTERNAL_STEP) return refuse(component, "nothing can be set after an internal step");
     if (find_elements(life, references, count, values, value_count, 0, &found) != fmi3OK) return fmi3Error;
     const Status status = life->update == NO_UPDATE
-        ? unit_functions.set(component->instance, found.indices, found.count, values)
-        : unit_functions.lead(component->instance, found.indices, found.count, values, life->internal_end);
+        ? fmu_functions.set(component->instance, found.indices, found.count, values)
+        : fmu_functions.lead(component->instance, found.indices, found.count, values, life->internal_end);
     forget(&found);
     return status_of(status);
 }
@@ -115,7 +115,7 @@ EXPORT fmi3Status NAMED(fmi3GetOutputDerivatives)(
         return refuse(component, "derivatives of order %d are not known; only the first is", (int)orders[k]);
     }
     if (find_elements(life, references, count, values, value_count, 0, &found) != fmi3OK) return fmi3Error;
-    const Status status = unit_functions.get_rates(component->instance, found.indices, found.count, values);
+    const Status status = fmu_functions.get_rates(component->instance, found.indices, found.count, values);
     forget(&found);
     return status_of(status);
 }
@@ -125,7 +125,7 @@ EXPORT fmi3Status NAMED(fmi3GetOutputDerivatives)(
 static Status directional(
     Instance *instance, const Elements *unknowns, const Elements *knowns, const fmi3Float64 seed[], fmi3Float64 values[]
 ) {
-    return unit_functions.get_derivatives(
+    return fmu_functions.get_derivatives(
         instance, unknowns->indices, unknowns->count, knowns->indices, knowns->count, seed, values
     );
 }
@@ -142,7 +142,7 @@ static Status adjoint(
         do {
             const size_t left = unknowns->count - first, most = sizeof column / sizeof *column;
             const size_t count = left < most ? left : most;
-            const Status status = unit_functions.get_derivatives(
+            const Status status = fmu_functions.get_derivatives(
                 instance, unknowns->indices + first, count, knowns->indices + j, 1, &one, column
             );
             if (status != DONE) return status;

@@ -11,9 +11,9 @@ static const char *unknown_name(const Instance *instance, int unknown) {
 }
 
 /* How many times the penalty factor is too small where this share of a violation is left, of so much at most. */
-static inline double firming(double left, double most) {
-    const double factor = left / FIRM / larger(1.0 - left, 1.0 / MOST_FIRMING);
-    return left > most && factor <= MOST_FIRMING ? factor : 1.0;
+static inline double stiffening(double left, double most) {
+    const double factor = left / FIRM_SHARE / larger(1.0 - left, 1.0 / LARGEST_STIFFENING);
+    return left > most && factor <= LARGEST_STIFFENING ? factor : 1.0;
 }
 
 /* Set where the step begins, and predict its end. */
@@ -52,9 +52,9 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
 }
 
 #if FACTORS == 0
-static void tangent(Instance *instance, double *matrix) {
+static void iteration_matrix(Instance *instance, double *matrix) {
     set_penalty(&instance->parts);
-    augmented_tangent(&instance->parts, matrix);
+    augmented_iteration_matrix(&instance->parts, matrix);
 }
 #endif
 

@@ -107,12 +107,12 @@ static int partition(Instance *instance, int *dependent) {
 }
 
 /* Whether some coordinate moves much faster than an independent one, by the measure of the loops' lever arms. */
-static int is_steep(const Instance *instance, const int *dependent) {
+static int needs_other_partition(const Instance *instance, const int *dependent) {
     const double *column = instance->parts.basis;
     for (int j = 0; j < COORDINATES && RANK > 0; j++) {
         if (dependent[j]) continue;
         for (int i = 0; i < COORDINATES; i++) {
-            if (fabs(column[i]) * element_scales[CONSTRAINTS * i] > STEEP * element_scales[CONSTRAINTS * j]) return 1;
+            if (fabs(column[i]) * element_scales[CONSTRAINTS * i] > LARGEST_SLOPE * element_scales[CONSTRAINTS * j]) return 1;
         }
         column += COORDINATES;
     }

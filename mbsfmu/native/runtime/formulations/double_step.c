@@ -4,7 +4,7 @@
 #include "dependent.c"
 
 /* Describe the state that a step has led to as the next one needs it. */
-static void describe_anew(Instance *instance) { recentre(instance); }
+static void change_chart(Instance *instance) { change_reference_quaternions(instance); }
 
 /* Choose the coordinates; returns 0 with a reason in a singular configuration. */
 static inline int prepare(Instance *instance) { return partition(instance, instance->state.dependent); }

@@ -28,14 +28,14 @@ static void follow(Instance *instance) {
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->momenta, state->momenta, COORDINATES);
     motion(instance);
-    let_history_jump(instance);
+    restart_history(instance);
     keep(instance);
 }
 
 #if RESTARTS
 
 /* Where impulses outweigh the momenta of the motion, go on from these alone: z' stays, and sigma is zero. */
-static void start_momenta_anew(Instance *instance) {
+static void restart_with_momenta(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double energies[2], momenta[ROOM(COORDINATES)];
@@ -43,7 +43,7 @@ static void start_momenta_anew(Instance *instance) {
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->momenta, state->momenta, COORDINATES);
-    momenta_anew(parts, energies, momenta);
+    restarted_momenta(parts, energies, momenta);
     if (energies[0] <= (SOLVER == EXCHANGED ? GROWN_BETWEEN_EVENTS : GROWN) * energies[1]) return;
     COPY(state->momenta, momenta, COORDINATES);
     follow(instance);
@@ -53,10 +53,10 @@ static void start_momenta_anew(Instance *instance) {
 
 /* Describe the state that a step has led to as the next one needs it: by other references or loop equations, or by
  * momenta that start anew where the impulses in them have grown. */
-static void describe_anew(Instance *instance) {
+static void change_chart(Instance *instance) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    int anew = recentre(instance);
+    int anew = change_reference_quaternions(instance);
     COPY(parts->coordinates, state->coordinates, COORDINATES);
     COPY(parts->references, state->references, REFERENCES);
     if (choose_rows(parts, state->active, 0)) {
@@ -65,13 +65,13 @@ static void describe_anew(Instance *instance) {
     }
     if (anew) follow(instance);
 #if RESTARTS
-    start_momenta_anew(instance);
+    restart_with_momenta(instance);
 #endif
 }
 
 #if SOLVER == IMPLICIT
 
-/* All that a tangent in loops depends on. */
+/* All that an iteration matrix in loops depends on. */
 #define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(MOVING, COORDINATES) EACH(states, STATES) EACH(inputs, INPUTS) \
     EACH(parameters, PARAMETERS) EACH(references, REFERENCES) EACH(discrete, DISCRETE) EACH(active, CONSTRAINTS)
@@ -139,7 +139,7 @@ static int evaluate_near(
 #endif
 
 #if FACTORS == 0
-static void tangent(Instance *instance, double *matrix) { first_order_tangent(&instance->parts, matrix); }
+static void iteration_matrix(Instance *instance, double *matrix) { first_order_iteration_matrix(&instance->parts, matrix); }
 #endif
 
 /* Bring velocities, accelerations, multipliers and rates to the solution. */
@@ -160,7 +160,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->MOVING, y + COORDINATES, COORDINATES);
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->references, instance->state.references, REFERENCES);
-    COPY(parts->guesses, instance->state.guesses, GUESSES);
+    COPY(parts->loop_iterates, instance->state.loop_iterates, LOOP_ITERATES);
     COPY(parts->active, instance->state.active, CONSTRAINTS);
     inputs_at(instance, time, parts->inputs);
 }
@@ -271,7 +271,7 @@ static int find_change(Instance *instance, const double *d_y, const double *d_in
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {
-    describe_anew(instance);
+    change_chart(instance);
     return 1;
 }
 

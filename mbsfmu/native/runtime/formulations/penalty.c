@@ -7,7 +7,7 @@ static void set_penalty(const Parts *parts) { (void)parts; }
 
 /* How many times the factor is too small for a projection with these factors, of a solution that was another motion
  * before; `open` is room. */
-static double firming_of(
+static double stiffening_of(
     const double *matrix, const int *pivots, double softness, const double *solution, const double *given, double *open
 ) {
     double missing = 0.0, moved = 0.0, size = 1.0;
@@ -19,7 +19,7 @@ static double firming_of(
         moved += (solution[j] - given[j]) * (solution[j] - given[j]);
         size = larger(size, fabs(given[j]));
     }
-    return sqrt(missing) > PROJECTED_ROUND_OFF * size ? firming(sqrt(missing / larger(moved, missing)), WEAK) : 1.0;
+    return sqrt(missing) > PROJECTED_ROUND_OFF * size ? stiffening(sqrt(missing / larger(moved, missing)), WEAK) : 1.0;
 }
 
 /* Find the projected motion and what holds it, with what the weakest constraints need; returns 0 where that is singular. */
@@ -30,10 +30,10 @@ static int project(const Parts *parts, double *matrix, int *pivots, double *righ
     if (!factorize(SADDLE, matrix, pivots)) return 0;
     substitute(SADDLE, matrix, pivots, right);
     substitute(SADDLE, matrix, pivots, right + SADDLE);
-    if (!FIRMS) return 1;
+    if (!STIFFENS_PENALTY) return 1;
     const double factor = larger(
-        firming_of(matrix, pivots, softness, right, parts->velocities, open),
-        firming_of(matrix, pivots, softness, right + SADDLE, parts->accelerations, open)
+        stiffening_of(matrix, pivots, softness, right, parts->velocities, open),
+        stiffening_of(matrix, pivots, softness, right + SADDLE, parts->accelerations, open)
     );
     if (factor == 1.0) return 1;
     *parts->penalty = factor * penalty;
@@ -74,4 +74,4 @@ static inline int prepare(Instance *instance) {
 }
 
 /* Describe the state that a step has led to as the next one needs it. */
-static void describe_anew(Instance *instance) { recentre(instance); }
+static void change_chart(Instance *instance) { change_reference_quaternions(instance); }

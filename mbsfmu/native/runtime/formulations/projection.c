@@ -6,7 +6,7 @@
 
 #if FACTORS > 0
 
-/* All that a tangent in loops depends on. */
+/* All that an iteration matrix in loops depends on. */
 #define OF_POINT(EACH) \
     EACH(coordinates, COORDINATES) EACH(velocities, COORDINATES) EACH(accelerations, COORDINATES) EACH(states, STATES) \
     EACH(multipliers, CONSTRAINTS) EACH(integrals, INTEGRALS) EACH(inputs, INPUTS) EACH(parameters, PARAMETERS) \
@@ -14,7 +14,7 @@
 
 #else
 
-/* The factor follows from the masses where the tangent is made. */
+/* The factor follows from the masses where the iteration matrix is made. */
 static void set_penalty(const Parts *parts) { step_penalty(parts); }
 
 #endif
@@ -178,22 +178,22 @@ static int accelerate_with(Instance *instance, int inside) {
     return iterate(instance, 2, inside, parts->accelerations, parts->multipliers);
 }
 
-#if FELT > 0
+#if FED_THROUGH > 0
 
 /* Find what connections carry that depends on accelerations, which are linear in it: w = A w + b. */
 static int feel(Instance *instance) {
     const Parts *parts = &instance->parts;
-    double without[FELT], with[FELT], matrix[FELT * FELT];
-    int pivots[FELT];
-    for (int j = -1; j < FELT; j++) {
-        for (int i = 0; i < FELT; i++) parts->felt[i] = i == j ? 1.0 : 0.0;
+    double without[FED_THROUGH], with[FED_THROUGH], matrix[FED_THROUGH * FED_THROUGH];
+    int pivots[FED_THROUGH];
+    for (int j = -1; j < FED_THROUGH; j++) {
+        for (int i = 0; i < FED_THROUGH; i++) parts->fed_through[i] = i == j ? 1.0 : 0.0;
         if (!accelerate_with(instance, 1)) return 0;
         feed_through_values(parts, j < 0 ? without : with);
-        for (int i = 0; j >= 0 && i < FELT; i++) matrix[i + FELT * j] = (i == j ? 1.0 : 0.0) - (with[i] - without[i]);
+        for (int i = 0; j >= 0 && i < FED_THROUGH; i++) matrix[i + FED_THROUGH * j] = (i == j ? 1.0 : 0.0) - (with[i] - without[i]);
     }
-    if (!factorize(FELT, matrix, pivots)) return fail(instance, "accelerations that act back on forces have no bounds");
-    COPY(parts->felt, without, FELT);
-    substitute(FELT, matrix, pivots, parts->felt);
+    if (!factorize(FED_THROUGH, matrix, pivots)) return fail(instance, "accelerations that act back on forces have no bounds");
+    COPY(parts->fed_through, without, FED_THROUGH);
+    substitute(FED_THROUGH, matrix, pivots, parts->fed_through);
     return 1;
 }
 
@@ -201,7 +201,7 @@ static int feel(Instance *instance) {
 
 /* Accelerations and multipliers with the present matrices. */
 static int accelerate(Instance *instance) {
-#if FELT > 0
+#if FED_THROUGH > 0
     if (!feel(instance)) return 0;
 #endif
     return accelerate_with(instance, 0);
@@ -223,8 +223,8 @@ static void motion(Instance *instance) {
 }
 
 /* Describe the state that a step has led to as the next one needs it: by other references, with other constraints chosen. */
-static void describe_anew(Instance *instance) {
-    recentre(instance);
+static void change_chart(Instance *instance) {
+    change_reference_quaternions(instance);
 #if SOLVER == ROSENBROCK
     COPY(instance->parts.coordinates, instance->state.coordinates, COORDINATES);
     COPY(instance->parts.references, instance->state.references, REFERENCES);
@@ -245,7 +245,7 @@ static int place(Instance *instance, int inside) {
 }
 
 /* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
-static int settle(Instance *instance) {
+static int project_onto_constraints(Instance *instance) {
     use_all(&instance->parts);
     if (!place(instance, 0)) return 0;
     if (PROJECTIONS && !iterate(instance, 1, 0, instance->parts.velocities, NULL)) return 0;
@@ -256,7 +256,7 @@ static int settle(Instance *instance) {
 
 static int finish(Instance *instance, Problem *problem) {
     (void)problem;
-    return settle(instance);
+    return project_onto_constraints(instance);
 }
 
 #else
@@ -271,7 +271,7 @@ static void load_y(Instance *instance, double time, const double *y) {
     COPY(parts->states, y + 2 * COORDINATES, STATES);
     COPY(parts->integrals, y + 2 * COORDINATES + STATES, INTEGRALS);
     COPY(parts->references, instance->state.references, REFERENCES);
-    COPY(parts->guesses, instance->state.guesses, GUESSES);
+    COPY(parts->loop_iterates, instance->state.loop_iterates, LOOP_ITERATES);
     inputs_at(instance, time, parts->inputs);
 }
 
@@ -321,7 +321,7 @@ static int commit(Instance *instance, double time, double step, const double *y)
     double rates[ROOM(STATES + INTEGRALS)];
     (void)step;
     load_y(instance, time, y);
-    if (!settle(instance) || !follow_loops(instance)) return 0;
+    if (!project_onto_constraints(instance) || !follow_loops(instance)) return 0;
     flow_rates(parts, rates);
     COPY(parts->rates, rates, STATES);
     keep(instance);
@@ -354,7 +354,7 @@ static int reach(Instance *instance, double time, const double *y) { return comm
 
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {
-    describe_anew(instance);
+    change_chart(instance);
     return 1;
 }
 

@@ -4,9 +4,9 @@
 
 #if SOLVER == EXCHANGED
 
-/* Close the loops at a share of the way from one point to y, where the tangent at the last one leads; returns 0 where they
+/* Close the loops at a share of the way from one point to y, where the iteration matrix at the last one leads; returns 0 where they
  * cannot be closed there, or are so in another way. */
-static int follow_tangent(Instance *instance, const double *last, const double *begin, const double *y, double share) {
+static int follow_null_space(Instance *instance, const double *last, const double *begin, const double *y, double share) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double guess[ROOM(COORDINATES)], way = 0.0, off = 0.0;
@@ -39,7 +39,7 @@ static int close_at(Instance *instance, const double *y) {
     while (done < 1.0) {
         const double share = smaller(1.0, done + part);
         COPY(basis, parts->basis, COORDINATES * FREEDOM);
-        if (follow_tangent(instance, last, begin, y, share)) {
+        if (follow_null_space(instance, last, begin, y, share)) {
             COPY(last, parts->coordinates, COORDINATES);
             done = share;
             part *= 2.0;
@@ -57,7 +57,7 @@ static int close_at(Instance *instance, const double *y) {
 
 #if LED && SOLVER == ROSENBROCK
 
-/* Keep the tangent of the loops at the state, where they have been closed. */
+/* Keep the iteration matrix of the loops at the state, where they have been closed. */
 static inline void lead_from_state(Instance *instance) {
     COPY(instance->leading, instance->parts.basis, LED);
     instance->leads = 1;
@@ -79,7 +79,7 @@ static inline void lead(const Instance *instance, const double *y, double *coord
 
 #endif
 
-/* Close the loops at y. The estimate is the last step's end, or what the tangent there leads to where that is known, and
+/* Close the loops at y. The estimate is the last step's end, or what the iteration matrix there leads to where that is known, and
  * not the last evaluation: the rates are a function of time and y alone. */
 static int close_at(Instance *instance, const double *y) {
     const State *state = &instance->state;
@@ -104,7 +104,7 @@ static int rates_of(Instance *instance, double time, const double *y, double *ra
     double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM)];
     int pivots[ROOM(FREEDOM)];
     COPY(parts->references, state->references, REFERENCES);
-    COPY(parts->guesses, state->guesses, GUESSES);
+    COPY(parts->loop_iterates, state->loop_iterates, LOOP_ITERATES);
     inputs_at(instance, time, parts->inputs); /* loops may move with them */
     if (!close_at(instance, y)) return 0;
     COPY(parts->independent_velocities, y + FREEDOM, FREEDOM);
@@ -167,8 +167,9 @@ static inline void pack_rates(const State *state, double *rates) {
 #if SOLVER != EXCHANGED
 
 /* Whether the loops have been closed in another way than in the state, a step before. Newton's iteration may find another
- * assembly from far away, which an error estimate does not see where all stages do. Velocities and accelerations at both
- * ends tell how far the dependent coordinates have moved, to order four; another assembly is off by more than a part. */
+ * assembly from far away, which an error estimate does not see where all stages do. Velocities and accelerations at
+ * both ends tell how far the dependent coordinates have moved, to order four; another assembly is off by more than a
+ * part. */
 static int leaps(const Instance *instance, double step) {
     const State *before = &instance->state;
     const Parts *after = &instance->parts;
@@ -213,8 +214,8 @@ static int commit(Instance *instance, double time, double step, const double *y)
 static int describe(Instance *instance) {
     State *state = &instance->state;
     int dependent[ROOM(COORDINATES)];
-    describe_anew(instance);
-    if (!is_steep(instance, state->dependent)) return 1;
+    change_chart(instance);
+    if (!needs_other_partition(instance, state->dependent)) return 1;
     if (!partition(instance, dependent)) return 0;
     if (memcmp(dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;
@@ -257,7 +258,7 @@ static int find_slope(Instance *instance, double time, double *slope) {
     double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM * COLUMNS)], rates[ROOM((ROWS - FREEDOM) * COLUMNS)];
     int pivots[ROOM(FREEDOM)];
     COPY(parts->references, state->references, REFERENCES);
-    COPY(parts->guesses, state->guesses, GUESSES);
+    COPY(parts->loop_iterates, state->loop_iterates, LOOP_ITERATES);
     if (!place(instance, state->dependent, state->coordinates)) return 0;
 #if LED && SOLVER == ROSENBROCK
     lead_from_state(instance);

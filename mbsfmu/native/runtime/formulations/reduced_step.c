@@ -67,7 +67,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     for (int i = 0, k = 0; i < COORDINATES; i++) {
         if (!problem->dependent[i]) {
             problem->estimate[i] = unknowns[k++];
-        } else if (problem->placed) { /* follow the tangent: after small increments the loops are closed at once */
+        } else if (problem->placed) { /* follow the iteration matrix: after small increments the loops are closed at once */
             double sum = 0.0;
             for (int c = 0; c < FREEDOM; c++) sum += parts->basis[i + COORDINATES * c] * increments[c];
             problem->estimate[i] += sum;
@@ -81,7 +81,7 @@ static int evaluate(Instance *instance, Problem *problem, const double *unknowns
     return 1;
 }
 
-static void tangent(Instance *instance, double *matrix) { reduced_tangent(&instance->parts, matrix); }
+static void iteration_matrix(Instance *instance, double *matrix) { reduced_iteration_matrix(&instance->parts, matrix); }
 
 /* Bring the motion to the solution. */
 static int land(Instance *instance, Problem *problem, const double *unknowns) {
@@ -104,7 +104,7 @@ static int evaluate_near(
 /* Choose other coordinates where the present ones get steep. */
 static int finish(Instance *instance, Problem *problem) {
     int dependent[ROOM(COORDINATES)];
-    if (is_steep(instance, problem->dependent)) {
+    if (needs_other_partition(instance, problem->dependent)) {
         if (!partition(instance, dependent)) return 0;
         if (memcmp(dependent, problem->dependent, sizeof(int) * COORDINATES) != 0) {
             memcpy(problem->dependent, dependent, sizeof(int) * COORDINATES);

@@ -75,8 +75,8 @@ static int choose_dependent(
 }
 
 /* Close the loops near the given coordinates. What is not zero stays where the others alone can close them; elsewhere
- * independent coordinates keep their values where that is possible, the others are marked as moving. Writes a reason and
- * returns 0 where it is impossible. */
+ * independent coordinates keep their values where that is possible, the others are marked as moving. Writes a reason
+ * and returns 0 where it is impossible. */
 static int close_loops(
     const Assembly *assembly, const Parts *parts, double *coordinates, int *moving, char *reason, size_t room
 ) {
@@ -157,7 +157,7 @@ static double scalar_product(int count, const double *one, const double *other) 
 
 /* N (N' M N)^-1 N' times a load, in the directions N that constraints leave free, by the mass matrix. */
 static void begin_by_mass(
-    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *begun
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *first_motion
 ) {
     const int n = assembly->coordinates;
     double mass[ROOM(STRAIGHT * STRAIGHT)], basis[ROOM(STRAIGHT * STRAIGHT)], matrix[ROOM(STRAIGHT * STRAIGHT)];
@@ -177,29 +177,29 @@ static void begin_by_mass(
     }
     least_squares(freedom, freedom, matrix, right, along, RANK_TOLERANCE, work, orders);
     for (int i = 0; i < n; i++) {
-        begun[i] = 0.0;
-        for (int k = 0; k < freedom; k++) begun[i] += basis[i + n * k] * along[k];
+        first_motion[i] = 0.0;
+        for (int k = 0; k < freedom; k++) first_motion[i] += basis[i + n * k] * along[k];
     }
 }
 
 /* What a load begins in the open tree. */
-static void free_tree(const Assembly *assembly, const Parts *parts, const double *load, double *begun) {
+static void free_tree(const Assembly *assembly, const Parts *parts, const double *load, double *first_motion) {
     double momenta[ROOM(MOST_COORDINATES)];
     Parts own = *parts;
     memcpy(momenta, load, sizeof(double) * (size_t)assembly->coordinates);
     own.momenta = momenta;
-    assembly->freed(&own, begun);
+    assembly->freed(&own, first_motion);
 }
 
-/* The same as `begin_by_mass` for code in loops: M^-1 (F - Phi_z' lambda), with multipliers that keep loops closed. */
+/* The same as `begin_by_mass` for kernel loops: M^-1 (F - Phi_z' lambda), with multipliers that keep loops closed. */
 static void begin_freed(
-    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *begun
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const double *load, double *first_motion
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double *pushed = dense_matrix(parts, OF_COLUMNS), *matrix = dense_matrix(parts, OF_FACTORS);
     double opening[ROOM(MOST_CONSTRAINTS)], multipliers[ROOM(MOST_CONSTRAINTS)], row[ROOM(MOST_COORDINATES)];
     int orders[ROOM(SQUARES_ORDERS(MOST_SIDE, MOST_SIDE))];
-    free_tree(assembly, parts, load, begun);
+    free_tree(assembly, parts, load, first_motion);
     if (m == 0) return;
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) row[j] = closure->jacobian[i + m * j];
@@ -207,12 +207,12 @@ static void begin_freed(
     }
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) row[j] = closure->jacobian[i + m * j];
-        opening[i] = scalar_product(n, row, begun);
+        opening[i] = scalar_product(n, row, first_motion);
         for (int k = 0; k < m; k++) matrix[i + m * k] = scalar_product(n, row, pushed + n * k);
     }
     least_squares(m, m, matrix, opening, multipliers, RANK_TOLERANCE, dense_matrix(parts, OF_WORK), orders);
     for (int k = 0; k < m; k++) {
-        for (int j = 0; j < n; j++) begun[j] -= pushed[j + n * k] * multipliers[k];
+        for (int j = 0; j < n; j++) first_motion[j] -= pushed[j + n * k] * multipliers[k];
     }
 }
 
@@ -237,7 +237,7 @@ static void take_off_carried(const Assembly *assembly, const Parts *parts, const
 static double balance(const Assembly *assembly, const Parts *parts, double *forces, int *first) {
     const int n = assembly->coordinates, count = assembly->balances;
     double rest[ROOM(MOST_COORDINATES)], right[ROOM(MOST_COORDINATES)], *matrix = dense_matrix(parts, OF_NEXT);
-    double begun[ROOM(MOST_COORDINATES)], point[ROOM(MOST_COORDINATES)];
+    double first_motion[ROOM(MOST_COORDINATES)], point[ROOM(MOST_COORDINATES)];
     int orders[ROOM(SQUARES_ORDERS(MOST_COORDINATES, MOST_INPUTS))];
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) parts->velocities[j] = 0.0;
@@ -254,13 +254,13 @@ static double balance(const Assembly *assembly, const Parts *parts, double *forc
     }
     if (!(magnitude(right, n) > UNBALANCED * MOST(largest_magnitude(rest, n), 1.0))) return 0.0;
     if (assembly->freed != NULL) {
-        begin_freed(assembly, parts, &closure, right, begun);
+        begin_freed(assembly, parts, &closure, right, first_motion);
     } else {
-        begin_by_mass(assembly, parts, &closure, right, begun);
+        begin_by_mass(assembly, parts, &closure, right, first_motion);
     }
     *first = 0;
     for (int i = 0; i < n; i++) {
-        if (fabs(begun[i]) > fabs(begun[*first])) *first = i;
+        if (fabs(first_motion[i]) > fabs(first_motion[*first])) *first = i;
     }
-    return begun[*first];
+    return first_motion[*first];
 }

@@ -16,7 +16,7 @@ static void jacobian_at(const Parts *parts, const double *coordinates, double *j
     step_functions.closure(parts, violation, jacobian);
 }
 
-/* What an element of Phi_z is divided by to be the same in all units and sizes. */
+/* What an element of Phi_z is divided by to be the same in all FMUs and sizes. */
 static double scale_of(int row, int column) { return watched_equations[row] / watched_lengths[column]; }
 
 /* The least pivot of the watched minor at some coordinates, and the sign of its determinant. */
@@ -134,7 +134,7 @@ static void follow_rank(Instance *instance) {
     int lost = 0, row = 0;
     watch->seen_time = state->time;
     COPY(watch->seen, state->coordinates, COORDINATES);
-    if (watch->told || is_near(watch, state)) return;
+    if (watch->warned || is_near(watch, state)) return;
     COPY(parts->references, state->references, REFERENCES);
     if (!still_serves(watch, parts, state, &lost, &time, &row)) {
         const double last = choose_minor(watch, parts, state->coordinates);
@@ -151,7 +151,7 @@ static void follow_rank(Instance *instance) {
     COPY(watch->velocities, state->velocities, COORDINATES);
     COPY(watch->references, state->references, REFERENCES);
     if (!lost) return;
-    watch->told = 1;
+    watch->warned = 1;
     report(
         instance, DONE_WITH_WARNING,
         "%s: at t = %.6g s the loop at joint %s comes to a change point, where the loop equations lose rank: they "

@@ -38,7 +38,7 @@ static void make_consistent(Instance *instance) {
 #endif
     step_functions.integral_rates(parts, parts->integral_rates);
     (void)step_functions.follow_loops(instance); /* where one is not solved, what depends on it is not finite */
-    step_functions.let_history_jump(instance);
+    step_functions.restart_history(instance);
     keep(instance);
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     instance->known = NOTHING;

@@ -82,12 +82,12 @@ static int balance_part(Instance *instance, const Assembly *assembly, Unheld *un
 }
 
 /* Warn of a part that does not stay at rest where it starts, unless what connections carry in the whole holds it. */
-static void tell_unheld(Instance *instance, const Assembly *assembly, const Unheld *unheld) {
+static void warn_unbalanced(Instance *instance, const Assembly *assembly, const Unheld *unheld) {
     const State *state = &instance->state;
     const double motion = largest_magnitude(state->accelerations, COORDINATES);
     if (largest_magnitude(state->velocities, COORDINATES) == 0.0 && motion <= AT_REST * fabs(unheld->acceleration)) return;
     report(
-        instance, DONE_WITH_WARNING, "%s: actuators %s cannot hold it at rest where it starts; %s would be %.3g %s",
+        instance, DONE_WITH_WARNING, "%s: actuators %s cannot keep it in static equilibrium at the start; %s would be %.3g %s",
         assembly->name, unheld->alone ? "alone" : "and inputs as they are given",
         assembly->acceleration_names[unheld->first], unheld->acceleration, assembly->acceleration_units[unheld->first]
     );
@@ -169,7 +169,7 @@ static int check_limits(Instance *instance) {
 }
 
 /* Warn where what was given and is not zero changes by more than it may: the one that does so most. */
-static void tell_changed(
+static void warn_changed(
     Instance *instance, const StartVariable *described, const double *given, const double *found, const double *bounds,
     const char *why
 ) {
@@ -190,18 +190,18 @@ static void tell_changed(
 }
 
 /* Warn where the start differs from what the parameters say. */
-static void tell_changed_start(Instance *instance, const Parts *parts) {
+static void warn_changed_start(Instance *instance, const Parts *parts) {
     double given[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
     double bounds[ROOM(START_COORDINATES)];
     whole.start(parts, given, velocities, states);
-    tell_changed(
+    warn_changed(
         instance, start_coordinates_described, given, parts->coordinates, start_bounds,
         "the start values do not close the loops"
     );
     for (int j = 0; j < START_COORDINATES; j++) {
         bounds[j] = CHANGED * largest_magnitude(velocities, START_COORDINATES);
     }
-    tell_changed(
+    warn_changed(
         instance, start_velocities_described, velocities, parts->velocities, bounds,
         "the start velocities contradict the loops"
     );
@@ -220,7 +220,7 @@ static int initialize(Instance *instance) {
         if (!balance_part(instance, &balanced_parts[k], unheld + k)) return 0;
     }
     if (!assemble(instance, &whole, &parts)) return 0;
-    tell_changed_start(instance, &parts);
+    warn_changed_start(instance, &parts);
     COPY(state->states, parts.states, STATES);
 #if PLACED
     COPY(parts.start_coordinates, parts.coordinates, START_COORDINATES);
@@ -244,7 +244,7 @@ static int initialize(Instance *instance) {
         state->multipliers[i] = 0.0;
         state->active[i] = 1.0;
     }
-    COPY(state->guesses, guess_starts, GUESSES);
+    COPY(state->loop_iterates, loop_iterate_starts, LOOP_ITERATES);
     start_discrete(instance);
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
@@ -258,14 +258,14 @@ static int initialize(Instance *instance) {
     if (!step_functions.follow_loops(instance)) return 0;
     if (!sample(instance, state->passed)) return 0;
     for (int k = 0; k < BALANCED_PARTS; k++) {
-        if (unheld[k].acceleration != 0.0) tell_unheld(instance, &balanced_parts[k], unheld + k);
+        if (unheld[k].acceleration != 0.0) warn_unbalanced(instance, &balanced_parts[k], unheld + k);
     }
     state->steps = state->newton_total = state->newton_max = 0.0;
     state->failures = state->retries = state->evaluations = state->repartitions = state->embedded_distance = 0.0;
     memset(state->iterations, 0, sizeof state->iterations);
     state->initialized = 1;
     instance->known = NOTHING;
-    instance->watch.told = instance->watch.follows = 0;
+    instance->watch.warned = instance->watch.follows = 0;
     follow_rank(instance);
     begin_energy(instance);
     return 1;

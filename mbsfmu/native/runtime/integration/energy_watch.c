@@ -22,8 +22,8 @@ static void follow_balance(Instance *instance, const Energies *energies, int ind
     const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
     const double much =
         moving ? LARGE_DRIFT * turned_over : larger(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over);
-    if (instance->drift_told[index] || !(drift > larger(much, least))) return;
-    instance->drift_told[index] = 1;
+    if (instance->drift_warned[index] || !(drift > larger(much, least))) return;
+    instance->drift_warned[index] = 1;
     report(
         instance, DONE_WITH_WARNING,
         "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
@@ -46,7 +46,7 @@ static void begin_energy(Instance *instance) {
     for (int i = 0; i < HIGHEST * BALANCES; i++) state->highest[i] = i % HIGHEST == HIGHEST - 1 ? 0.0 : -DBL_MAX;
     state->communications = 0;
     state->energies_followed = 0;
-    memset(instance->drift_told, 0, sizeof instance->drift_told);
+    memset(instance->drift_warned, 0, sizeof instance->drift_warned);
 }
 
 /* Count a communication step, and look at those that are due. */

@@ -29,7 +29,7 @@ static void compare_outputs(Instance *instance) {
     double *const record = state->error_record;
     const double *const error = state->error;
     find_others(instance, values);
-    copy_but_tangent(before, state);
+    copy_but_iteration_matrix(before, state);
     for (int j = 0; j < COORDINATES; j++) {
         state->coordinates[j] -= error[j];
         state->velocities[j] -= error[COORDINATES + j];
@@ -37,7 +37,7 @@ static void compare_outputs(Instance *instance) {
     for (int i = 0; i < STATES; i++) state->states[i] -= error[3 * COORDINATES + i];
     make_consistent(instance);
     find_others(instance, exact);
-    copy_but_tangent(state, before);
+    copy_but_iteration_matrix(state, before);
     instance->known = NOTHING;
     if (!all_finite(exact, OUTPUTS + REACTIONS)) {
         record[ERROR_RECORD - 1] = LOST_UNSOLVED;

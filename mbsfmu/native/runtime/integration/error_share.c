@@ -33,7 +33,7 @@ static double error_share(const State *state, int *worst) {
 }
 
 /* Say so where the run that ends here is inaccurate. */
-static void tell_error(Instance *instance) {
+static void report_error_estimate(Instance *instance) {
     int worst;
     const double share = error_share(&instance->state, &worst);
     const double loss = instance->state.error_record[ERROR_RECORD - 1];
@@ -64,6 +64,6 @@ static double error_share(const State *state, int *worst) {
     return NOT_KNOWN;
 }
 
-static void tell_error(Instance *instance) { (void)instance; }
+static void report_error_estimate(Instance *instance) { (void)instance; }
 
 #endif

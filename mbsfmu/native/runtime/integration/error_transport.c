@@ -17,7 +17,7 @@
 typedef struct {
     double coordinates[ROOM(COORDINATES)], rates[ROOM(ERROR_RATES)], references[ROOM(REFERENCES)];
     int dependent[ROOM(COORDINATES)];
-} Begun;
+} StepStart;
 
 /* z', z'' and x' of a state. */
 static void pack_error_rates(const State *state, double *rates) {
@@ -47,29 +47,29 @@ static void find_defects(State *state, const double *first, double step, double 
     *count = bends && !jumps ? 2.0 : 1.0;
 }
 
-static void remember_begin(const State *state, Begun *begun) {
-    COPY(begun->coordinates, state->coordinates, COORDINATES);
-    pack_error_rates(state, begun->rates);
-    COPY(begun->references, state->references, REFERENCES);
-    memcpy(begun->dependent, state->dependent, sizeof begun->dependent);
+static void remember_begin(const State *state, StepStart *step_start) {
+    COPY(step_start->coordinates, state->coordinates, COORDINATES);
+    pack_error_rates(state, step_start->rates);
+    COPY(step_start->references, state->references, REFERENCES);
+    memcpy(step_start->dependent, state->dependent, sizeof step_start->dependent);
 }
 
 #if SECOND_ORDER
 
 /* Begin the step where the exact solution is, and predict where it ends: all coordinates, and those among the unknowns. */
 static void begin_exact(
-    Instance *instance, const Begun *begun, double step, const double *defects, double *coordinates, double *guess
+    Instance *instance, const StepStart *step_start, double step, const double *defects, double *coordinates, double *guess
 ) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    const double *error = state->error, *velocities = begun->rates, *accelerations = begun->rates + COORDINATES;
+    const double *error = state->error, *velocities = step_start->rates, *accelerations = step_start->rates + COORDINATES;
     for (int j = 0, k = 0; j < COORDINATES; j++) {
-        const double position = begun->coordinates[j] - OF_Z(error)[j] - defects[j];
+        const double position = step_start->coordinates[j] - OF_Z(error)[j] - defects[j];
         const double velocity = velocities[j] - OF_V(error)[j];
         const double acceleration = accelerations[j] - OF_A(error)[j] - 2.0 / step * defects[COORDINATES + j];
         const double pushed = acceleration + (state->accelerations[j] - OF_A(error)[j]);
         coordinates[j] = position + step * velocity + 0.25 * (step * step) * pushed;
-        if (MOVES < COORDINATES && begun->dependent[j]) continue;
+        if (MOVES < COORDINATES && step_start->dependent[j]) continue;
         parts->begin[k] = position;
         parts->begin_rates[k] = velocity;
         parts->begin_accelerations[k] = acceleration;
@@ -98,12 +98,12 @@ static void end_exact(Instance *instance, double step, const double *increment) 
 #else
 
 static void begin_exact(
-    Instance *instance, const Begun *begun, double step, const double *defects, double *coordinates, double *guess
+    Instance *instance, const StepStart *step_start, double step, const double *defects, double *coordinates, double *guess
 ) {
     const State *state = &instance->state;
     const Parts *parts = &instance->parts;
     const double *error = state->error;
-    (void)begun;
+    (void)step_start;
     (void)coordinates;
     for (int i = 0; i < MOVES; i++) {
         const int j = i % COORDINATES, moving = i >= COORDINATES;
@@ -137,14 +137,14 @@ static void end_exact(Instance *instance, double step, const double *increment) 
 #endif
 
 /* Carry the error along a step that has led to the state. */
-static void carry_error(Instance *instance, double step, const Begun *begun) {
+static void carry_error(Instance *instance, double step, const StepStart *step_start) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     double defects[ROOM(ERROR_RATES)], guess[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
     double before[ERROR], coordinates[ROOM(COORDINATES)];
     COPY(before, state->error, ERROR);
-    find_defects(state, begun->rates, step, defects);
-    begin_exact(instance, begun, step, defects, coordinates, guess);
+    find_defects(state, step_start->rates, step, defects);
+    begin_exact(instance, step_start, step, defects, coordinates, guess);
     for (int i = 0; i < STATES; i++) {
         const int k = MOVES + i;
         const double of_rate = OF_RATES(state->error)[i];
@@ -152,8 +152,8 @@ static void carry_error(Instance *instance, double step, const Begun *begun) {
         parts->begin_rates[k] -= of_rate;
         guess[k] = parts->begin[k] + 0.5 * step * (parts->begin_rates[k] + (state->rates[i] - of_rate));
     }
-    if (evaluate_near(instance, begun->dependent, coordinates, guess, residual)) {
-        solve_tangent(instance, state->tangent, residual, increment);
+    if (evaluate_near(instance, step_start->dependent, coordinates, guess, residual)) {
+        solve_iteration_matrix(instance, state->iteration_matrix, residual, increment);
         end_exact(instance, step, increment);
         if (all_finite(state->error, ERROR)) return;
     }

@@ -22,8 +22,8 @@ static int evaluate_stages(
 #if SOLVER == RK4
 
 /* The largest distance between the methods of order four and three over a step that was taken, h/6 (k4 - k5), by the
- * magnitude of what differs; integrals apart. Weight that is moved from k4 to the rates at the end leaves the conditions
- * of order three as they are. */
+ * magnitude of what differs; integrals apart. Weight that is moved from k4 to the rates at the end leaves the
+ * conditions of order three as they are. */
 static double estimate(const State *state, double step, const double *y, const double *fourth) {
     double end_rates[ROOM(SIZE)], most = 0.0;
     pack_rates(state, end_rates);

@@ -10,12 +10,12 @@ static int try_step(Instance *instance, double step) {
     Iteration iteration;
     double integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
 #if ERROR > 0
-    Begun begun;
-    remember_begin(state, &begun);
+    StepStart step_start;
+    remember_begin(state, &step_start);
 #endif
     COPY(parts->references, state->references, REFERENCES);
     COPY(parts->active, state->active, CONSTRAINTS);
-    COPY(parts->guesses, state->guesses, GUESSES);
+    COPY(parts->loop_iterates, state->loop_iterates, LOOP_ITERATES);
     COPY(parts->integrals, state->integrals, INTEGRALS);
     if (!newton(instance, &problem, step, &iteration)) return 0;
     if (!iteration.evaluated && !land(instance, &problem, iteration.unknowns)) return 0;
@@ -23,16 +23,16 @@ static int try_step(Instance *instance, double step) {
     state->steps += 1.0;
     state->newton_total += iteration.count;
     state->newton_max = larger(state->newton_max, iteration.count);
-    state->tangents += iteration.tangents;
+    state->iteration_matrices += iteration.iteration_matrices;
 #if UNCONVERGED > 0
     state->unconverged[0] = iteration.unconverged;
     state->unconverged[1] = larger(iteration.unconverged, state->unconverged[1]);
 #endif
-    if (MOST_INCREMENTS == 0) keep_tangent(instance, step, &iteration);
+    if (MOST_INCREMENTS == 0) store_iteration_matrix(instance, step, &iteration);
     if (memcmp(problem.dependent, state->dependent, sizeof(int) * COORDINATES) != 0) {
         state->repartitions += 1.0;
         memcpy(state->dependent, problem.dependent, sizeof(int) * COORDINATES);
-        forget_tangent(state);
+        forget_iteration_matrix(state);
     }
     integral_rates(parts, parts->integral_rates);
     carried(parts, integrals, history);
@@ -41,11 +41,11 @@ static int try_step(Instance *instance, double step) {
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     COPY(state->history, history, HISTORY);
 #if ERROR > 0
-    carry_error(instance, step, &begun);
+    carry_error(instance, step, &step_start);
 #endif
-    describe_anew(instance);
+    change_chart(instance);
 #if ERROR > 0
-    if (memcmp(begun.references, state->references, sizeof(double) * REFERENCES) != 0) {
+    if (memcmp(step_start.references, state->references, sizeof(double) * REFERENCES) != 0) {
         state->error_record[ERROR_RECORD - 1] = LOST_REFERENCES;
     }
 #endif

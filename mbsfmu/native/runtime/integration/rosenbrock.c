@@ -64,13 +64,13 @@ static void between_ends(const void *of, double share, double *y) {
 }
 
 /* The step that goes past where a run was asked to come, as the state keeps it; see mbsfmu/integration/steps_past_stop.py. */
-enum { UNTOUCHED, ORIGIN, BEGUN_AT, ENDS_AT, STEP_LENGTH, NEXT_STEP, AHEAD_HEAD };
+enum { UNTOUCHED, ORIGIN, STARTED_AT, ENDS_AT, STEP_LENGTH, NEXT_STEP, AHEAD_HEAD };
 typedef char ahead_has_room[AHEAD == AHEAD_HEAD + (2 + STAGES) * SIZE ? 1 : -1];
 
 static void keep_ahead(State *state, double origin, double elapsed, double reached, double step, double next, const Tried *tried) {
     double *const ahead = state->ahead, *const values = ahead + AHEAD_HEAD;
     ahead[ORIGIN] = origin;
-    ahead[BEGUN_AT] = elapsed;
+    ahead[STARTED_AT] = elapsed;
     ahead[ENDS_AT] = reached;
     ahead[STEP_LENGTH] = step;
     ahead[NEXT_STEP] = next;
@@ -105,7 +105,7 @@ static int follow_ahead(Instance *instance, double begin_time, double end, doubl
     State *state = &instance->state;
     double start[ROOM(SIZE)], values[ROOM(SIZE)], y[ROOM(SIZE)], *const ahead = state->ahead;
     Increments *const increments = increments_in(instance);
-    const double step = ahead[STEP_LENGTH], reached = ahead[ENDS_AT], from = ahead[BEGUN_AT];
+    const double step = ahead[STEP_LENGTH], reached = ahead[ENDS_AT], from = ahead[STARTED_AT];
     const double here = begin_time - ahead[ORIGIN], target = end - ahead[ORIGIN];
     const int inside = target < reached;
     const Tried tried = {start, values, (const Increments *)increments};

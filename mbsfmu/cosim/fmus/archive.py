@@ -1,0 +1,147 @@
+"""An FMU file, checked and unpacked."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import fmpy
+from lxml import etree
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import CARRIED, reason, remove_folder
+from mbsfmu.cosim.fmus.flat_names import structured_names
+
+PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
+"""What this platform is called in each version of FMI."""
+_KINDS = {False: "co-simulation", True: "model exchange"}
+"""What an FMU is for, by whether it is run by model exchange."""
+
+
+class Archive:
+    """An FMU file, unpacked once for all its instances; `close` removes what was unpacked.
+
+    Parameters
+    ----------
+    path
+        The FMU file.
+    exchanged
+        Whether it is taken for model exchange; None for co-simulation where it is for that, as all by default.
+    called
+        What messages call it; its path by default.
+
+    Attributes
+    ----------
+    description
+        Its description, as FMPy reads it; variables have their structured names, where flat ones come from such.
+    flat_names
+        The structured names by the flat ones of the FMU; nothing where its names are structured.
+    exchanged
+        Whether it is run by model exchange.
+    interface
+        What it says of that, or of co-simulation.
+    intermediate
+        References of variables that can be set and read inside of steps.
+    called
+        What messages call it.
+    folder
+        What it is unpacked into.
+
+    Raises
+    ------
+    InputError
+        When it is no FMI 2.0 or 3.0 FMU for co-simulation or model exchange that runs on this platform, is not for what
+        it is wanted for, or is damaged.
+    """
+
+    def __init__(self, path: Path, exchanged: bool | None = None, called: str | None = None) -> None:
+        self.called = called = called or str(path)
+        if not path.is_file():
+            raise InputError(f"there is no file {called}")
+        try:
+            self.description = fmpy.read_model_description(str(path), validate=False)
+            names = _entries(path)
+        except Exception as error:  # FMPy raises bare exceptions here
+            raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+        self.flat_names = structured_names(self.description)
+        for each in self.description.modelVariables:
+            each.name = self.flat_names.get(each.name, each.name)
+        version = self.description.fmiVersion
+        self.exchanged = self.description.coSimulation is None if exchanged is None else exchanged
+        self.interface: Any = self.description.modelExchange if self.exchanged else self.description.coSimulation
+        if version not in PLATFORMS or self.interface is None:
+            wanted = "co-simulation or model exchange" if exchanged is None else _KINDS[exchanged]
+            raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted} (it is {self._interface(version)})")
+        self.intermediate: frozenset[int] = frozenset()
+        if version == "3.0":
+            self._read_flags(path)
+        self._check_entries(names, PLATFORMS[version])
+        self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
+        try:
+            fmpy.extract(str(path), unzipdir=self.folder)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, Exception):  # of any kind: what zipfile and FMPy raise
+                cause = reason(error) if isinstance(error, OSError) else str(error).strip()
+                raise InputError(f"{called} cannot be unpacked: {cause}") from None
+            raise
+
+    def _interface(self, version: str | None) -> str:
+        """Return what an FMU is for that cannot be run."""
+        kinds = {
+            _KINDS[False]: self.description.coSimulation,
+            _KINDS[True]: self.description.modelExchange,
+            "scheduled execution": self.description.scheduledExecution,
+        }
+        given = [name for name, interface in kinds.items() if interface is not None]
+        return f"FMI {version} for {' and '.join(given) or 'nothing'}"
+
+    def _read_flags(self, path: Path) -> None:
+        """Read what FMPy leaves out of FMI 3.0, or looks for by its name of FMI 2.0."""
+        with zipfile.ZipFile(path) as archive:
+            root = etree.fromstring(archive.read("modelDescription.xml"))
+        given = root.xpath(
+            f"string({'ModelExchange' if self.exchanged else 'CoSimulation'}/@providesDirectionalDerivatives)"
+        )
+        self.interface.providesDirectionalDerivative = given in ("true", "1")
+        variables = root.iterfind("ModelVariables/*")
+        given = (each.get("valueReference") for each in variables if each.get("intermediateUpdate") in ("true", "1"))
+        self.intermediate = frozenset(int(each) for each in given if each is not None)
+
+    def _check_entries(self, names: list[PurePosixPath], platform: str) -> None:
+        """Check that there is a library for this platform, and that nothing would be unpacked outside."""
+        binaries = [name for name in names if len(name.parts) == 3 and name.parts[0] == "binaries"]
+        platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
+        if platform not in platforms:
+            found = ", ".join(sorted(platforms)) or "none"
+            raise InputError(f"{self.called} has no binary for {platform}; it has {found}")
+        for name in names:
+            if ".." in name.parts:
+                raise InputError(f"{self.called} has the entry {name}, which leads out of it")
+        library = f"{self.interface.modelIdentifier}{fmpy.sharedLibraryExtension}"
+        folder = PurePosixPath("binaries", platform)
+        if folder / library not in names:
+            found = ", ".join(name.name for name in names if name.parent == folder)
+            raise InputError(f"{self.called} has no library {library} for {platform}; {folder} has {found}")
+
+    @cached_property
+    def carried(self) -> str | None:
+        """What the FMU says of the machine that it is; None where it does not, as those of others."""
+        file = Path(self.folder, "resources", CARRIED)
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def close(self) -> None:
+        """Remove the unpacked files."""
+        remove_folder(self.folder)
+
+
+def _entries(path: Path) -> list[PurePosixPath]:
+    """Return what an archive holds."""
+    with zipfile.ZipFile(path) as archive:
+        return [PurePosixPath(name) for name in archive.namelist()]

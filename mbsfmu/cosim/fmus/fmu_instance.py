@@ -1,0 +1,368 @@
+"""A loaded FMU as the master needs it, whatever standard it speaks."""
+
+from __future__ import annotations
+
+import logging
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable
+from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
+from mbsfmu.modelling.variables import Variable
+
+Floats = NDArray[np.float64]
+logger = logging.getLogger(__name__)
+
+_LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
+_KEPT_MESSAGES = 5
+
+
+class FmuError(SimulationError):
+    """A function of an FMU that went wrong; after a fatal error nothing may be called any more.
+
+    `reached` is the time in s up to which an FMU has made a step that it discards, where it says so.
+    """
+
+    def __init__(self, message: str, fatal: bool, reached: float | None = None) -> None:
+        super().__init__(message)
+        self.fatal, self.reached = fatal, reached
+
+
+class FmuEnded(Exception):  # noqa: N818 - no error: an FMU may end a run
+    """An FMU that ended the run by itself, within a step; `time` in s is the last that it reached."""
+
+    def __init__(self, time: float) -> None:
+        super().__init__()
+        self.time = time
+
+
+class FmuCalls:
+    """Functions of FMUs that compiled code calls, by number: what is to be said of one that goes wrong."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Instance, str]] = []
+
+    def number(self, instance: Instance, function: str) -> int:
+        """Return a number for a function of an instance."""
+        self._calls.append((instance, function))
+        return len(self._calls) - 1
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __getitem__(self, number: int) -> tuple[Instance, str]:
+        return self._calls[number]
+
+
+class Port(ABC):
+    """Reads and writes a list of numeric variables of an instance at once, as floats.
+
+    Parameters
+    ----------
+    instance
+        The instance.
+    names
+        Names of Real, Integer, Enumeration or Boolean variables.
+    values
+        Where the values stand, shape (number of names,), contiguous; an array of the port's own by default.
+
+    Attributes
+    ----------
+    lines
+        Rows: `values`, what was read or is to be written; `slopes`, first derivatives of Real inputs by time.
+    """
+
+    def __init__(self, instance: Instance, names: Sequence[str], values: Floats | None = None) -> None:
+        self.instance = instance
+        self.names = tuple(names)
+        self.lines = np.zeros((2, len(names)))
+        self.values = self.lines[0] if values is None else values
+        self.slopes = self.lines[1]
+
+    @property
+    @abstractmethod
+    def all_real(self) -> bool:
+        """Whether all variables are Real."""
+
+    @property
+    def compiles(self) -> bool:
+        """Whether compiled code can read and write it."""
+        return False
+
+    @abstractmethod
+    def read(self) -> Floats:
+        """Read the variables into `values` and return it."""
+
+    @abstractmethod
+    def write(self) -> None:
+        """Set the variables to `values`; whole numbers are rounded."""
+
+    def expect_slopes(self) -> None:  # noqa: B027 - there is nothing to do for most
+        """Make ready for slopes that compiled code sets; nothing where the FMU is told of them in every step."""
+
+    @abstractmethod
+    def write_slopes(self) -> None:
+        """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""
+
+    @abstractmethod
+    def read_rates(self) -> Floats:
+        """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
+
+    def table(self, calls: FmuCalls) -> PortTable:
+        """Return the port as compiled code sees it, if that can read and write it."""
+        raise NotImplementedError
+
+
+class Instance(ABC):
+    """An instance of a unit.
+
+    What it is described as stands in attributes that those of a standard's version set. A call that goes wrong raises
+    a `FmuError`, whose message has instance, time, function and the unit's own reason.
+
+    Parameters
+    ----------
+    name
+        Its name.
+
+    Attributes
+    ----------
+    variables
+        Variables by name.
+    arrays
+        Names of the elements of each array, which alone are variables; nothing where there are none.
+    flat_names
+        Names of variables and arrays by the flat ones of the FMU; nothing where its names are structured.
+    kinds
+        Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String; Binary and Clock, which cannot
+        be connected.
+    units
+        Their units, with the definitions.
+    dependencies
+        What each output depends on directly while stepping; None where the FMU does not say.
+    initial_dependencies
+        What each unknown depends on in initialization mode; None where the FMU does not say.
+    states
+        Names of its continuous states, as far as its model structure names them.
+    default_experiment
+        Stop time and step size in s that the unit suggests.
+    interpolates
+        Whether inputs may be given with derivatives.
+    gives_rates, gives_directional_derivatives
+        Whether outputs have derivatives by time and by inputs.
+    saves_state
+        Whether the state can be saved and restored.
+    serializes_state
+        Whether the state can be handed to another process.
+    takes_any_step
+        Whether communication steps may differ.
+    clock
+        Where it is; compiled code counts there too.
+    happened
+        Time in s of the first event inside of steps since it was set to infinity; who wants to know sets it.
+    events
+        Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
+    ends
+        By instance, the time in s at which it ended the run by itself; one for all instances of a run.
+    disturbs
+        Whether a call of it has left another floating-point environment than there was; it was put back.
+    carried
+        What it says of the machine that it is, for pictures; None where it does not.
+    """
+
+    variables: Mapping[str, Variable]
+    kinds: Mapping[str, str]
+    units: Mapping[str, UnitOfMeasurement]
+    dependencies: Mapping[str, tuple[str, ...] | None]
+    initial_dependencies: Mapping[str, tuple[str, ...] | None]
+    states: tuple[str, ...] = ()
+    default_experiment: tuple[float | None, float | None]
+    arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    flat_names: Mapping[str, str] = MappingProxyType({})
+    interpolates: bool
+    gives_rates: bool
+    gives_directional_derivatives: bool
+    saves_state: bool
+    serializes_state: bool = False
+    takes_any_step: bool
+    events: int | None = None
+    happened: float = math.inf
+    disturbs: bool = False
+    carried: str | None = None
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.clock = Clock()
+        self.ends: dict[str, float] = {}
+        self._fatal = False
+        self._messages: deque[str] = deque(maxlen=_KEPT_MESSAGES)
+        self._spoke_in_step = 0
+        self._saved: dict[str, float] = {}
+        self._earliest = math.inf
+
+    @property
+    def time(self) -> float:
+        """Where it is, in s: the beginning of the last step."""
+        return self.clock.time
+
+    @time.setter
+    def time(self, time: float) -> None:
+        self.clock.time = time
+
+    @property
+    def steps(self) -> int:
+        """Number of steps made."""
+        return self.clock.steps
+
+    @steps.setter
+    def steps(self, count: int) -> None:
+        self.clock.steps = count
+
+    # -- what it says ---------------------------------------------------------------------------------------
+
+    def known_name(self, name: str) -> str:
+        """Return the name of what a name means that may be a flat one: a variable, an array or one of its elements."""
+        whole, bracket, indices = name.partition("[")
+        return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
+
+    def flat_name(self, name: str) -> str:
+        """Return the name that the FMU has for a variable, or an element of an array, by the one it has here."""
+        flat = {structured: each for each, structured in self.flat_names.items()}
+        whole, bracket, indices = name.partition("[")
+        return flat.get(name) or f"{flat.get(whole, whole)}{bracket}{indices}"
+
+    def log(self, status: int, category: str, text: str) -> None:
+        """Take a message of the unit; what is worse than OK, zero, counts as the reason if the call fails."""
+        if status:
+            self._forget_earlier_steps()
+            self._messages.append(text)
+        logger.log(_LEVEL.get(status, logging.ERROR), "%s [%s]: %s", self.name, category, text)
+
+    def _forget_earlier_steps(self) -> None:
+        """Drop messages of earlier steps: they are no reason for what goes wrong in this one."""
+        if self._spoke_in_step != self.steps:
+            self._spoke_in_step = self.steps
+            self._messages.clear()
+
+    def _reason(self, otherwise: str) -> str:
+        self._forget_earlier_steps()
+        return "; ".join(dict.fromkeys(self._messages)) or otherwise
+
+    def _failed(self, function: str, word: str, *, fatal: bool) -> NoReturn:
+        """Raise a FmuError with what the FMU has said."""
+        self._fatal = self._fatal or fatal
+        reason = self._reason("no reason given")
+        self._messages.clear()
+        raise FmuError(f"{self.name} at t = {self.time:.9g} s: {function} gives {word}: {reason}", self._fatal)
+
+    # -- life cycle -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
+        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+
+    @abstractmethod
+    def enter_initialization(self) -> None:
+        """Enter initialization mode."""
+
+    @abstractmethod
+    def exit_initialization(self) -> None:
+        """Leave initialization mode."""
+
+    @abstractmethod
+    def step(self, time: float, step: float) -> None:
+        """Make a step in s.
+
+        Raises
+        ------
+        FmuError
+            When the unit refuses.
+        FmuEnded
+            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+        """
+
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
+        """Return what makes a step, for compiled code to call; None where Python has to."""
+        del calls
+        return None
+
+    def fail(self, function: str, status: int) -> NoReturn:
+        """Raise what a function that compiled code called means by its status.
+
+        Raises
+        ------
+        FmuError
+            Always; the message has instance, time, function and the unit's own reason.
+        """
+        raise NotImplementedError
+
+    def stepped(self, step: float, status: int) -> None:
+        """Look at what a step in s has led to that compiled code made; raises what `step` raises."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def read_next_event(self) -> float:
+        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free saved states and the instance; after a fatal error nothing may be called any more."""
+
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def serialize(self) -> bytes:
+        """Return the state for another process, where it can be handed to one."""
+        raise NotImplementedError
+
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process, where that can be handed on."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def save(self, slot: str, time: float) -> None:
+        """Keep the state at a time in s under a name; what was kept under it is replaced."""
+
+    @abstractmethod
+    def restore(self, slot: str) -> None:
+        """Go back to the state that was kept under a name."""
+
+    def release(self, slot: str) -> None:
+        """Promise not to go back to what is kept under a name any more."""
+        self._saved.pop(slot, None)
+        self._earliest = min(self._saved.values(), default=math.inf)
+
+    def _keeps(self, slot: str, time: float) -> None:
+        """Note what is kept under a name."""
+        self._saved[slot] = time
+        self._earliest = min(self._saved.values())
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
+        """Return what reads and writes numeric variables; `values` is where they stand."""
+
+    @abstractmethod
+    def set_start(self, name: str, value: Any) -> None:
+        """Set a parameter, start value or String input, by the type of the variable.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, or the value is none of its type.
+        """
+
+    @abstractmethod
+    def read_text(self, name: str) -> str:
+        """Return the value of a String variable."""
+
+    @abstractmethod
+    def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
+        """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns)."""

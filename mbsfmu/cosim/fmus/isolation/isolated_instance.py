@@ -1,0 +1,201 @@
+"""An FMU in a process of its own, as the master needs it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Instance, Port
+from mbsfmu.cosim.fmus.isolation.fmu_process import FmuProcess
+from mbsfmu.cosim.fmus.isolation.messages import Call, Failure
+
+logger = logging.getLogger(__name__)
+
+
+class IsolatedInstance(Instance):
+    """An instance in a process of its own, in which it is one as any other.
+
+    What is set, saved and restored waits for the next call that has an answer; what was read after the last step is
+    read with the next one at once. So a step is one message to and fro, and the unit sees the same calls in one order.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    archive
+        The unpacked FMU.
+    process
+        Its process.
+    solver
+        For an FMU for model exchange.
+    """
+
+    def __init__(self, name: str, archive: Archive, process: FmuProcess, solver: str) -> None:
+        super().__init__(name)
+        self.flat_names = archive.flat_names
+        self._process = process
+        self._waiting: list[Call] = []
+        self._answers: dict[Call, Any] = {}
+        self._wanted: dict[Call, None] = {}
+        self._ports = 0
+        level = logging.getLogger("mbsfmu").getEffectiveLevel()
+        for attribute, value in self._ask(("make", name, archive, solver, level)).items():
+            setattr(self, attribute, value)
+
+    def _ask(self, *calls: Call) -> Any:
+        """Let the unit make calls, after those that wait; return what the first of these gave."""
+        return self._ask_all(calls)[0]
+
+    def _ask_all(self, calls: Sequence[Call]) -> list[Any]:
+        waiting, self._waiting = self._waiting, []
+        self._answers.clear()
+        try:
+            reply = self._process.ask([*waiting, *calls], self.time)
+        except FmuError as error:
+            self._fatal = self._fatal or error.fatal
+            raise
+        self.events, self.happened = reply.events, min(self.happened, reply.happened)
+        return reply.answers[len(waiting) :]
+
+    def later(self, *call: Any) -> None:
+        """Let the unit make a call before the next one that has an answer."""
+        self._waiting.append(call)
+
+    def fetch(self, *call: Any) -> Any:
+        """Return the answer of a call that changes nothing; it is made with the next step too."""
+        self._wanted[call] = None
+        answer = self._answers[call] if call in self._answers and not self._waiting else self._ask(call)
+        if isinstance(answer, Failure):
+            raise answer.exception()
+        return answer
+
+    # -- life cycle -----------------------------------------------------------------------------------------
+
+    def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
+        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+        self.time = start
+        self._ask(("setup", start, stop, tolerance))
+
+    def enter_initialization(self) -> None:
+        """Enter initialization mode."""
+        self._ask(("enter_initialization",))
+
+    def exit_initialization(self) -> None:
+        """Leave initialization mode."""
+        self._ask(("exit_initialization",))
+
+    def step(self, time: float, step: float) -> None:
+        """Make a step in s.
+
+        Raises
+        ------
+        FmuError
+            When the unit refuses, or its process ends.
+        FmuEnded
+            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+        """
+        self.clock.time = time
+        self.clock.steps += 1
+        wanted, self._wanted = list(self._wanted), {}
+        try:
+            _, *answers = self._ask_all([("step", time, step), *(("try", *call) for call in wanted)])
+        finally:
+            if self._process.end is not None:
+                self.ends[self.name] = self._process.end
+        self._answers = dict(zip(wanted, answers, strict=True))
+
+    def read_next_event(self) -> float:
+        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+        return self.fetch("read_next_event")
+
+    def close(self) -> None:
+        """Free the instance and end its process."""
+        try:
+            self._process.close(("close",))
+        except FmuError as error:
+            logger.warning("%s", error)
+
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def serialize(self) -> bytes:
+        """Return the state for another process."""
+        return self._ask(("serialize",))
+
+    def deserialize(self, state: bytes) -> None:
+        """Take a state of another process."""
+        self._ask(("deserialize", state))
+        self.ends.pop(self.name, None)
+
+    def save(self, slot: str, time: float) -> None:
+        """Keep the state at a time in s under a name; what was kept under it is replaced."""
+        self.later("save", slot, time)
+
+    def restore(self, slot: str) -> None:
+        """Go back to the state that was kept under a name."""
+        self.later("restore", slot)
+        self.ends.pop(self.name, None)
+
+    def release(self, slot: str) -> None:
+        """Promise not to go back to what is kept under a name any more."""
+        self.later("release", slot)
+
+    # -- values ---------------------------------------------------------------------------------------------
+
+    def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
+        """Return what reads and writes numeric variables; `values` is where they stand."""
+        self._ports += 1
+        return _IsolatedPort(self, names, values, self._ports, self._ask(("port", self._ports, tuple(names))))
+
+    def set_start(self, name: str, value: Any) -> None:
+        """Set a parameter, start value or String input, by the type of the variable.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, or the value is none of its type.
+        """
+        self._ask(("set_start", name, value))
+
+    def read_text(self, name: str) -> str:
+        """Return the value of a String variable."""
+        return self.fetch("read_text", name)
+
+    def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
+        """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns)."""
+        return self._ask(("directional_derivative", list(unknowns), list(knowns)))
+
+
+class _IsolatedPort(Port):
+    """A port of an FMU in a process of its own, which has one with the same number."""
+
+    def __init__(
+        self, instance: IsolatedInstance, names: Sequence[str], values: Floats | None, number: int, all_real: bool
+    ) -> None:
+        super().__init__(instance, names, values)
+        self._unit, self._number, self._all_real = instance, number, all_real
+
+    @property
+    def all_real(self) -> bool:
+        """Whether all variables are Real."""
+        return self._all_real
+
+    def read(self) -> Floats:
+        """Read the variables into `values` and return it."""
+        self.values[:] = np.frombuffer(self._unit.fetch("read", self._number))
+        return self.values
+
+    def write(self) -> None:
+        """Set the variables to `values`; whole numbers are rounded."""
+        self._unit.later("write", self._number, self.values.tobytes())
+
+    def write_slopes(self) -> None:
+        """Set the first derivatives of the inputs by time to `slopes`; all must be Real."""
+        self._unit.later("write_slopes", self._number, self.slopes.tobytes())
+
+    def read_rates(self) -> Floats:
+        """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
+        return np.frombuffer(self._unit.fetch("read_rates", self._number))

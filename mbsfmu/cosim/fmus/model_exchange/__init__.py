@@ -1,0 +1,7 @@
+"""Units for model exchange: they give derivatives and events, and the master integrates them."""
+
+from mbsfmu.cosim.fmus.model_exchange.fmi2_model import Fmi2Model
+from mbsfmu.cosim.fmus.model_exchange.fmi3_model import Fmi3Model
+from mbsfmu.cosim.fmus.model_exchange.integrator import SOLVERS
+
+__all__ = ["SOLVERS", "Fmi2Model", "Fmi3Model"]

@@ -1,0 +1,357 @@
+"""An FMU for model exchange as one that makes steps: the master integrates it and handles its events."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_double, c_size_t, c_void_p
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.times import NEIGHBOURS, resolution
+from mbsfmu.cosim.compiled.layout import VariableBlock
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.elements import ArrayElement, elements_of
+from mbsfmu.cosim.fmus.event_iteration import MOST_ITERATIONS, Update, gets_nowhere, iterate_events
+from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
+from mbsfmu.cosim.fmus.library_instance import DISCARD, WARNING, LibraryInstance, LibraryPort
+from mbsfmu.cosim.fmus.linear_inputs import LinearInputs
+from mbsfmu.cosim.fmus.model_exchange.integrator import RELATIVE_TOLERANCE, SOLVERS, FmuIntegrator, Refused
+from mbsfmu.modelling.variables import Causality, Variability
+
+logger = logging.getLogger(__name__)
+
+_KEPT = struct.Struct("<dddqq")
+"""Beside the state of a unit: its time, that of its next event, the length of its next step, its number of events, and
+whether it has just had one."""
+_SAME_EVENT = 1e-9
+"""Share of a step behind its end in which an event counts as one at the end."""
+
+
+class ModelExchangeInstance(LibraryInstance, ABC):
+    """An instance of an FMU for model exchange.
+
+    Steps of the integrator end at communication points, at events that the FMU has named, and just behind the times
+    at which event indicators change their signs. Continuous inputs run straight over a communication step where they
+    are given with slopes, and are held otherwise; where they jump between two steps, the FMU is told so in event mode,
+    in which discrete inputs are set too.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    archive
+        The unpacked FMU.
+    model
+        FMPy's class for it.
+    solver
+        One of `SOLVERS`.
+
+    Attributes
+    ----------
+    get_rates_name
+        Of the function that gives the derivatives.
+    integrator
+        What makes its steps.
+    tolerances
+        Nominal values of the states, shape (states,), 1 for the one that stands in where there are none.
+    completes
+        Whether it wants to be told when a step of the integrator is complete.
+    """
+
+    get_rates_name: str
+    completes: bool
+    integrator: FmuIntegrator
+
+    def __init__(self, name: str, archive: Archive, model: Callable[..., Any], solver: str = SOLVERS[0]) -> None:
+        super().__init__(name, archive, model)
+        self.solver = solver
+        self.events = 0
+        self.tolerances = np.ones(1)
+        self._straight: LinearInputs | None = None
+        self._now, self._following, self._follows_event = -np.inf, np.inf, True
+        self._relative = RELATIVE_TOLERANCE
+        continuous = [each.name for each in self.variables.values() if self._runs(each.name)]
+        self.interpolates = bool(continuous)
+        self._continuous = continuous
+        self._by_differences = not self.gives_directional_derivatives
+
+    def _bind(self, states: int, indicators: int) -> None:
+        """Bind the functions that are called most, for numbers of states and event indicators."""
+        prefix, values = self.dialect.prefix, (c_void_p, c_void_p, c_size_t)
+        self._x, self._rates, self._nominals = np.zeros(states), np.zeros(states), np.ones(states)
+        self._z = np.zeros(indicators)
+        self._set_time = self.function(f"{prefix}SetTime", (c_void_p, c_double))
+        complete = (c_void_p, self.dialect.truth, c_void_p, c_void_p)
+        self._complete_step = self.function(f"{prefix}CompletedIntegratorStep", complete)
+
+        def bound(function: str, array: Floats) -> Callable[[], None]:
+            called, arguments = self.function(function, values), (self.component, array.ctypes.data, len(array))
+
+            def call() -> None:
+                self._check(function, called(*arguments))
+
+            return call if len(array) else lambda: None
+
+        self._set_states = bound(f"{prefix}SetContinuousStates", self._x)
+        self._get_states = bound(f"{prefix}GetContinuousStates", self._x)
+        self._get_rates = bound(self.get_rates_name, self._rates)
+        self._get_nominals = bound(f"{prefix}GetNominalsOfContinuousStates", self._nominals)
+        self._get_indicators = bound(f"{prefix}GetEventIndicators", self._z)
+
+    def _check(self, function: str, status: int) -> None:
+        """Look at what a function has given.
+
+        Raises
+        ------
+        Refused
+            When the unit discards the call: another one may do.
+        FmuError
+            When it went wrong.
+        """
+        if status == DISCARD:
+            reason = self._reason("no reason given")
+            self._messages.clear()
+            raise Refused(f"{function} gives discard: {reason}")
+        if status > WARNING:
+            self.fail(function, status)
+
+    # -- what the standards differ in -------------------------------------------------------------------------
+
+    @abstractmethod
+    def _update(self) -> Update:
+        """Update the discrete states once."""
+
+    @property
+    @abstractmethod
+    def _sizes(self) -> tuple[int, int]:
+        """Number of states and of event indicators."""
+
+    # -- inputs ---------------------------------------------------------------------------------------------
+
+    def _runs(self, name: str) -> bool:
+        """Tell whether a variable is a continuous input."""
+        variable = self.variables[name]
+        return (
+            variable.causality is Causality.INPUT
+            and variable.variability is Variability.CONTINUOUS
+            and self.kinds[name] == "Real"
+        )
+
+    def sets_at_events(self, name: str) -> bool:
+        """Tell whether a variable is set in event mode: all inputs are that are not continuous."""
+        return self.variables[name].causality is Causality.INPUT and not self._runs(name)
+
+    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+        if self.is_stepping and not self._runs(element.name):
+            with self.event():
+                super()._set(element, value)
+        else:
+            super()._set(element, value)
+
+    def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
+        """Let inputs run straight, by the values and slopes of a port."""
+        if self._straight is None or self._straight.port is not port:
+            self._straight = LinearInputs(port, group, len(buffer))
+        self._straight.take(buffer)
+
+    def _jumped(self) -> bool:
+        """Tell whether inputs have other values than where the last step has led to."""
+        return bool(len(self._before)) and not np.array_equal(self._before, self._inputs.read(), equal_nan=True)
+
+    # -- life cycle -----------------------------------------------------------------------------------------
+
+    def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
+        """Set up the experiment, times in s; the tolerance is what the unit suggests by default."""
+        super().setup(start, stop, tolerance)
+        self._relative = self._tolerance(tolerance) or RELATIVE_TOLERANCE
+
+    def exit_initialization(self) -> None:
+        """Leave initialization mode; events at the start are handled."""
+        self._call("exitInitializationMode")
+        self._bind(*self._sizes)
+        self.integrator = FmuIntegrator(self.name, self, self.solver, self._relative)
+        self.is_stepping = True
+        self._iterate_events()
+        self._read_nominals()
+        self._inputs = LibraryPort(self, self._continuous)
+        self._before = self._inputs.read().copy()
+
+    @contextmanager
+    def event(self) -> Iterator[None]:
+        """Enter event mode between two steps, and leave it at the end."""
+        self._call("enterEventMode")
+        yield
+        self._iterate_events()
+
+    def _iterate_events(self) -> None:
+        """Update discrete states until they are settled, and go back to continuous time, unless the unit ends."""
+        event_info = iterate_events(self.name, self.time, self._update)
+        self._follows_event = True
+        self._following, self._over = event_info.following, event_info.ends
+        if not event_info.ends:
+            self._call("enterContinuousTimeMode")
+            if event_info.nominals:
+                self._read_nominals()
+
+    def _read_nominals(self) -> None:
+        self._get_nominals()
+        if len(self._nominals):
+            self.tolerances = np.where(self._nominals == 0.0, 1.0, np.abs(self._nominals))
+
+    def step(self, time: float, step: float) -> None:
+        """Make a step in s.
+
+        Raises
+        ------
+        FmuError
+            When the unit refuses; the message has instance, time and reason.
+        SimulationError
+            When it cannot be integrated, or events do not end.
+        FmuEnded
+            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+        """
+        self.clock.time = time
+        self.clock.steps += 1
+        try:
+            # Times are counted by the master: that of the FMU may be off by round-off, and must not be set back.
+            reached = max(time, self._now)
+            if not self._over:
+                reached = self._now = self._go(reached, max(time + step, reached))
+        except Refused as refused:
+            raise FmuError(f"{self.name} at t = {self.time:.9g} s: {refused.reason}", False) from None
+        finally:
+            self.restore_environment()
+        self._before = self._inputs.read().copy()
+        if self._over:
+            self._end(reached, time + step, step)
+
+    def _go(self, now: float, end: float) -> float:
+        """Go from a time in s to another one, event by event, or to where the unit ends the run; return where it is."""
+        if self._jumped():
+            with self.event():
+                pass
+        # An event that the FMU names a little behind the end, for it counts in another way, is one at the end.
+        last, stays = end + _SAME_EVENT * (end - now) + NEIGHBOURS * resolution(end), 0
+        while not self._over and (now < end or self._following <= last):
+            before = now
+            now, happens = self._integrate(now, max(self._following, now) if self._following <= last else end)
+            if not self._over and (happens or self._following <= now):
+                with self.event():
+                    self.events = (self.events or 0) + 1
+                if now < end:
+                    self.happened = min(self.happened, now)
+            stays = stays + 1 if gets_nowhere(before, now, end) else 0
+            if stays > MOST_ITERATIONS:
+                raise SimulationError(f"{self.name} has one event after the other at t = {now:.9g} s")
+        return now
+
+    def _integrate(self, now: float, goal: float) -> tuple[float, bool]:
+        """Go from a time in s to a goal or an event before it; return where that is and whether one happens."""
+        self._get_states()
+        states, happens = (self._x.copy() if len(self._x) else np.ones(1)), False
+        integrates = goal - now > NEIGHBOURS * resolution(goal) and (len(self._x) or len(self._z))
+        if integrates:
+            self.integrator.begin(now, states, goal, follows_event=self._follows_event)
+            self._follows_event = False
+        while now < goal and not (happens or self._over):
+            now, states, happens = self.integrator.advance() if integrates else (goal, states, False)
+            self._put(now, states)
+            asks, self._over = self._complete(now)
+            happens = happens or asks
+        return now, happens
+
+    def _complete(self, now: float) -> tuple[bool, bool]:
+        """Complete a step of the integrator to a time in s; return whether there is an event, and the run ends."""
+        if not self.completes:
+            return False, False
+        asks, ends = self.dialect.truth(0), self.dialect.truth(0)
+        stays = bool(self._earliest >= now)
+        status = self._complete_step(self.component, stays, byref(asks), byref(ends))
+        self._check(f"{self.dialect.prefix}CompletedIntegratorStep", status)
+        return bool(asks.value), bool(ends.value)
+
+    def read_next_event(self) -> float:
+        """Return when an event or a jump of a signal inside comes next, in s; infinity where the FMU does not say."""
+        return min(super().read_next_event(), self._following)
+
+    # -- equations ------------------------------------------------------------------------------------------
+
+    def _put(self, time: float, states: Floats) -> None:
+        """Bring the unit to a time in s and states."""
+        self._check(f"{self.dialect.prefix}SetTime", self._set_time(self.component, time))
+        if self._straight is not None:
+            self._check("setting inputs", self._straight.set_after(time - self.time))
+        if len(self._x):
+            self._x[:] = states
+            self._set_states()
+
+    def rates(self, time: float, states: Floats) -> Floats:
+        """Return derivatives of the states in 1/s."""
+        if not len(self._x):
+            return np.zeros(1)
+        self._put(time, states)
+        self._get_rates()
+        finite = np.isfinite(self._rates)
+        if not finite.all():
+            raise Refused(f"the derivative of {self.states[int(np.argmin(finite))]} is not finite")
+        return self._rates.copy()
+
+    def indicators(self, time: float, states: Floats) -> Floats:
+        """Return event indicators, shape (indicators,)."""
+        if len(self._z):
+            self._put(time, states)
+            self._get_indicators()
+        return self._z
+
+    def jacobian(self) -> Callable[[float, Floats], Floats] | None:
+        """Return what gives derivatives of the rates by the states; None where differences have to."""
+        if self._by_differences or not len(self._x):
+            return None
+        return self._directional
+
+    def _directional(self, time: float, states: Floats) -> Floats:
+        self._put(time, states)
+        try:
+            return self.directional_derivative(self._rate_names, self.states)
+        except FmuError as error:
+            if error.fatal:
+                raise
+            self._by_differences = True
+            logger.info("%s; the derivatives of %s are found by differences", error, self.name)
+            return self.differences(time, states)
+
+    def differences(self, time: float, states: Floats) -> Floats:
+        """Return the same by differences, for the rest of a step that was begun with derivatives of the unit."""
+        at, result = self.rates(time, states), np.zeros((len(states), len(states)))
+        for column, scale in enumerate(self.tolerances):
+            moved = states.copy()
+            moved[column] += 1e-8 * max(scale, abs(states[column]))
+            result[:, column] = (self.rates(time, moved) - at) / (moved[column] - states[column])
+        return result
+
+    @cached_property
+    def _rate_names(self) -> list[str]:
+        return [part.name for each in self._description.derivatives for part in elements_of(each.variable)]
+
+    # -- states ---------------------------------------------------------------------------------------------
+
+    def _memory(self) -> bytes:
+        """Return what the integrator goes on with."""
+        kept = _KEPT.pack(self._now, self._following, self.integrator.length, self.events, self._follows_event)
+        return kept + self.tolerances.tobytes() + self._before.tobytes()
+
+    def _remember(self, memory: bytes) -> None:
+        self._now, self._following, self.integrator.length, self.events, after = _KEPT.unpack_from(memory)
+        self._over, self._follows_event = False, bool(after)
+        begin = _KEPT.size
+        for array in (self.tolerances, self._before):
+            array[:] = np.frombuffer(memory, count=len(array), offset=begin)
+            begin += array.nbytes

@@ -1,0 +1,156 @@
+"""What the description of a unit says of its variables, in our words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from mbsfmu.base.measured import number_in
+from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, elements_of
+from mbsfmu.cosim.fmus.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
+from mbsfmu.modelling.variables import Causality, Variability, Variable
+
+_KINDS = {
+    **dict.fromkeys(("Float32", "Float64"), "Real"),
+    **{f"{sign}Int{bits}": "Integer" for sign in ("", "U") for bits in (8, 16, 32, 64)},
+}
+"""Types of FMI 3.0 that FMI 2.0 and SSP 1.0 have one word for."""
+
+
+def kind_of(described: Any) -> str:
+    """Return the type of a described variable: Real, Integer, Enumeration, Boolean, String, Binary or Clock."""
+    return str(_KINDS.get(described.type, described.type))
+
+
+def described_variable(element: ArrayElement) -> Variable:
+    """Return an element of a described variable as ours."""
+    described = element.described
+    causality = described.causality or "local"
+    if causality not in list(Causality):
+        causality = "local"
+    variability = described.variability
+    if variability not in list(Variability):
+        variability = "continuous" if kind_of(described) == "Real" else "discrete"
+    return Variable(
+        element.name,
+        Causality(causality),
+        Variability(variability),
+        unit_name(described),
+        nominal=float(described.nominal) if described.nominal else None,
+        description=described.description or "",
+    )
+
+
+def with_article(causality: str) -> str:
+    """Return what a variable of a causality is called in a sentence."""
+    known = {"output": "an output", "input": "an input", "local": "a local variable", "independent": "the time"}
+    return known.get(causality, f"a {causality}")
+
+
+def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:
+    """Return what each unknown of a model structure depends on; None where the description does not say.
+
+    An array is said to depend as a whole on wholes: each of its elements depends on all elements of the others. Names
+    of FMI 3.0 for the same variable depend on what it depends on.
+    """
+    result: dict[str, tuple[str, ...] | None] = {}
+    for each in unknowns:
+        known = each.dependencies
+        needed = None if known is None else tuple(part.name for other in known for part in elements_of(other))
+        result.update((part.name, needed) for part in elements_of(each.variable))
+    for each in variables:
+        if each.alias is not None:
+            for part, original in zip(elements_of(each), elements_of(each.alias), strict=True):
+                if original.name in result:
+                    result[part.name] = result[original.name]
+    return result
+
+
+def described_states(derivatives: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of the continuous states of a model structure, by the derivatives that it lists."""
+    states = (each.variable.derivative for each in derivatives if each.variable is not None)
+    return tuple(part.name for state in states if state is not None for part in elements_of(state))
+
+
+def described_measurement_units(description: Any) -> dict[str, UnitOfMeasurement]:
+    """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
+
+    Arrays stand there by their elements.
+    """
+    defined = {
+        each.name: UnitOfMeasurement.of_attributes(
+            each.name, {key: getattr(each.baseUnit, key) for key in UNIT_ATTRIBUTES}
+        )
+        for each in description.unitDefinitions
+        if each.baseUnit is not None
+    }
+    units = {}
+    for element in all_elements(description):
+        name = unit_name(element.described)
+        unit = defined.get(name, UnitOfMeasurement(name))
+        # The offset of a difference of two values falls out of its conversion.
+        units[element.name] = replace(unit, offset=0.0) if _is_difference(element.described) else unit
+    return units
+
+
+def unit_name(described: Any) -> str:
+    """Return the name of a described variable's unit, of its type where it has none itself; `1` for none at all."""
+    return described.unit or (described.declaredType.unit if described.declaredType else None) or "1"
+
+
+def _is_difference(described: Any) -> bool:
+    declared = described.declaredType
+    return bool(described.relativeQuantity or (declared is not None and declared.relativeQuantity))
+
+
+ALLOWED = {
+    "Real": "a number",
+    "Integer": "an integer",
+    "Boolean": "true or false",
+    "Enumeration": "an item of the enumeration or its integer",
+}
+_TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def is_no_number(value: Any) -> bool:
+    """Tell whether a value, which may be written, is not-a-number: no variable means anything by that."""
+    try:
+        return math.isnan(float(value))
+    except (TypeError, ValueError):
+        return False  # of another kind, which is refused as such
+
+
+def typed_value(described: Any, value: Any) -> float | int | bool | str:
+    """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
+
+    A text for a Real may have a unit of its own, as `200 bar`.
+
+    Raises
+    ------
+    InputError
+        When a text is no number in the variable's unit.
+    ValueError
+        When it is none of that type.
+    """
+    kind = kind_of(described)
+    if kind == "String":
+        return str(value)
+    if kind == "Real":
+        if is_no_number(value):
+            raise ValueError(value)
+        return number_in(value, unit_name(described)) if isinstance(value, str) else float(value)
+    if kind == "Boolean":
+        if str(value).lower() not in _TRUTHS:
+            raise ValueError(value)
+        return _TRUTHS[str(value).lower()]
+    items = described.declaredType.items if kind == "Enumeration" and described.declaredType else None
+    for item in items or ():
+        if item.name == value:
+            return int(item.value)
+    if isinstance(value, int) or str(value).lstrip("+-").isdecimal():
+        return int(value)  # not by a float, which has 53 bits
+    if float(value) != int(float(value)):
+        raise ValueError(value)
+    return int(float(value))

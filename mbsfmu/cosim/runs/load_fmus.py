@@ -1,0 +1,176 @@
+"""Where the units of a run come from: an SSP file, a folder that holds one, or FMU files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import remove_folder
+from mbsfmu.cosim.coupling.arrays import by_element
+from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.fmus.instantiation import make_instance
+from mbsfmu.cosim.fmus.isolation import FmuProcess, IsolatedInstance
+from mbsfmu.cosim.fmus.model_exchange import SOLVERS
+from mbsfmu.cosim.runs.coupling_options import ALL
+from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
+from mbsfmu.modelling import closest_match
+
+
+def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:
+    """Read what is to be run; what is unpacked goes when the stack closes.
+
+    Parameters
+    ----------
+    source
+        A package, a folder that holds one packed or unpacked, or FMU files.
+    stack
+        Where what is unpacked is left.
+    strict
+        Whether what a package leaves open is refused.
+
+    Raises
+    ------
+    InputError
+        When a folder holds no package or several, a package no component or stands beside others, or two FMU files have
+        one name.
+    """
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if path.is_dir():
+            path = _package_in(path)
+        if path.is_dir() or path.suffix == ".ssp":
+            folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
+            stack.callback(remove_folder, folder)
+            graph = read_ssp(path, folder, strict=strict)
+            if not graph.units:
+                raise InputError(f"{path} has no component; there is nothing to run")
+            return graph
+        source = [source]
+    units: dict[str, Path] = {}
+    for each in source:
+        name, file = _named(each)
+        if file.suffix == ".ssp":
+            raise InputError(f"{file} is a package of FMUs that stands alone; give it alone, or FMU files")
+        if name in units:
+            raise InputError(f"two FMUs are called '{name}'; give one another name, as name={file}")
+        units[name] = file
+    if not units:
+        raise InputError("no FMU is given; there is nothing to run")
+    return SystemGraph(units)
+
+
+def _package_in(folder: Path) -> Path:
+    """Return the package that a folder holds, or the folder if that is one unpacked."""
+    if (folder / STRUCTURE).is_file():
+        return folder
+    found = sorted(folder.glob("*.ssp"))
+    if len(found) != 1:
+        raise InputError(f"the folder {folder} holds {len(found)} SSP files and no {STRUCTURE}; it must hold one")
+    return found[0]
+
+
+def _named(source: str | Path) -> tuple[str, Path]:
+    """Return name and file of a unit, which reads `name=file.fmu` or `file.fmu`."""
+    name, equals, file = str(source).partition("=")
+    if not equals or Path(source).is_file() or not name or not file:
+        return Path(source).stem, Path(source)
+    if "." in name or "/" in name:
+        raise InputError(f"the unit '{name}' is refused: its name must not be empty or contain a dot")
+    return name, Path(file)
+
+
+@contextmanager
+def instantiate(
+    graph: SystemGraph,
+    isolated: Collection[str] = (),
+    limit: float | None = None,
+    exchanged: Collection[str] = (),
+    solver: str = SOLVERS[0],
+) -> Iterator[dict[str, Instance]]:
+    """Give the instances of all FMUs by name; they are freed at the end.
+
+    Parameters
+    ----------
+    graph
+        The units.
+    isolated
+        Names of those that have a process of their own; `all` means all.
+    limit
+        Time in s that each call of these may take; None for any.
+    exchanged
+        Names of those that are run by model exchange though they are for co-simulation too; `all` means all.
+    solver
+        Of units for model exchange.
+
+    Raises
+    ------
+    InputError
+        When an FMU cannot be run, or a name means no FMU.
+    """
+    for names, what in ((isolated, "to be isolated"), (exchanged, "to be run by model exchange")):
+        for name in names:
+            if name not in (ALL, *graph.units):
+                raise InputError(f"there is no FMU '{name}' {what}; {closest_match(name, (ALL, *graph.units))}")
+    with ExitStack() as stack:
+        archives: dict[tuple[Path, bool | None], Archive] = {}
+        instances: dict[str, Instance] = {}
+        processes: dict[str, FmuProcess] = {}
+        for name in graph.units:  # all begin before one is waited for
+            if name in isolated or ALL in isolated:
+                processes[name] = FmuProcess(name, limit)
+                stack.callback(processes[name].close)
+        for name, file in graph.units.items():
+            how = True if name in exchanged or ALL in exchanged else graph.exchanged.get(name)
+            if (file, how) not in archives:
+                archives[file, how] = Archive(file, how, graph.called.get(file))
+                stack.callback(archives[file, how].close)
+            archive, process = archives[file, how], processes.get(name)
+            if process is None:
+                instances[name] = make_instance(name, archive, solver)
+            else:
+                instances[name] = IsolatedInstance(name, archive, process, solver)
+            instances[name].carried = archive.carried
+            stack.callback(instances[name].close)
+        if solver != SOLVERS[0] and not any(archive.exchanged for archive in archives.values()):
+            raise InputError(f"the FMU solver '{solver}' has no effect: no FMU is run by model exchange")
+        yield instances
+
+
+def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
+    """Return values by (instance, variable) instead of `instance.variable`; arrays become their elements.
+
+    Raises
+    ------
+    InputError
+        When there is no such instance or variable, or an array is given another number of values than it has.
+    """
+    result: dict[tuple[str, str], Any] = {}
+    for reference, value in values.items():
+        name, _, variable = reference.partition(".")
+        if name not in instances:
+            raise InputError(f"there is no FMU '{name}' for '{reference}'; {closest_match(name, instances)}")
+        variable = instances[name].known_name(variable)
+        elements = instances[name].arrays.get(variable)
+        if elements is not None:
+            for element, each in by_element(reference, elements, value).items():
+                _take(result, (name, element), each)
+            continue
+        if variable not in instances[name].variables:
+            raise InputError(
+                f"{name} has no variable '{variable}'; {closest_match(variable, instances[name].variables)}"
+            )
+        _take(result, (name, variable), value)
+    return result
+
+
+def _take(result: dict[tuple[str, str], Any], end: tuple[str, str], value: Any) -> None:
+    """Take a value for a variable that has none yet: it may be called by its structured and by its flat name."""
+    if end in result:
+        raise InputError(f"{'.'.join(end)} is given twice, by two of its names")
+    result[end] = value

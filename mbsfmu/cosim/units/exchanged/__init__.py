@@ -1,7 +1,0 @@
-"""Units for model exchange: they give derivatives and events, and the master integrates them."""
-
-from mbsfmu.cosim.units.exchanged.fmi2_model import Fmi2Model
-from mbsfmu.cosim.units.exchanged.fmi3_model import Fmi3Model
-from mbsfmu.cosim.units.exchanged.integrator import SOLVERS
-
-__all__ = ["SOLVERS", "Fmi2Model", "Fmi3Model"]

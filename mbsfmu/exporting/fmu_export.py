@@ -1,0 +1,320 @@
+"""Exports models: one FMU for the whole, or one per system with a package of their connections."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Unpack, get_args
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import all_or_none
+from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, Fmi, Interface, host_platform
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.coupled.model_simulation import in_equal_steps, run_options, unit_from_dict
+from mbsfmu.exporting.icons import icon
+from mbsfmu.fmu.fmu_package import export_python, refuse_to_overwrite
+from mbsfmu.integration.newton import Jacobian
+from mbsfmu.io.part_files import UserParts
+from mbsfmu.model.carried import Carried
+from mbsfmu.model.machine import Machine
+from mbsfmu.model.shape import without_shapes
+from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.variable_names import NAMINGS, Naming
+from mbsfmu.modelling.variables import Causality
+from mbsfmu.native.c_sources import SOURCES, Sources
+from mbsfmu.native.native_package import export_native
+from mbsfmu.rules import find_rule
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
+from mbsfmu.simulation.simulation import Simulation
+
+Layout = Literal["separate", "monolithic", "both"]
+Backend = Literal["native", "python"]
+Locals = Literal["all", "none"]
+LOCALS: tuple[Locals, ...] = get_args(Locals)
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+logger = logging.getLogger(__name__)
+_BESIDE = (
+    *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
+    *("needs_execution_tool", "force"),
+)
+_FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
+
+
+@heeding_interruptions()
+def export(
+    model: CoupledModel,
+    directory: str | os.PathLike[str],
+    *,
+    options: RunOptions | None = None,
+    layout: Layout = "both",
+    backend: Backend = "native",
+    fmi: Fmi = 2,
+    kind: Interface | Sequence[Interface] = ("cs",),
+    naming: Naming = "structured",
+    arrays: bool = False,
+    platforms: Sequence[str] = (),
+    sources: Sources | bool = False,
+    outputs: Sequence[str] = (),
+    locals: Locals = "all",  # noqa: A002 - the word of the FMI
+    needs_execution_tool: bool = True,
+    force: bool = False,
+    **given: Unpack[RunKeywords],
+) -> list[Path]:
+    """Write the FMUs of a model.
+
+    Parameters
+    ----------
+    model
+        The model.
+    directory
+        Where the files go; made if it is not there.
+    options, given
+        Options, and those of them that are given by name; `RunOptions` says what they are. Native FMUs have the rules
+        of integration, `rk4`, `rk45`, `rodas4` and `rodas5p`, with exact Jacobians.
+    layout
+        `monolithic`: `<model>.fmu`; `separate`: `<system>.fmu` for each system, and `<model>.ssp`; `both`, which of a
+        model with one system is `monolithic`.
+    backend
+        `native`: machine code that needs nothing on the target; `python`: FMUs that run on a Python of the target.
+    fmi
+        Version of the FMI: 2 for FMI 2.0, 3 for FMI 3.0, which native FMUs can be of.
+    kind
+        What native FMUs are for: `cs`, co-simulation, `me`, model exchange, where the importer has the solver, or both
+        in one file, as `("cs", "me")`.
+    naming
+        `structured`: names with dots, as `boom.angle`, which importers show as a tree; `flat`: identifiers, as
+        `boom_angle`, for Simulink, which makes buses of dots, and Twin Builder, which takes none. Descriptions begin
+        with the structured name then; co-simulation, packages and reports take both.
+    arrays
+        Whether components of vectors are one array, `tip.position` instead of `tip.position.x` and so on, in native
+        FMUs of FMI 3.0. Importers that do not know arrays lose their columns.
+    platforms
+        Platforms of native FMUs, such as `linux64` and `win64`; the one of this machine by default. FMI 3.0 has names
+        of its own, such as `x86_64-linux` and `aarch64-linux`, and takes those of FMI 2.0 as well.
+    sources
+        Whether native FMUs carry their C sources, for importers that compile: `several` files, which true means too,
+        or a `single` one, named after the model.
+    outputs
+        Patterns of the variables that are outputs, as `CoupledModel.outputs`, which they replace.
+    locals
+        Whether units show `all` variables that are no outputs, or `none`, for importers that read every variable; what
+        tells the next event is shown in any case. With `all` they also carry along the model as data, from which
+        reports of coupled runs draw the machine.
+    needs_execution_tool
+        What the description of Python units says about it; true is the truth, some importers refuse it.
+    force
+        Whether files that are there are replaced.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        When an option is refused, a file is there already, or the model cannot be initialized; nothing is written.
+    """
+    _check_words(layout, backend, locals, naming, fmi)
+    _check_sources(sources)
+    if arrays and (fmi != 3 or backend != "native"):
+        raise InputError("arrays are for native FMUs of FMI 3.0")
+    kinds = (kind,) if isinstance(kind, str) else kind
+    _check_kind(kinds, backend)
+    if outputs:
+        model = model.model_copy(update={"outputs": outputs})
+    chosen = run_options(model, options, given, _BESIDE)
+    if chosen.check_error:
+        raise InputError("check error has no effect in FMUs, whose runs their hosts make; it has in process")
+    _check_backend(backend, chosen, fmi, has_binaries=bool(platforms or sources), needs_tool=needs_execution_tool)
+    if layout == "both" and len(model.systems) == 1:
+        layout = "monolithic"  # the unit of the only system would be the same once more
+    folder = Path(directory)
+    wanted, package = _files(model, folder, layout)
+    for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
+        refuse_to_overwrite(path, force)
+    files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
+    units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
+    _warn_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
+    _report_kept_files([unit.simulation for unit in units])
+    native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kinds, "sources": sources}
+    native |= {"arrays": arrays}
+    paths: list[Path] = []
+    with all_or_none(paths):
+        for unit in units:
+            carries = {
+                "naming": naming,
+                "icon": unit.icon(),
+                "carried": unit.carried() if locals == "all" else None,
+                "force": force,
+            }
+            if backend == "native":
+                path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
+            else:
+                carries |= {"files": files, "needs_execution_tool": needs_execution_tool}
+                path = export_python(unit.simulation, _FACTORY, unit.arguments, unit.path, **carries)
+            paths.append(path)
+        if layout != "monolithic":
+            paths.append(_write_package(model, wanted, package))
+    return paths
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A unit before it is written.
+
+    Attributes
+    ----------
+    model
+        The model.
+    system
+        Its system; None for the whole.
+    path
+        The file to write.
+    arguments
+        What `unit_from_dict` makes it from, here and in Python units.
+    simulation
+        What it computes.
+    """
+
+    model: CoupledModel
+    system: str | None
+    path: Path
+    arguments: dict[str, Any]
+    simulation: Simulation
+
+    def icon(self) -> bytes:
+        """Return its picture."""
+        systems = self.model.systems
+        return icon(systems if self.system is None else {self.system: systems[self.system]}, self.simulation)
+
+    def carried(self) -> str:
+        """Return what it says of the machine that it is, which is what coupled runs are drawn from."""
+        run = self.simulation.machine_as_run()
+        machine = Machine.of(self.model, self.system).with_values({} if run is None else run.values)
+        return Carried(machine, self.system).text()
+
+    def connected(self) -> list[str]:
+        """Return its variables that connections of its package name, one by one."""
+        ends = (_split(reference) for connection in self.model.connections for reference in connection)
+        return [name for owner, name in ends if owner == self.system]
+
+
+def _made_fmus(
+    model: CoupledModel,
+    wanted: Mapping[str | None, Path],
+    options: RunOptions,
+    files: Sequence[str],
+    *,
+    shows_locals: bool,
+) -> list[_Unit]:
+    """Return the units by their files; systems alone start where they do in the whole."""
+    parts = UserParts.of(model)
+    starts = {} if set(wanted) == {None} else model.starts(options=options)
+    common = {"model": without_shapes(model.to_dict()), "options": options.to_dict()}
+    common |= {"parts": files, "locals": shows_locals}
+    units = []
+    for system, path in wanted.items():
+        arguments = {**common, "system": system, "starts": None if system is None else starts.get(system)}
+        with parts.given():
+            simulation = unit_from_dict(arguments)
+            equal = in_equal_steps(options)
+            if simulation.undriven and equal is not options and simulation.solver.name != equal.chosen_solver:
+                arguments = {**arguments, "options": equal.to_dict()}  # its inputs are set at communication points
+                simulation = unit_from_dict(arguments)
+            units.append(_Unit(model, system, path, arguments, simulation))
+    return units
+
+
+def _check_words(layout: str, backend: str, exposed: str, naming: str, fmi: int) -> None:
+    """Check that there is what is asked for by a word or a number; `exposed` is the choice of locals."""
+    words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (exposed, LOCALS)}
+    words_of |= {"naming": (naming, NAMINGS)}
+    for what, (word, words) in words_of.items():
+        if word not in words:
+            raise InputError(f"there is no {what} '{word}'; {closest_match(word, words)}")
+    if fmi not in VERSIONS:
+        raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
+
+
+def _check_sources(sources: str | bool) -> None:
+    """Check the choice of C files."""
+    if not isinstance(sources, bool) and sources not in SOURCES:
+        raise InputError(f"there is no choice of sources '{sources}'; {closest_match(sources, SOURCES)}")
+
+
+def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:
+    """Check that what is said of units is about those of the backend."""
+    if backend == "native" and options.jacobian not in (None, Jacobian.EXACT):
+        raise InputError(f"jacobian = {options.jacobian} has no effect in native FMUs; it has in those of 'python'")
+    if backend == "python" and has_binaries:
+        raise InputError("platforms and sources are for the backend 'native'; FMUs of 'python' hold neither")
+    if backend == "python" and fmi != 2:
+        raise InputError(f"FMUs of 'python' are of FMI 2.0; those of 'native' can be of FMI {fmi}.0 as well")
+    if backend == "native" and not needs_tool:
+        raise InputError("that no execution tool is needed is said of FMUs of 'python'; those of 'native' need none")
+
+
+def _check_kind(kind: Sequence[str], backend: str) -> None:
+    """Check what FMUs are for."""
+    if not kind:
+        raise InputError(f"FMUs are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
+    for each in kind:
+        if each not in INTERFACES:
+            raise InputError(f"there is no kind '{each}' of units; {closest_match(each, INTERFACES)}")
+    if backend == "python" and "me" in kind:
+        raise InputError("FMUs of 'python' are for co-simulation; those of 'native' can be for model exchange")
+
+
+def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:
+    from mbsfmu.cosim import Connection, write_ssp  # noqa: PLC0415 - loads FMPy, which FMUs alone do without
+
+    connections = [Connection(_split(source), _split(target)) for source, target in model.connections]
+    members = {system: path for system, path in units.items() if system is not None}
+    return write_ssp(package, model.name, members, connections, model.stop_time)
+
+
+def _warn_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str]]) -> None:
+    """Tell which inputs neither the model nor the connections of its package drive: they are the importer's."""
+    targets = {target for _, target in model.connections}
+    left = [(system, name) for system, names in inputs.items() for name in names]
+    whole = [name for system, name in left if system is None]
+    alone = [f"{system}.{name}" for system, name in left if system is not None]
+    sentences = ", ".join([*whole, *(name for name in alone if name not in targets)])
+    if sentences:
+        logger.info("the importer has to drive %s", sentences)
+
+
+def _report_kept_files(units: Iterable[Simulation]) -> None:
+    """Tell which outputs are there though nobody chose them: connections read them."""
+    kept = [
+        name
+        for unit in units
+        for name in unit.exposed.kept(each.name for each in unit.variables if each.causality is Causality.OUTPUT)
+    ]
+    if kept:
+        logger.info("connections read %s, which are outputs in addition to those that were chosen", ", ".join(kept))
+
+
+def _files(model: CoupledModel, folder: Path, layout: str) -> tuple[dict[str | None, Path], Path]:
+    """Return the units' files by system, None being the whole, and the package of their connections."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; the FMUs need a folder")
+    wanted: dict[str | None, Path] = {}
+    if layout in ("separate", "both"):
+        wanted.update({name: folder / f"{name}.fmu" for name in model.systems})
+    if layout in ("monolithic", "both"):
+        wanted[None] = folder / f"{model.name}.fmu"
+    if len(set(wanted.values())) < len(wanted):
+        raise InputError(f"the model and one of its systems are both called '{model.name}'; rename one")
+    return wanted, folder / f"{model.name}.ssp"
+
+
+def _split(reference: str) -> tuple[str, str]:
+    system, _, variable = reference.partition(".")
+    return system, variable

@@ -1,0 +1,53 @@
+"""What JSON Schema says of data: generated from the declarations, with what the docstrings and parameters tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from mbsfmu.modelling.descriptions import summary
+from mbsfmu.modelling.html import unit_and_meaning
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+REFERENCE = "$schema"
+"""What a file names its schema by, for editors."""
+
+
+class DataSchema(GenerateJsonSchema):
+    """Leaves out titles of fields, which would repeat their names; keys that have a pattern all match it."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's interface
+        """Return whether a field gets a title: never."""
+        return False
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """Return the schema of a mapping."""
+        made = super().dict_schema(schema)
+        return {**made, "additionalProperties": False} if "patternProperties" in made else made
+
+
+def schema_of_data(kind: type[BaseModel], core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """Return the schema of a class of data: its summary, and what each field means, in which unit.
+
+    A field with one word for a kind is required, though the class has it as its default.
+    """
+    schema = handler.resolve_ref_schema(handler(core))
+    schema["description"] = summary(kind)
+    for name, entry in schema.get("properties", {}).items():
+        unit, meaning = unit_and_meaning(kind, name, kind.model_fields[name])
+        entry.update({"description": meaning} if meaning else {}, **({"unit": unit} if unit else {}))
+        if "const" in entry:
+            del entry["default"]
+            schema["required"] = [name, *(each for each in schema.get("required", ()) if each != name)]
+    return schema
+
+
+def schema_of_kinds(kinds: Iterable[type[BaseModel]], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    """Return the schema of what is one of several classes, told apart by their `type`; nothing is one of none."""
+    # What a handler is given it takes for what it was made for; within another schema it looks at what is there.
+    each = [handler(core_schema.definitions_schema(kind.__pydantic_core_schema__, [])) for kind in kinds]
+    return {"oneOf": each} if each else {"not": {}}

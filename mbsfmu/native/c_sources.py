@@ -1,0 +1,179 @@
+"""The C files of units and of runs in process: what is generated of a model, and the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.modelling.variables import ModelExchangeData
+from mbsfmu.native.apart import FILE, LEVEL
+from mbsfmu.native.literals import string
+from mbsfmu.native.model_code import ModelCode
+from mbsfmu.native.operations import Operations, filled, operations_header
+from mbsfmu.simulation.simulation import Simulation
+
+Sources = Literal["several", "single"]
+"""How many C files an FMU is compiled from."""
+SOURCES: tuple[Sources, ...] = get_args(Sources)
+_CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
+FLOW = {"flow.c": "-O2"}
+"""What an FMU for both kinds of use has beside: the equations for the solver of its host."""
+UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
+"""The source files of an FMU that are compiled, by the version of the FMI, and how much they are optimized: steps most;
+at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
+QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O2"}
+"""The same of a loop with tables of operations, which is soon made."""
+LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
+"""The same of the loop for runs in process, which reads all variables at every output."""
+
+_RUNTIME = Path(__file__).parent / "runtime"
+_EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
+"""How the names of files begin that are for model exchange alone."""
+_LAYERS = ("fmi", "component")
+"""How the names of files begin that are for units alone, whatever the version of the FMI."""
+
+
+@dataclass(frozen=True)
+class StepSources:
+    """The C files of steps and readings: enough for runs in process, and sooner made than a unit.
+
+    Attributes
+    ----------
+    files
+        Files by name, with places for functions.
+    functions
+        The functions, by name.
+    length
+        How many operations there are in all of the code, these functions included.
+    """
+
+    files: Mapping[str, str]
+    functions: Mapping[str, Operations]
+    length: int
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> StepSources:
+        """Write those of a simulation."""
+        functions: dict[str, Operations] = {}
+        code = ModelCode(simulation, held=functions)
+        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)))
+        own = {"operations.h": operations_header(), **interface_source(exchange=None)}
+        return cls({**files, **own}, functions, code.length)
+
+    @classmethod
+    def kept(cls, to_dict: dict[str, Any]) -> StepSources:
+        """Return what was kept as `to_dict` gives it."""
+        functions = {name: Operations(**each) for name, each in to_dict["functions"].items()}
+        return cls(to_dict["files"], functions, to_dict["length"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as it can be kept."""
+        return asdict(self)
+
+    def code(self) -> dict[str, str]:
+        """Return the files with all functions as C."""
+        return filled(self.files, {name: each.code() for name, each in self.functions.items()})
+
+    def tables(self) -> dict[str, str]:
+        """Return the files with tables of operations in place of functions."""
+        return filled(self.files, {name: each.table() for name, each in self.functions.items()})
+
+
+def runtime_files() -> dict[str, Path]:
+    """Return the C files of the runtime by name, whatever folder they stand in: where they are compiled it is one."""
+    return {file.name: file for file in sorted(_RUNTIME.rglob("*.[ch]"), key=lambda file: file.name)}
+
+
+def unit_files(fmi: Fmi, texts: Collection[str]) -> dict[str, str]:
+    """Return the source files of an FMU that are compiled, with how much each is optimized.
+
+    Parameters
+    ----------
+    fmi
+        The version of the FMI.
+    texts
+        The names of all its files.
+    """
+    apart = {name: LEVEL for name in texts if name.startswith(FILE)}
+    return UNIT[fmi] | {name: level for name, level in FLOW.items() if name in texts} | apart
+
+
+def fmu_sources(
+    simulation: Simulation, identity: str, fmi: Fmi = 2, exchange: ModelExchangeData | None = None
+) -> dict[str, str]:
+    """Return the C files of an FMU by name: the generated model and the runtime.
+
+    Parameters
+    ----------
+    simulation
+        The simulation; its formulation decides which equations are written.
+    identity
+        What the FMU is instantiated with.
+    fmi
+        The version of the FMI; what it generates of a description comes beside.
+    exchange
+        What it has for model exchange; None where it is for co-simulation alone.
+    """
+    code = ModelCode(simulation, exchange)
+    others = {f"fmi{each}" for each in VERSIONS if each != fmi} | (set() if exchange else set(_EXCHANGE))
+    left_out = (LOOP.keys() | QUICK.keys()) - _CORE.keys()
+    if exchange is None or not exchange.beside_steps:
+        left_out = left_out | FLOW.keys()
+
+    def chosen(name: str) -> bool:
+        return name not in left_out and not name.startswith(tuple(others))
+
+    both = exchange is not None and exchange.beside_steps
+    more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
+    return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
+
+
+def interface_source(exchange: ModelExchangeData | None) -> dict[str, str]:
+    """Return the file, by its name, that says what an FMU is for."""
+    co_simulation = exchange is None or exchange.beside_steps
+    says = {"CO_SIMULATION": int(co_simulation), "MODEL_EXCHANGE": int(exchange is not None)}
+    return {"interfaces.h": "".join(f"#define {name} {value}\n" for name, value in says.items())}
+
+
+def identity_source(identity: str) -> dict[str, str]:
+    """Return the file, by its name, that alone says what compiled code is: this follows from all the others."""
+    return {"identity.h": f"#define IDENTITY {string(identity)}\n"}
+
+
+def prefix_source(fmi: Fmi, identifier: str) -> dict[str, str]:
+    """Return the file, by its name, that begins the names of an FMU's functions with its model identifier.
+
+    The standard asks for it where FMUs come as sources, because several of them may be linked into one program
+    [FMI 2.0.4, 2.1.1; FMI 3.0, 2.2.1]. The functions of a shared library have no prefix. Its importer defines
+    `FMI2_OVERRIDE_FUNCTION_PREFIX`, as the standard says, or compiles with CMake, which defines `identifier_EXPORTS`
+    (FMPy does only the latter).
+
+    Parameters
+    ----------
+    fmi
+        The version of the FMI.
+    identifier
+        The model identifier.
+    """
+    name = f"FMI{fmi}_FUNCTION_PREFIX"
+    asked = (f"FMI{fmi}_OVERRIDE_FUNCTION_PREFIX", f"{identifier}_EXPORTS", name)
+    return {
+        "prefix.h": f"/* Functions begin with the model identifier, unless a shared library is made of them. */\n"
+        f"#if {' && '.join(f'!defined({each})' for each in asked)}\n"
+        f"#define {name} {identifier}_\n"
+        f"#endif\n"
+    }
+
+
+def _sources(
+    code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
+) -> dict[str, str]:
+    """Return the files of the runtime that are chosen, and those of a model: what is fastest is written first."""
+    runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if chosen(name)}
+    makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
+    written = {name: made() for name, made in makers.items()}
+    written |= code.apart()
+    return {"model.h": code.header(), **written, **runtime}  # the header knows how much room they need

@@ -1,0 +1,61 @@
+"""Joints that turn freely: their orientations are three angles from references that move along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from mbsfmu.equations.coordinate_charts import ChartedMotion, orientation, with_present_references
+from mbsfmu.equations.tree_joints import JointKinematics, reference_of
+from mbsfmu.equations.vector_pieces import stack
+from mbsfmu.modelling.fields import Array
+from mbsfmu.systems.system import SystemContext
+
+_PARTS = ("coordinates", "velocities", "accelerations", "momenta")
+
+
+class QuaternionJoints:
+    """The joints of a system that turn freely.
+
+    Parameters
+    ----------
+    joints
+        Joints of the system.
+
+    Attributes
+    ----------
+    gimbal_angles
+        Index of the coordinate of each that must not get large.
+    """
+
+    def __init__(self, joints: Iterable[JointKinematics]) -> None:
+        self._joints = [joint for joint in joints if joint.reference is not None]
+        self.gimbal_angles = tuple(joint.hinges[1].coordinate for joint in self._joints)
+
+    def with_present_references(self, instant: SystemContext) -> SystemContext:
+        """Return the same motion with present orientations as references."""
+        parts = {name: list(getattr(instant, name)) for name in _PARTS}
+        references = []
+        for joint in self._joints:
+            new = with_present_references([hinge.axis for hinge in joint.hinges], _turning(joint, instant))
+            for name, values in parts.items():
+                for hinge, index in zip(joint.hinges, range(3), strict=True):
+                    values[hinge.coordinate] = getattr(new, name)[index]
+            references.append(new.reference)
+        moved = {name: stack(values) for name, values in parts.items()}
+        return replace(instant, **moved, references=np.concatenate(references) if references else np.zeros(0))
+
+
+def orientation_of(joint: JointKinematics, instant: SystemContext) -> Array:
+    """Return the quaternion that the angles of a joint that turns freely make with its reference, shape (4,)."""
+    turning = _turning(joint, instant)
+    return orientation([hinge.axis for hinge in joint.hinges], turning.coordinates, turning.reference)
+
+
+def _turning(joint: JointKinematics, instant: SystemContext) -> ChartedMotion:
+    assert joint.reference is not None
+    three = [hinge.coordinate for hinge in joint.hinges]
+    numbers = {name: getattr(instant, name)[three] for name in _PARTS}
+    return ChartedMotion(**numbers, reference=reference_of(instant.references, joint.reference))

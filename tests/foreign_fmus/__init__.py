@@ -1,0 +1,55 @@
+"""Co-simulation FMUs of FMI 2.0 and 3.0 that are not ours, built from source: small ones in C and for pythonfmu."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from lxml import etree
+from pythonfmu import FmuBuilder
+from runtime_sources import INCLUDES
+
+from mbsfmu.cosim.fmus.archive import PLATFORMS
+
+SOURCES = Path(__file__).parent
+C_FMUS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
+
+
+def compiler() -> str | None:
+    """Return the C compiler of this machine."""
+    return next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
+
+
+def build_c_unit(name: str, folder: Path) -> Path:
+    """Compile and pack a unit of this folder."""
+    suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+    library = folder / f"{name}{suffix}"
+    command = [
+        str(compiler()),
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wno-type-limits",
+        "-Werror",
+        "-O1",
+        "-fPIC",
+        "-shared",
+    ]
+    command += ["-fvisibility=hidden", *INCLUDES, str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True)
+    path = folder / f"{name}.fmu"
+    version = str(etree.parse(SOURCES / f"{name}.xml").getroot().get("fmiVersion"))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(SOURCES / f"{name}.xml", "modelDescription.xml")
+        archive.write(library, f"binaries/{PLATFORMS[version]}/{library.name}")
+    return path
+
+
+def build_python_unit(name: str, folder: Path) -> Path:
+    """Pack a pythonfmu slave of this folder under its own name."""
+    script = shutil.copy(SOURCES / f"{name}.py", folder)
+    built = Path(FmuBuilder.build_FMU(script, dest=folder))
+    return built.replace(folder / f"{name}.fmu")

@@ -46,7 +46,7 @@ def test_numbers_stay_as_they_are(number: float) -> None:
     [
         ("5 m", "Pa", "must be a number in Pa, or in a unit like it"),
         ("50 Hz", "rad/s", "must be a number in rad/s"),
-        ("5 blah", "Pa", "'blah' or 'Pa' is no FMU"),
+        ("5 blah", "Pa", "'blah' or 'Pa' is no unit"),
         ("five bar", "Pa", "must be a number, in Pa, or with a unit"),
         ("1 2", "1", "must be a number"),
         ("10**10**10", "1", "must be a number"),

@@ -89,7 +89,7 @@ def test_a_simulation_says_so(caplog: pytest.LogCaptureFixture) -> None:
     )
     with caplog.at_level(logging.WARNING):
         model.simulation(compiled=False)
-    assert [each for each in caplog.messages if "hardly" in each] == [
+    assert [each for each in caplog.messages if "implausible" in each] == [
         f"circuit: throttle 'throttle': orifice_diameter is 6 m, more than 0.5 m, {MEANT}"
     ]
 

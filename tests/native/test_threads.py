@@ -287,10 +287,10 @@ def test_runs_in_process_are_those_of_one_thread() -> None:
 
 def test_threads_without_loops_are_refused() -> None:
     with pytest.raises(
-        InputError, match="and that of four-bar is straight, the quicker one of 3 coordinates where none"
+        InputError, match="the code of four-bar is unrolled, the quicker one of 3 coordinates where none"
     ):
         mbsfmu.models.built_in("four-bar").simulation(formulation="dca", unit_threads=2)
-    with pytest.raises(InputError, match="and that of four-bar is straight, as was chosen"):
+    with pytest.raises(InputError, match="the code of four-bar is unrolled, as was chosen"):
         mbsfmu.models.built_in("four-bar").simulation(formulation="dca", unit_threads=2, code="straight")
     with pytest.raises(InputError, match="must be 1 to 64"):
         mbsfmu.models.pendulum(2).simulation(formulation="dca", unit_threads=65)

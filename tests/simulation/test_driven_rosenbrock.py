@@ -125,8 +125,8 @@ def test_slopes_of_the_work_of_the_drive() -> None:
     assert isinstance(form, IterationMatrixForm)
     values = form.start
     form.rates(values, inputs)
-    iteration_matrix = form.iteration_matrix()
-    for column in range(iteration_matrix.shape[1]):
+    jacobian = form.jacobian()
+    for column in range(jacobian.shape[1]):
         move = 1e-6 * np.eye(len(values))[column]
         found = (form.rates(values + move, inputs) - form.rates(values - move, inputs))[form.chained :] / 2e-6
-        np.testing.assert_allclose(iteration_matrix[:, column], found, atol=1e-7 * (1.0 + np.abs(found).max()))
+        np.testing.assert_allclose(jacobian[:, column], found, atol=1e-7 * (1.0 + np.abs(found).max()))

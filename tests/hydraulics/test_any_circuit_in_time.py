@@ -84,13 +84,13 @@ def by_another_integrator(circuit: Circuit, given_inputs: dict[str, float]) -> t
     def derivative(_: float, values: Array) -> Array:
         return np.asarray(rates(values[:size])).ravel()
 
-    def iteration_matrix(_: float, values: Array) -> Array:
+    def jacobian(_: float, values: Array) -> Array:
         return np.hstack([np.asarray(slope(values[:size])), np.zeros((size + nodes, nodes))])
 
     scales = [each.nominal or 1.0 for each in equations.states]
     absolute = np.concatenate([1e-8 * np.array(scales), np.full(nodes, 1e-13)])
     start = np.concatenate([equations.initial_states(parameters), np.zeros(nodes)])
-    solution = solve_ivp(derivative, (0.0, STOP), start, "Radau", rtol=1e-8, atol=absolute, jac=iteration_matrix)
+    solution = solve_ivp(derivative, (0.0, STOP), start, "Radau", rtol=1e-8, atol=absolute, jac=jacobian)
     assert solution.success
     return solution.y[:size, -1], solution.y[size:, -1]
 

@@ -97,8 +97,10 @@ CALLS = {
     "linearize": Call(
         "system = model.linearize(at=0.0, inputs=[\"valve.*\"], outputs=[\"boom.angle\"])",
         (mbsfmu.CoupledModel.linearize,),
-        (),
+        (RunOptions,),
         {
+            "model": "of FMUs `system = mbsfmu.linearize(\"four-bar.ssp\", at=0.0)`",
+            "assignments": "`model.with_values({\"boom.mass\": 310.0})` before it; of FMUs `parameters={…}`",
             "equilibrium": "`model.equilibrium().model.linearize()`",
             "output": "`system.to_file(\"four-bar.mat\")`",
             "json_file": "`json.dumps(system.to_dict())`",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mbsfmu import models
     from mbsfmu import rules as rules
     from mbsfmu.analysis.fitting import FitResult, FitSignal
+    from mbsfmu.analysis.fmu_linearization import linearize
     from mbsfmu.analysis.gradient import Gradient
     from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
     from mbsfmu.analysis.measures import (
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "analysis.fitting": "FitResult FitSignal",
     "analysis.gradient": "Gradient",
+    "analysis.fmu_linearization": "linearize",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
@@ -383,6 +385,7 @@ __all__ = [
     "cosimulate",
     "export",
     "gaps",
+    "linearize",
     "load_parts",
     "mechanism_from_urdf",
     "model_schema",

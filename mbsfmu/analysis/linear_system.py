@@ -85,6 +85,8 @@ class LinearSystem:
     kinks
         States and inputs at whose values the equations have a kink, as a valve that begins to open or a stop that is
         just touched: derivatives by them are those of one side, or the mean of both.
+    notes
+        Sentences on how it was found, as where an FMU gives no derivatives.
     """
 
     name: str
@@ -99,6 +101,7 @@ class LinearSystem:
     rates: Floats
     held: tuple[str, ...] = ()
     kinks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def eigenvalues(self) -> NDArray[np.complex128]:
@@ -235,6 +238,7 @@ class LinearSystem:
             "eigenvalues": [[float(each.real), float(each.imag)] for each in self.eigenvalues],
             "held": list(self.held),
             "kinks": list(self.kinks),
+            "notes": list(self.notes),
         }
 
     def to_file(self, path: str | os.PathLike[str]) -> Path:
@@ -273,5 +277,5 @@ def _write_mat(path: Path, system: LinearSystem) -> None:
         content[f"{kind}_units"] = np.array([each.unit for each in signals], dtype=object)
         content[f"{kind}_values"] = np.array([each.value for each in signals])
     content |= {"time": system.time, "model": system.name, "rates": system.rates}
-    content |= {name: np.array(getattr(system, name), dtype=object) for name in ("held", "kinks")}
+    content |= {name: np.array(getattr(system, name), dtype=object) for name in ("held", "kinks", "notes")}
     savemat(str(path), content, appendmat=False)

@@ -21,6 +21,22 @@ def values_option(command: Command) -> Command:
     return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=text)(command)
 
 
+def assigned(assignments: Sequence[str]) -> dict[str, str]:
+    """Return values by name, as they are given.
+
+    Raises
+    ------
+    InputError
+        When an assignment does not read `name=value`, or one name is given twice.
+    """
+    given: dict[str, str] = {}
+    for name, value in map(assignment, assignments):
+        if name in given:
+            raise InputError(f"{name} is given twice, as {given[name]} and as {value}")
+        given[name] = value
+    return given
+
+
 def set_values(simulation: Simulation, assignments: Sequence[str]) -> None:
     """Set variables of a simulation before its first step.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from mbsfmu.analysis.fmu_linearization import linearize
 from mbsfmu.analysis.linear_system import SUFFIXES, LinearSystem, Mode
 from mbsfmu.base.errors import InputError
+from mbsfmu.cli.assigned_values import assigned, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import output_file, refuse_same_files
@@ -21,7 +25,9 @@ _LEAST = 0.05
 
 @click.command("linearize")
 @model_argument
+@values_option
 @click.option("--at", type=float, default=0.0, show_default=True, help="Time of a run in s.")
+@click.option("--step", type=float, help="Step of the run in s; that of the model or the FMUs by default.")
 @click.option("--equilibrium", is_flag=True, help="Linearize about the static equilibrium next to the start.")
 @click.option("--inputs", multiple=True, metavar="PATTERN", help="Inputs, as 'valve.*'; all that are free by default.")
 @click.option("--outputs", multiple=True, metavar="PATTERN", help="Outputs, as boom.angle; all by default.")
@@ -31,7 +37,9 @@ _LEAST = 0.05
 def command(
     model: str,
     parts: tuple[str, ...],
+    assignments: tuple[str, ...],
     at: float,
+    step: float | None,
     equilibrium: bool,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
@@ -42,19 +50,29 @@ def command(
 ) -> None:
     """Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.
 
+    MODEL may be an FMU or an SSP file, too: its directional derivatives are used, or differences where it has none.
+
     Matrices are in SI units; the table shows eigenvalues, natural frequencies, damping and participating states.
 
     \b
     Example: mbsfmu linearize four-bar --equilibrium --outputs boom.angle -o four-bar.mat
+    Example: mbsfmu linearize out/four-bar.ssp --set circuit.valve.command=2 --outputs mechanism.boom.angle
     """
     log_to_stderr(quiet)
     refuse_same_files(output, json_file, inputs=[model, *parts])
     if equilibrium and at:
         raise InputError("--at and --equilibrium name two operating points; give one")
-    given = find_model(model, parts)
+    values = assigned(assignments)
     with at_work("linearizing", quiet):
-        subject = given.equilibrium().model if equilibrium else given
-        found = subject.linearize(at=at, inputs=inputs, outputs=outputs)
+        if _is_fmu(model):
+            if equilibrium:
+                raise InputError("--equilibrium is of models; of FMUs, export the model that starts there")
+            found = linearize(model, at=at or None, inputs=inputs, outputs=outputs, parameters=values, step=step)
+        else:
+            given = find_model(model, parts)
+            subject = given.with_values(values) if values else given
+            subject = subject.equilibrium().model if equilibrium else subject
+            found = subject.linearize(at=at, inputs=inputs, outputs=outputs, step=step)
     write_json(json_file, found.to_dict())
     if output is not None:
         found.to_file(output)
@@ -64,6 +82,11 @@ def command(
     print_table("modes", columns, [_row(each) for each in found.modes])
     for sentence in _notes(found):
         say(sentence)
+
+
+def _is_fmu(argument: str) -> bool:
+    """Tell whether MODEL is an FMU, a package of such, or a folder that holds one."""
+    return argument.endswith((".fmu", ".ssp")) or Path(argument).is_dir()
 
 
 def _row(mode: Mode) -> list[str]:
@@ -87,4 +110,4 @@ def _notes(found: LinearSystem) -> list[str]:
             f"the point is no equilibrium: {state.name} changes by {rate:.3g} {state.unit}/s; eigenvalues "
             "tell how runs that begin next to each other part there"
         )
-    return notes
+    return [*notes, *found.notes]

@@ -21,6 +21,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
 from mbsfmu.coupled.model_simulation import monolithic_simulation, run_options, simulation_of_system, starts_of
+from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.model.actuator_lines import check_actuators
@@ -93,6 +94,24 @@ class CoupledModel(ModelData):
         Options and errors as for `simulation`.
         """
         return starts_of(self, run_options(self, options, given))
+
+    @heeding_interruptions()
+    def with_values(self, values: Mapping[str, float | str]) -> Self:
+        """Return the model with other values of parameters, start values among them, and of inputs.
+
+        An input that follows a signal is held at the value instead.
+
+        Parameters
+        ----------
+        values
+            By name, as `Simulation.set` takes it; a text may have a unit of its own, as `200 bar`.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, one is given twice, or a value is not allowed.
+        """
+        return with_values(self, self.simulation(compiled=False), values)
 
     @heeding_interruptions()
     def equilibrium(

@@ -286,3 +286,22 @@ def test_outputs_next_to_an_edge_have_its_side() -> None:
         signals={"limiter.input": StepSignal(times=(0.0,), values=(5.001,))},
     ).linearize(outputs=["car.acceleration"])
     assert (limited.b[1, 0], limited.d[0, 0]) == (0.0, 0.0)
+
+
+def test_models_with_other_values() -> None:
+    """Of a parameter in a unit of its own, and an input that followed a signal."""
+    model = mbsfmu.models.built_in("four-bar")
+    other = model.with_values({"boom.mass": "300 kg", "valve.command": 2.0})
+    assert (other.signals, model.start) == ({}, {})
+    assert other.start == {"mechanism.boom.mass": 300.0, "circuit.valve.command": 2.0}
+    simulation = other.simulation(compiled=False)
+    assert [simulation.get(name) for name in ("boom.mass", "valve.command")] == [300.0, 2.0]
+    assert not other.linearize(at=0.05).kinks
+    for values, sentence in (
+        ({"boom.mas": 1.0}, "boom.mas"),
+        ({"boom.mass": "3 bar"}, "boom.mass"),
+        ({"boom.mass": 1.0, "mechanism.boom.mass": 2.0}, "boom.mass is given twice"),
+        ({"boom.mass": -1.0}, "boom.mass"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            model.with_values(values)

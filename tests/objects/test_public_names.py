@@ -99,6 +99,7 @@ def _signatures(thing: Any) -> Iterator[Any]:
 
 
 USED_INSIDE = {
+    "CouplingData",
     *("HtmlElement", "Machine", "ModelData", "ModelExchangeData", "NamedValues", "ReferenceRun"),
     *("RuleHistory", "RunLoop", "SignalStream", "VariableAccess"),
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "SystemContext", "LinearMap"),

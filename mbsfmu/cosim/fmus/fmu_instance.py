@@ -149,8 +149,8 @@ class Instance(ABC):
         What each output depends on directly while stepping; None where the FMU does not say.
     initial_dependencies
         What each unknown depends on in initialization mode; None where the FMU does not say.
-    states
-        Names of its continuous states, as far as its model structure names them.
+    states, derivatives
+        Names of its continuous states and of their derivatives, as far as its model structure names them.
     default_experiment
         Stop time and step size in s that the unit suggests.
     interpolates
@@ -183,6 +183,7 @@ class Instance(ABC):
     dependencies: Mapping[str, tuple[str, ...] | None]
     initial_dependencies: Mapping[str, tuple[str, ...] | None]
     states: tuple[str, ...] = ()
+    derivatives: tuple[str, ...] = ()
     default_experiment: tuple[float | None, float | None]
     arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     flat_names: Mapping[str, str] = MappingProxyType({})

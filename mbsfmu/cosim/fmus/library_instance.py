@@ -32,6 +32,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuEnded, FmuError,
 from mbsfmu.cosim.fmus.variable_descriptions import (
     ALLOWED,
     described_dependencies,
+    described_derivatives,
     described_measurement_units,
     described_states,
     described_variable,
@@ -400,6 +401,7 @@ class LibraryInstance(Instance):
         self.dependencies = described_dependencies(self._description.outputs, variables)
         self.initial_dependencies = described_dependencies(self._description.initialUnknowns, variables)
         self.states = described_states(self._description.derivatives)
+        self.derivatives = described_derivatives(self._description.derivatives)
         self.default_experiment = _default_experiment(self._description)
         interface = archive.interface
         self.saves_state = bool(interface.canGetAndSetFMUstate)

@@ -74,6 +74,11 @@ def described_states(derivatives: Iterable[Any]) -> tuple[str, ...]:
     return tuple(part.name for state in states if state is not None for part in elements_of(state))
 
 
+def described_derivatives(derivatives: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of the derivatives of the continuous states of a model structure."""
+    return tuple(part.name for each in derivatives if each.variable is not None for part in elements_of(each.variable))
+
+
 def described_measurement_units(description: Any) -> dict[str, UnitOfMeasurement]:
     """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
 

@@ -19,6 +19,7 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
 from mbsfmu.cosim.coupling.arrays import connect_elements
 from mbsfmu.cosim.coupling.bond_energy import find_bonds
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import DrivenInputs, Signal
 from mbsfmu.cosim.coupling.exposed import behind_connectors
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connections, undriven_inputs
@@ -343,6 +344,13 @@ class Cosimulation:
     def done(self) -> bool:
         """Whether the run is at its end."""
         return self._ended or (self._run_loop is not None and self._run_loop.done)
+
+    @property
+    def coupling(self) -> CouplingData:
+        """The instances with the connections and signals that drive them, inside `with`."""
+        if self._run_loop is None:
+            self._running()
+        return self._algorithm.exchange
 
     def result(self) -> CosimulationResult:
         """Return what was recorded until now, and what it has cost."""

@@ -20,6 +20,7 @@ DESCRIBED = (
     "dependencies",
     "initial_dependencies",
     "states",
+    "derivatives",
     "default_experiment",
     "interpolates",
     "gives_rates",

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_double, c_size_t, c_void_p
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import NEIGHBOURS, resolution
 from mbsfmu.cosim.compiled.layout import VariableBlock
 from mbsfmu.cosim.fmus.archive import Archive
-from mbsfmu.cosim.fmus.elements import ArrayElement, elements_of
+from mbsfmu.cosim.fmus.elements import ArrayElement
 from mbsfmu.cosim.fmus.event_iteration import MOST_ITERATIONS, Update, gets_nowhere, iterate_events
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 from mbsfmu.cosim.fmus.library_instance import DISCARD, WARNING, LibraryInstance, LibraryPort
@@ -320,7 +319,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     def _directional(self, time: float, states: Floats) -> Floats:
         self._put(time, states)
         try:
-            return self.directional_derivative(self._rate_names, self.states)
+            return self.directional_derivative(self.derivatives, self.states)
         except FmuError as error:
             if error.fatal:
                 raise
@@ -337,9 +336,16 @@ class ModelExchangeInstance(LibraryInstance, ABC):
             result[:, column] = (self.rates(time, moved) - at) / (moved[column] - states[column])
         return result
 
-    @cached_property
-    def _rate_names(self) -> list[str]:
-        return [part.name for each in self._description.derivatives for part in elements_of(each.variable)]
+    @property
+    def current_states(self) -> Floats:
+        """Values of the states where it is, shape (states,)."""
+        self._get_states()
+        return self._x.copy()
+
+    @property
+    def current_time(self) -> float:
+        """Where its states are, in s."""
+        return max(self._now, self.time)
 
     # -- states ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,347 @@
+"""Linear systems of FMUs, and of FMUs that connections couple."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+
+from mbsfmu.analysis.fmu_point import FmuPoint, continuous_variables
+from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.patterns import means, nearest
+from mbsfmu.cosim.coupling.consistent_start import initialize_values
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
+from mbsfmu.cosim.coupling.graph import Connection, Exposed
+from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
+from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.runs.cosimulation import Cosimulation
+from mbsfmu.cosim.runs.load_fmus import load_graph
+from mbsfmu.modelling.variables import Causality
+
+_SINGULAR = 1e-10
+"""Reciprocal condition number of I − K D, rows and columns scaled, below which algebraic loops have no single solution:
+round-off of their gains, 1e-16, would then change the result in its sixth digit."""
+_STEP = 1e-3
+"""Communication step in s of a run of no length, where nothing is to be stepped."""
+_NAMED: dict[tuple[int, ...], str] = {(1, -1, -2): "Pa", (1, 1, -2): "N", (1, 2, -2): "J", (1, 2, -3): "W"}
+"""SI units with a name, by their exponents of kg, m and s."""
+_INTEGRALS = frozenset(("energy", "hydraulic_energy"))
+"""Parts of the names of integrals of energy, which nothing depends on."""
+
+End = tuple[str, str]
+"""Instance and variable."""
+
+
+def linearize(
+    source: str | Path | Sequence[str | Path],
+    *,
+    at: float | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    connections: Sequence[str | Connection] = (),
+    step: float | None = None,
+) -> LinearSystem:
+    """Linearize FMUs, alone or coupled: δẋ = A δx + B δu, δy = C δx + D δu, in SI units.
+
+    FMUs are taken for model exchange where they are for that. Their directional derivatives are used; where they
+    provide none, differences, and a sentence in `notes` says so. FMUs for co-simulation alone can be linearized if they
+    list their states and provide directional derivatives.
+
+    Parameters
+    ----------
+    source
+        An FMU file, an SSP file, a folder that holds one, or several FMU files as for `cosimulate`.
+    at
+        Time in s; the start by default. A run with the options of `cosimulate` leads there.
+    inputs, outputs
+        Patterns such as `valve.*`, by `variable` of one FMU, `unit.variable` of several, or connectors of the system.
+        By default all continuous inputs that no connection drives, and all continuous outputs. States and other
+        continuous variables can be outputs too, if FMUs give their derivatives.
+    parameters
+        Start values, as for `cosimulate`; of one FMU also without its name.
+    connections
+        As for `cosimulate`.
+    step
+        Communication step of the run in s; what FMUs suggest by default.
+
+    Raises
+    ------
+    InputError
+        When a pattern means nothing, an FMU cannot be linearized, or connections close an algebraic loop that has no
+        single solution.
+    SimulationError
+        When the run to the time fails.
+    """
+    chosen = [source] if isinstance(source, str | Path) else list(source)
+    with ExitStack() as stack:
+        graph = load_graph(source if isinstance(source, str | Path) else chosen, stack)
+        exchanged = [name for name, file in graph.units.items() if _is_exchanged(file)]
+        names, start = list(graph.units), graph.start
+    time = start if at is None else at
+    if not (np.isfinite(time) and time >= start):
+        raise InputError(f"FMUs are linearized at {start:g} s or later; {time:g} s is not")
+    alone = names[0] if len(names) == 1 and not graph.connections and not connections else ""
+    values = {_qualified(name, alone): value for name, value in (parameters or {}).items()}
+    moving = time > start
+    stop, length = (time, step) if moving else (start + _STEP, _STEP)
+    with Cosimulation(
+        source, connections=connections, parameters=values, stop=stop, step=length, model_exchange=exchanged or None
+    ) as run:
+        if moving:
+            run.run()
+        connectors = (*graph.inputs, *graph.outputs)
+        coupled = _Coupled(run.coupling, connectors, alone, time, moving=moving)
+        return coupled.system(alone or Path(chosen[0]).stem, _given(inputs), _given(outputs))
+
+
+def _is_exchanged(file: Path) -> bool:
+    """Tell whether an FMU is for model exchange; a file that cannot be read is refused where it is loaded."""
+    try:
+        return fmpy.read_model_description(str(file), validate=False).modelExchange is not None
+    except Exception:
+        return False
+
+
+def _qualified(name: str, alone: str) -> str:
+    return f"{alone}.{name}" if alone and not name.startswith(f"{alone}.") else name
+
+
+def _given(patterns: Sequence[str]) -> tuple[str, ...]:
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns)
+
+
+@dataclass(frozen=True)
+class _Signal:
+    """An input, state or output: its FMU's name and its own, and the names that patterns mean it by."""
+
+    end: End
+    names: tuple[str, ...]
+
+
+class _Coupled:
+    """FMUs where they are linearized, and the connections between them.
+
+    Parameters
+    ----------
+    coupling
+        The FMUs and their connections.
+    connectors
+        Connectors of the system.
+    alone
+        Name of the FMU if there is one alone, whose variables then need it not.
+    time
+        Time in s.
+    moving
+        Whether a run has led there.
+    """
+
+    def __init__(
+        self, coupling: CouplingData, connectors: Iterable[Exposed], alone: str, time: float, *, moving: bool
+    ) -> None:
+        self._coupling, self._alone, self._time = coupling, alone, time
+        self._instances = {member.instance.name: member.instance for member in coupling.members}
+        self._connections = list(coupling.connections)
+        self._connectors: dict[End, list[str]] = {}
+        for each in connectors:
+            if each.map == IDENTITY:
+                self._connectors.setdefault(each.end, []).append(each.name)
+        self._notes = self._match() if moving and self._connections else []
+
+    def _match(self) -> list[str]:
+        """Let connected inputs be what the outputs are now; return what has to be said where they cannot."""
+        held = [name for name, each in self._instances.items() if not isinstance(each, ModelExchangeInstance)]
+        if held:
+            return [f"connected inputs are those of the last communication step: {', '.join(held)} can take no others"]
+        initialize_values(self._coupling, self._time)
+        return []
+
+    def system(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> LinearSystem:
+        """Return the linear system with the inputs and outputs that patterns mean."""
+        read = self._chosen(outputs, self._outputs() if outputs else self._signals(Causality.OUTPUT), "output")
+        sources = [each.source for each in self._connections]
+        wanted = dict.fromkeys((*(each.end for each in read), *sources))
+        points = {
+            unit: FmuPoint(instance, [variable for owner, variable in wanted if owner == unit])
+            for unit, instance in self._instances.items()
+        }
+        parts = _Blocks(points)
+        driven = [each.target for each in self._connections]
+        free = self._chosen(
+            inputs, [each for each in self._signals(Causality.INPUT) if each.end not in driven], "input"
+        )
+        a, b, c, d = parts.coupled(self._connections, [each.end for each in free])
+        integrals = np.array([self._is_integral(end) for end in parts.states], dtype=bool)
+        rows = [parts.outputs.index(each.end) for each in read]
+        if not outputs:
+            kept = [place for place, row in enumerate(rows) if not np.any(c[row, integrals])]
+            rows, read = [rows[place] for place in kept], [read[place] for place in kept]
+        for row, each in zip(rows, read, strict=True):
+            if np.any(c[row, integrals]):
+                raise InputError(f"'{each.names[0]}' is an integral of energy, and no output of a linear system")
+        states = [each for each, integral in zip(parts.states, integrals, strict=True) if not integral]
+        keep = ~integrals
+        to_states = self._factors(states)
+        to_inputs, to_outputs = (self._factors([each.end for each in signals]) for signals in (free, read))
+        kinks = {(unit, each) for unit, point in points.items() for each in point.kinks()}
+        seen = [*states, *(each.end for each in free)]
+        return LinearSystem(
+            name=name,
+            time=self._time,
+            a=_scaled(a[keep][:, keep], to_states, to_states),
+            b=_scaled(b[keep], to_states, to_inputs),
+            c=_scaled(c[rows][:, keep], to_outputs, to_states),
+            d=_scaled(d[rows], to_outputs, to_inputs),
+            states=tuple(self._value(end, value) for end, value in parts.state_values.items() if end in states),
+            inputs=tuple(self._value(each.end, parts.input_values[each.end]) for each in free),
+            outputs=tuple(self._value(each.end, parts.output_values[each.end]) for each in read),
+            rates=parts.rates[keep] * to_states,
+            kinks=tuple(self._called(end)[0] for end in seen if end in kinks),
+            notes=(*self._notes, *(point.note for point in points.values() if point.note)),
+        )
+
+    # -- names ------------------------------------------------------------------------------------------------
+
+    def _called(self, end: End) -> tuple[str, ...]:
+        """Return the names that a variable goes by, the one of tables first."""
+        whole = ".".join(end)
+        return (*((end[1],) if end[0] == self._alone else ()), whole, *self._connectors.get(end, ()))
+
+    def _signals(self, causality: Causality) -> list[_Signal]:
+        return [
+            _Signal((unit, variable), self._called((unit, variable)))
+            for unit, instance in self._instances.items()
+            for variable in continuous_variables(instance, causality)
+        ]
+
+    def _outputs(self) -> list[_Signal]:
+        """Return what can be an output: outputs, local variables, states among them."""
+        return [*self._signals(Causality.OUTPUT), *self._signals(Causality.LOCAL)]
+
+    def _chosen(self, patterns: Sequence[str], among: Sequence[_Signal], kind: str) -> list[_Signal]:
+        """Return the signals that patterns mean, in the order of the patterns; all without a pattern."""
+        if not patterns:
+            return list(among)
+        found: dict[End, _Signal] = {}
+        for pattern in patterns:
+            meant = [each for each in among if means(pattern, each.names)]
+            if not meant:
+                driven = [self._called(each.target) for each in self._connections]
+                if kind == "input" and any(means(pattern, names) for names in driven):
+                    raise InputError(f"'{pattern}' is driven by a connection; leave that out for an input")
+                called = {each.names[0]: each.names for each in among}
+                raise InputError(f"there is no {kind} '{pattern}'; {nearest(pattern, called, called.__getitem__)}")
+            found |= {each.end: each for each in meant}
+        return list(found.values())
+
+    def _is_integral(self, end: End) -> bool:
+        """Tell whether a state is an integral of energy of one of our FMUs, on which nothing depends."""
+        instance, parts = self._instances[end[0]], end[1].split(".")
+        return (
+            instance.carried is not None and bool(_INTEGRALS & set(parts[:-1])) and instance.units[end[1]].name == "J"
+        )
+
+    # -- units of measurement ---------------------------------------------------------------------------------
+
+    def _factors(self, ends: Sequence[End]) -> Floats:
+        """Return SI units in the units of measurement of the variables."""
+        return np.array([self._instances[unit].units[variable].factor for unit, variable in ends], dtype=float)
+
+    def _value(self, end: End, value: float) -> OperatingValue:
+        unit = self._instances[end[0]].units[end[1]]
+        return OperatingValue(self._called(end)[0], _si_name(unit), unit.factor * value + unit.offset)
+
+
+class _Blocks:
+    """Linear systems of FMUs beside each other, not coupled yet.
+
+    Attributes
+    ----------
+    states, inputs, outputs
+        The variables.
+    state_values, input_values, output_values
+        Their values.
+    rates
+        Derivatives of the states.
+    """
+
+    def __init__(self, points: Mapping[str, FmuPoint]) -> None:
+        def named(kind: str) -> dict[End, float]:
+            return {
+                (unit, name): value
+                for unit, point in points.items()
+                for name, value in zip(
+                    getattr(point, f"{kind}s"), getattr(point, f"{kind}_values").tolist(), strict=True
+                )
+            }
+
+        self.state_values, self.input_values, self.output_values = map(named, ("state", "input", "output"))
+        self.states, self.inputs, self.outputs = map(list, (self.state_values, self.input_values, self.output_values))
+        every = list(points.values())
+        self.rates = np.concatenate([each.rates for each in every])
+        from scipy.linalg import block_diag  # noqa: PLC0415 - takes long to load
+
+        self._a, self._b, self._c, self._d = (
+            block_diag(*(getattr(each, matrix) for each in every)) for matrix in ("a", "b", "c", "d")
+        )
+
+    def coupled(self, connections: Sequence[Connection], free: Sequence[End]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return A, B, C and D where connections drive inputs: u = K y + u₀, so (I − K D) u = K C x + u₀.
+
+        Raises
+        ------
+        InputError
+            When algebraic loops have no single solution.
+        """
+        gains = np.zeros((len(self.inputs), len(self.outputs)))
+        for each in connections:
+            if each.target in self.inputs:
+                gains[self.inputs.index(each.target), self.outputs.index(each.source)] = each.factor
+        chosen = np.zeros((len(self.inputs), len(free)))
+        chosen[[self.inputs.index(end) for end in free], range(len(free))] = 1.0
+        loops = np.eye(len(self.inputs)) - gains @ self._d
+        self._check(loops)
+        by_states, by_inputs = np.linalg.solve(loops, gains @ self._c), np.linalg.solve(loops, chosen)
+        return (
+            self._a + self._b @ by_states,
+            self._b @ by_inputs,
+            self._c + self._d @ by_states,
+            self._d @ by_inputs,
+        )
+
+    def _check(self, loops: Floats) -> None:
+        """Check that algebraic loops have one solution, whatever units their variables are in."""
+        from scipy.linalg import matrix_balance  # noqa: PLC0415 - takes long to load
+
+        if not len(loops):
+            return
+        balanced = np.asarray(matrix_balance(loops, permute=False)[0], dtype=float)
+        left, sizes, _ = np.linalg.svd(balanced)
+        if sizes[-1] > _SINGULAR * sizes[0]:
+            return
+        most = np.abs(left[:, -1])
+        names = [".".join(end) for end, size in zip(self.inputs, most, strict=True) if size > 0.1 * np.max(most)]
+        raise InputError(
+            f"connections close an algebraic loop over {', '.join(names)} whose gain is 1: it has no single solution, "
+            "and the FMUs no linear system"
+        )
+
+
+def _scaled(matrix: Floats, rows: Floats, columns: Floats) -> Floats:
+    return matrix * rows[:, None] / columns
+
+
+def _si_name(unit: UnitOfMeasurement) -> str:
+    """Return the name of the SI unit of a unit of measurement; its own where it is one, or says nothing."""
+    if unit.exponents is None or (unit.factor == 1.0 and unit.offset == 0.0):
+        return unit.name
+    if not any(unit.exponents[3:]) and (named := _NAMED.get(unit.exponents[:3])):
+        return named
+    powers = zip(BASE_UNITS, unit.exponents, strict=True)
+    return ".".join(name if power == 1 else f"{name}{power}" for name, power in powers if power) or "1"

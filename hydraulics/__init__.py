@@ -1,4 +1,4 @@
-"""Lumped-fluid hydraulics: components joined at nodes, and the equations of the circuit."""
+"""Lumped-parameter hydraulics: components connected at nodes, and the equations of the circuit."""
 
 from hydraulics.accumulator import Accumulator
 from hydraulics.any_cylinder import Chamber

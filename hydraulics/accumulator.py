@@ -17,31 +17,30 @@ from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 _SEAT = 1e-3
-"""Share of the volume that is left of the oil where the bladder sits down."""
+"""Oil volume relative to V₀ below which the bladder is seated."""
 _LEAST_GAS = 1e-3
-"""Share of the volume below which the gas is not compressed further: beyond a thousand times the precharge."""
+"""Gas volume relative to V₀ below which it is not compressed further (a thousand times the precharge)."""
 
 
 class Accumulator(Component):
-    """A gas behind a bladder or piston, which oil compresses [Watton: Fundamentals of Fluid Power Control, 2009].
+    """Gas-charged bladder or piston accumulator [Watton: Fundamentals of Fluid Power Control, 2009].
 
-    The gas is polytropic, p_g = p₀ (V₀ / (V₀ − V))ⁿ with the oil's volume V, and oil enters like through an orifice,
-    V̇ = C Δp / √max(|Δp|, p_laminar), Δp = p − p_g. The last thousandth of oil the bladder gives up as it sits down on
-    its seat, against whose stiffness p_g falls to nothing with V: where p is below the precharge oil is left with
-    V ≈ 10⁻³ V₀ p / p₀, and never less than none.
+    The gas is polytropic, p_g = p₀ (V₀ / (V₀ − V))ⁿ with the oil volume V. Oil enters through an orifice, V̇ = C Δp /
+    √max(|Δp|, p_laminar), Δp = p − p_g. Below V = 10⁻³ V₀ the bladder is seated, and the stiffness of the seat brings
+    p_g to zero with V. If p is below the precharge pressure, V ≈ 10⁻³ V₀ p / p₀ remains, so that V is never negative.
 
     Attributes
     ----------
     node
-        The node whose volume its oil adds to.
+        Node to which the accumulator is connected.
     volume
-        V₀ of the gas in m³ where there is no oil.
+        Gas volume V₀ without oil in m³.
     precharge_pressure
         p₀ in Pa, against vacuum.
     polytropic_index
-        n: 1 for slow changes at one temperature, 1.4 for fast ones of nitrogen, and more at high pressure.
+        n: 1 for slow, isothermal changes, 1.4 for fast changes of nitrogen, and more at high pressure.
     inlet_diameter, discharge_coefficient
-        Of the orifice, the diameter in m.
+        Diameter in m and discharge coefficient of the orifice.
     laminar_pressure
         Pressure drop in Pa below which the flow in it is laminar.
     """
@@ -62,11 +61,11 @@ class Accumulator(Component):
     ] = LAMINAR_PRESSURE
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the volume of its oil."""
+        """Return the oil volume."""
         return (Quantity("oil_volume", "m3", nominal=self.volume, description="volume of the oil in it"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the pressure of the gas and the flow."""
+        """Return the gas pressure and the flow rate."""
         return (
             Quantity("gas_pressure", "Pa", description="pressure of the gas, against vacuum"),
             Quantity("flow", "m3/s", description="flow into it"),
@@ -75,30 +74,30 @@ class Accumulator(Component):
     # -- equations ------------------------------------------------------------------------------------------
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return what flows in."""
+        """Return the flow rate into the accumulator in m³/s."""
         return {"oil_volume": self._flow(now)}
 
     def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return what its bladder makes room for."""
+        """Return the flow rate into the node that the bladder displaces in m³/s."""
         return {"node": -self._flow(now)}
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:
-        """Return its oil."""
+        """Return the oil volume in m³."""
         return (Space("node", now["oil_volume"]),)
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the pressure of the gas and the flow."""
+        """Return the gas pressure and the flow rate."""
         return {"gas_pressure": self._gas_pressure(now), "flow": self._flow(now)}
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the volume at which gas or seat balance the pressure at the start."""
+        """Return the oil volume at which gas and seat balance the initial pressure."""
         ratio = now.pressure("node") / now["precharge_pressure"]
         compressed = 1.0 - np.maximum(ratio, 1.0) ** (-1.0 / now["polytropic_index"])
         seated = _SEAT * np.clip(ratio, 0.0, 1.0)
         return {"oil_volume": now["volume"] * np.maximum(compressed, seated)}
 
     def energy(self, now: ComponentContext) -> Array:
-        """Return ∫ p_g dV in J, from the gas without oil on, and what the seat stores."""
+        """Return the energy of gas and seat in J: ∫ p_g dV from V = 0, and the elastic energy of the seat."""
         work, exponent = now["precharge_pressure"] * now["volume"], now["polytropic_index"] - 1.0
         compression = np.log(now["volume"] / self._gas_volume(now))
         isothermal = exponent < 1e-6
@@ -117,11 +116,11 @@ class Accumulator(Component):
         return now["precharge_pressure"] * (now["volume"] / self._gas_volume(now)) ** now["polytropic_index"]
 
     def _seated(self, now: ComponentContext) -> Array:
-        """Return by what share the bladder is pressed on its seat."""
+        """Return how far the bladder is seated, from 0 to 1."""
         return np.maximum(1.0 - now["oil_volume"] / (_SEAT * now["volume"]), 0.0)
 
     def _pressure(self, now: ComponentContext) -> Array:
-        """Return the pressure in Pa that gas and seat balance."""
+        """Return the pressure p_g of gas and seat in Pa."""
         return self._gas_pressure(now) - now["precharge_pressure"] * self._seated(now)
 
     def _flow(self, now: ComponentContext) -> Array:

@@ -1,4 +1,4 @@
-"""What all cylinders have: chambers that a piston changes, friction, end stops, cushions."""
+"""Base of all cylinders: chambers, friction, end stops, cushions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 ROUND_OFF = 1e-6
-"""Share of its stroke by which a cylinder without end stops may begin beyond it."""
+"""Relative to the stroke: how far a cylinder without end stops may start beyond its stroke."""
 PRESSED_BY, PRESSED_IN = 1e8, 0.05
-"""Pressure in Pa on a piston that end stops may begin pressed in by, and the largest share of the stroke for that."""
+"""Bounds of an end stop loaded at the start: pressure on the piston in Pa, compression relative to the stroke."""
 
 
 class Chamber(NamedTuple):
@@ -34,7 +34,7 @@ class Chamber(NamedTuple):
     area
         Area in m² that its pressure acts on.
     side
-        1 where it grows as the cylinder extends, -1 where it shrinks.
+        1 if the chamber grows as the cylinder extends, -1 if it shrinks.
     """
 
     port: str
@@ -42,12 +42,12 @@ class Chamber(NamedTuple):
     side: int
 
     def room(self, extended: Array, stroke: Array) -> Array:
-        """Return its length in m, that of the way that is left to its end; beyond the end stop it is negative."""
+        """Return the length of the chamber in m: the remaining stroke towards its end, negative beyond the end stop."""
         return extended if self.side > 0 else stroke - extended
 
 
 class AnyCylinder(HydraulicActuator, abstract=True):
-    """What all cylinders have: friction, soft end stops, and cushions where they are given.
+    """Base of all cylinders: friction, soft end stops, and optional cushions.
 
     Attributes
     ----------
@@ -58,21 +58,21 @@ class AnyCylinder(HydraulicActuator, abstract=True):
     bulk_modulus
         Modulus of the walls in Pa.
     initial_length, initial_load
-        Length in m and force in N at the start, where nothing else gives them; mid-stroke without a length.
+        Length in m and force in N at the start of an unconnected cylinder; mid-stroke without a length.
     viscous_friction
         In N s/m.
     coulomb_friction, static_friction
         Friction in motion and at breakaway in N.
     stribeck_velocity
-        Velocity in m/s at which friction has fallen from static to Coulomb.
+        Decay velocity in m/s of the Stribeck curve from static to Coulomb friction.
     smoothing_velocity
-        Velocity in m/s within which the friction's sign changes.
+        Velocity v₀ in m/s of the smoothed sign tanh(v/v₀).
     stop_stiffness
         Of both end stops in N/m.
     stop_damping
         Of both end stops in s/m, relative to their force.
     cushion_length
-        Way before each end in m on which oil leaves the chamber through an orifice; None without cushions.
+        Stroke in m before each end on which oil leaves the chamber through an orifice; None without cushions.
     cushion_orifice_diameter
         Diameter in m of that orifice at the end.
     """
@@ -128,10 +128,10 @@ class AnyCylinder(HydraulicActuator, abstract=True):
 
     @abstractmethod
     def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
-        """Return its chambers."""
+        """Return the chambers."""
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return its motion; where nothing moves it, it rests at the length that is given, or at mid-stroke."""
+        """Return the motion inputs; their start is the initial length, or mid-stroke, at standstill."""
         middle = self.retracted_length + 0.5 * self.stroke
         start = middle if self.initial_length is None else self.initial_length
         return (
@@ -140,7 +140,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         )
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return force, pressures, friction and power, and what a cushion adds to a pressure."""
+        """Return force, chamber pressures, friction, power, and the pressure rise of cushions."""
         sides = [
             Quantity(f"pressure_{port}", "Pa", description=f"pressure on the {port}'s side", shared=True)
             for port in self.ports()
@@ -155,28 +155,27 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         )
 
     def limited(self) -> tuple[Quantity, ...]:
-        """Return its length."""
+        """Return the length, which must be within limits at the start."""
         return (Quantity("length", "m"),)
 
     # -- equations ------------------------------------------------------------------------------------------
 
     def displacements(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return that the moving piston makes room on one side and takes it on the other [Jaiswal2021, eq. 28]."""
+        """Return the flow rates that the moving piston displaces from the chambers in m³/s [Jaiswal2021, eq. 28]."""
         return {port: -side * area * now["velocity"] for port, area, side in self.chambers(now)}
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:
-        """Return the volumes of the chambers [Jaiswal2021, eqs. 42 and 43]; beyond the end stops they stay empty.
+        """Return the chamber volumes in m³ [Jaiswal2021, eqs. 42 and 43]; zero beyond the end stops.
 
-        Eq. 43 as printed shrinks the piston's chamber when the cylinder extends, against eq. 44; with
-        l₂ = l₂₀ + |s| − s₀ and l₂₀ = s₀ − l, the chamber is as long as the cylinder is beyond fully
-        retracted.
+        Eq. 43 as printed makes the piston-side chamber smaller when the cylinder extends, in contradiction to eq. 44.
+        With l₂ = l₂₀ + |s| − s₀ and l₂₀ = s₀ − l, the chamber length is the extension from fully retracted.
         """
         for each in self.chambers(now):
             room = each.room(self._extended(now), now["stroke"])
             yield Space(each.port, each.area * np.maximum(room, 0.0), now["bulk_modulus"])
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return force, pressures, friction and power, and what a cushion adds to a pressure."""
+        """Return force, chamber pressures, friction, power, and the pressure rise of cushions."""
         force = self._force(now)
         rises = self._cushions(now)
         return {
@@ -188,17 +187,17 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         }
 
     def energy(self, now: ComponentContext) -> Array:
-        """Return the energy in the end stops in J."""
+        """Return the elastic energy of the end stops in J."""
         retracted, extended = pressed_in(self._extended(now), now["stroke"])
         return 0.5 * now["stop_stiffness"] * (retracted**2 + extended**2)
 
     def energy_rate(self, now: ComponentContext) -> Array:
-        """Return the power in W that presses the end stops in."""
+        """Return the power into the end stops in W."""
         retracted, extended = pressed_in(self._extended(now), now["stroke"])
         return now["stop_stiffness"] * (extended - retracted) * now["velocity"]
 
     def start_limits(self, now: ComponentContext) -> Mapping[str, tuple[Array, Array, Array]]:
-        """Return that it begins within its stroke, or pressing an end stop in as one that rests there does."""
+        """Return the limits of the initial length: the stroke, extended by the static compression of the end stops."""
         stroke, shortest = now["stroke"], now["retracted_length"]
         push = PRESSED_BY * reduce(np.maximum, [each.area for each in self.chambers(now)])
         stiffness = now["stop_stiffness"]
@@ -207,17 +206,17 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         return {"length": (now["length"], shortest - slack, shortest + stroke + slack)}
 
     def pushed(self, now: ComponentContext) -> Array:
-        """Return the force in N that pressures push the ends apart with."""
+        """Return the force of the chamber pressures in N, positive where it extends the cylinder."""
         return sum(
             (side * (now.pressure(port) * area) for port, area, side in self.chambers(now)), start=np.asarray(0.0)
         )
 
     def _extended(self, now: ComponentContext) -> Array:
-        """Return how far it is extended in m."""
+        """Return the extension from fully retracted in m."""
         return now["length"] - now["retracted_length"]
 
     def _cushions(self, now: ComponentContext) -> list[Array]:
-        """Return the rise of the pressure in each chamber by its cushion in Pa; nothing without cushions."""
+        """Return the pressure rise in Pa of each chamber's cushion; empty without cushions."""
         if "cushion_length" not in now:
             return []
         length, diameter = now["cushion_length"], now["cushion_orifice_diameter"]
@@ -243,7 +242,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         )
 
     def _force(self, now: ComponentContext) -> Array:
-        """Return the force in N [Jaiswal2021, eq. 29]."""
+        """Return the cylinder force in N [Jaiswal2021, eq. 29]."""
         stop = end_stop_force(
             self._extended(now), now["stroke"], now["velocity"], now["stop_stiffness"], now["stop_damping"]
         )

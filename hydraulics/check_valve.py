@@ -1,4 +1,4 @@
-"""Valves that let oil through one way: check valves, those that a pilot opens, shuttle valves."""
+"""One-way valves: check valves, pilot-operated check valves, shuttle valves."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class Check(PoppetValve, abstract=True):
-    """What check valves have together: oil passes from inlet to outlet where the drop is greater than the spring.
+    """Base of check valves: flow from inlet to outlet where the pressure drop exceeds the spring.
 
     Attributes
     ----------
     inlet, outlet
         Nodes; flow from inlet to outlet counts as positive.
     cracking_pressure, full_pressure
-        Pressure drops in Pa at which it begins to open, and at which it is open and lets the rated flow through.
+        Pressure drops in Pa of cracking and of full opening, where the valve passes the rated flow.
     """
 
     inlet: Port
@@ -48,63 +48,63 @@ class Check(PoppetValve, abstract=True):
         return self
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return that it is open at more than what cracks it."""
+        """Return that the full-opening pressure must exceed the cracking pressure."""
         return (("cracking_pressure", "full_pressure"),)
 
     def acting(self, now: ComponentContext) -> Array:
-        """Return the pressure drop."""
+        """Return the pressure drop in Pa."""
         return self.drop(now)
 
     def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
-        """Return the pressure drops at which it begins to open, and at which it is open."""
+        """Return the pressure drops in Pa of cracking and of full opening."""
         return now["cracking_pressure"], now["full_pressure"]
 
 
 class CheckValve(Check):
-    """A check valve with a spring; from a tank to a line, with a weak one, an anti-cavitation valve."""
+    """Spring-loaded check valve; with a weak spring, from a tank to a line, an anti-cavitation valve."""
 
     type: Literal["check-valve"] = "check-valve"
 
 
 class PilotCheckValve(Check):
-    """A check valve that a pilot piston, drained to the inlet, pushes open.
+    """Check valve that a pilot piston, drained to the inlet, can open.
 
-    What opens it is Δp + R max(0, p_pilot − p_inlet): the piston pushes and never pulls [Murrenhoff: Fundamentals of
-    Fluid Power, part 1: Hydraulics]. So it holds what is at its outlet until the pilot is (p_outlet − p_inlet +
-    cracking pressure) / R above the inlet.
+    The opening pressure is Δp + R max(0, p_pilot − p_inlet): the piston only pushes [Murrenhoff: Fundamentals of Fluid
+    Power, part 1: Hydraulics]. The valve blocks flow from the outlet until the pilot pressure exceeds the inlet
+    pressure by (p_outlet − p_inlet + cracking pressure) / R.
 
     Attributes
     ----------
     pilot
         Node of the pilot line, from which it takes no oil.
     pilot_ratio
-        R, the area of the pilot piston by that of the seat.
+        R, area of the pilot piston divided by that of the seat.
     """
 
     type: Literal["pilot-check-valve"] = "pilot-check-valve"
     pilot: SensedPort
     pilot_ratio: Annotated[
-        Positive, Parameter("1", "area of the pilot piston by that of the seat", tunable=True, usual=(0.1, 100.0))
+        Positive, Parameter("1", "area ratio of pilot piston and seat", tunable=True, usual=(0.1, 100.0))
     ]
 
     def acting(self, now: ComponentContext) -> Array:
-        """Return the pressure drop and what the pilot piston adds to it."""
+        """Return the pressure drop plus the pilot piston's contribution in Pa."""
         push = np.maximum(now.pressure("pilot") - now.pressure("inlet"), 0.0)
         return self.drop(now) + now["pilot_ratio"] * push
 
 
 class ShuttleValve(Component):
-    """A ball between two inlets that the higher pressure pushes onto the other's seat.
+    """Shuttle valve: a ball that the higher inlet pressure pushes onto the seat of the other inlet.
 
-    The ball stands where the difference of the inlets' pressures puts it: in the middle, with both half open, where
-    there is none.
+    The position of the ball follows from the difference of the inlet pressures; without a difference both seats are
+    half open.
 
     Attributes
     ----------
     a, b
         Nodes of the inlets.
     outlet
-        Node that the higher one of them feeds.
+        Node that the inlet of higher pressure feeds.
     rated_flow
         Flow in m³/s of an open seat at the rated pressure drop.
     rated_drop
@@ -130,7 +130,7 @@ class ShuttleValve(Component):
     ] = LAMINAR_PRESSURE
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the flows from both inlets."""
+        """Return the flow rates from both inlets."""
         return tuple(
             Quantity(f"flow_{port}", "m3/s", description=f"flow from {port} to the outlet, by the volume upstream")
             for port in ("a", "b")
@@ -142,7 +142,7 @@ class ShuttleValve(Component):
             yield Flow(flow, port, "outlet")
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flows from both inlets."""
+        """Return the flow rates from both inlets."""
         return {f"flow_{port}": flow for port, flow in self._flows(now).items()}
 
     def _flows(self, now: ComponentContext) -> dict[str, Array]:

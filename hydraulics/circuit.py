@@ -1,4 +1,4 @@
-"""A circuit: oil, and components joined at nodes."""
+"""A circuit: oil, and components connected at nodes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from mbsfmu.modelling.fields import NonNegative
 from mbsfmu.modelling.frozen import FrozenMap
 
 RESERVED = {"oil": "the fluid", "hydraulic_energy": "the energies of the circuit"}
-"""Names that components cannot have, with what they stand for."""
+"""Names that components cannot have, and what these names are used for."""
 
 
 class Balanced(Data):
-    """An initial pressure at which an actuator carries its initial load; see `balanced`."""
+    """Initial pressure at which an actuator carries its initial load; see `balanced`."""
 
     actuator: Name
 
 
 def balanced(actuator: str) -> Balanced:
-    """Ask for the initial pressure at which a cylinder or motor carries its initial load, friction left aside.
+    """Return an initial pressure at which a cylinder or motor carries its initial load without friction.
 
-    One of two chambers needs a pressure as a number; the other one, and nodes that are joined to it, can be
-    balanced: p₂ = (F + p₃ A₃) / A₂ [Jaiswal2021, sect. 5]; that of an actuator with one chamber always can.
+    One of two chambers needs a pressure as a number. The other one, and nodes connected to it without a valve, can be
+    balanced: p₂ = (F + p₃ A₃) / A₂ [Jaiswal2021, sect. 5]. An actuator with one chamber can always be balanced.
     """
     return Balanced(actuator=actuator)
 
 
 def _kind(pressure: Any) -> str:
-    """Tell a pressure as a number from one that balances, so that errors speak of the one that was meant."""
+    """Return the type of an initial pressure for validation: a number, or `Balanced`."""
     return "balanced" if isinstance(pressure, (Balanced, dict)) else "pressure"
 
 
@@ -42,7 +42,7 @@ InitialPressure = Annotated[
 
 
 class Circuit(Data):
-    """A hydraulic circuit. A node is held at a pressure by a source, or is a volume of oil.
+    """A hydraulic circuit. A node is either held at a pressure by a source, or has a volume of oil.
 
     Attributes
     ----------
@@ -65,37 +65,37 @@ class Circuit(Data):
 
     @property
     def source_nodes(self) -> dict[str, Component]:
-        """Nodes that a source holds at a pressure."""
+        """Nodes held at a pressure by a source."""
         return {node: each for each in self.components for node in each.nodes(PortKind.HELD)}
 
     @property
     def volume_nodes(self) -> tuple[str, ...]:
-        """Nodes whose pressure is a state, in the order in which the components name them."""
+        """Nodes whose pressure is a state, in the order of the components."""
         held = self.source_nodes
         nodes = dict.fromkeys(node for component in self.components for node in component.nodes())
         return tuple(node for node in nodes if node not in held)
 
     @property
     def actuators(self) -> tuple[HydraulicActuator, ...]:
-        """The components that move with a mechanism."""
+        """Components that exchange motion and force with a mechanism."""
         return tuple(each for each in self.components if isinstance(each, HydraulicActuator) and each.moved)
 
     def actuator(self, name: str) -> HydraulicActuator:
-        """Return the actuator of a name."""
+        """Return the actuator with a name."""
         return next(each for each in self.actuators if each.name == name)
 
     @property
     def balanced_actuators(self) -> frozenset[str]:
-        """Names of the actuators whose loads set pressures at the start."""
+        """Names of the actuators whose loads determine initial pressures."""
         return frozenset(each.actuator for each in self.initial_pressures.values() if isinstance(each, Balanced))
 
     def balanced_port(self, actuator: HydraulicActuator) -> str:
-        """Return the port of an actuator whose pressure at the start is to balance its load.
+        """Return the port of an actuator whose initial pressure balances its load.
 
         Raises
         ------
         DataError
-            When it is not one alone.
+            If not exactly one port is balanced.
         """
         ports, pressures, held = actuator.ports(), self.initial_pressures, self.source_nodes
         loaded = {port: ports[port] for port in actuator.loaded_ports()}
@@ -157,7 +157,7 @@ class Circuit(Data):
                 raise DataError(f"{thing} has two ports at the same node")
 
     def _missing_volume(self, node: str) -> str:
-        """Return what is missing at a node without a volume."""
+        """Return the message on a node without a volume."""
         for each in self.components:
             if node in each.nodes(PortKind.CHAMBER):
                 return (
@@ -167,7 +167,7 @@ class Circuit(Data):
         return ": attach a hose or a volume to it, or a source"
 
     def _in_touch(self, node: str) -> set[str]:
-        """Return the nodes with volumes that lines and throttles join with a node; sources and valves part them."""
+        """Return the volume nodes connected to a node by lines and throttles, not through sources or valves."""
         joints = [set(each.nodes(PortKind.THROUGH)) for each in self.components if each.stage is Stage.LINE]
         found, volumes = {node}, set(self.volume_nodes)
         while more := {other for joint in joints if joint & found for other in joint & volumes} - found:

@@ -1,4 +1,4 @@
-"""The base of components: data, ports, states, inputs, parameters and outputs, and the equations beside them."""
+"""Base class of components: data, ports, variables, parameters, and their equations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbsfmu.modelling.part import DynamicPart
 from mbsfmu.modelling.quantity import Quantity
 
 COMPONENTS: Kinds[Component] = Kinds("component")
-"""All kinds of components by their types."""
+"""All component classes by type."""
 
 
 class PortKind(Enum):
@@ -34,25 +34,25 @@ class PortKind(Enum):
 
 
 Port = Annotated[Name, PortKind.THROUGH]
-"""A field that names the node at a port through which oil flows."""
+"""Field type: node at a port through which oil flows."""
 FilledPort = Annotated[Name, PortKind.FILLED]
-"""A field that names the node that a volume belongs to."""
+"""Field type: node to which a volume belongs."""
 ChamberPort = Annotated[Name, PortKind.CHAMBER]
-"""A field that names the node that a chamber belongs to, whose volume a piston changes and may close."""
+"""Field type: node of a chamber, whose volume a piston changes and may close."""
 HeldPort = Annotated[Name, PortKind.HELD]
-"""A field that names the node that a source holds at a pressure."""
+"""Field type: node that a source holds at a pressure."""
 SensedPort = Annotated[Name, PortKind.SENSED]
-"""A field that names a node whose pressure counts but which nothing flows into or out of, as a pilot line."""
+"""Field type: node whose pressure is read without flow, such as a pilot line."""
 OptionalPort = Annotated[Name | None, PortKind.THROUGH]
-"""A field, with the default None, that names the node at a port through which oil flows where there is that port."""
+"""Field type: optional node (default None) at a port through which oil flows."""
 OptionalSensedPort = Annotated[Name | None, PortKind.SENSED]
-"""A field, with the default None, that names a node whose pressure counts where there is that port."""
+"""Field type: optional node (default None) whose pressure is read without flow."""
 OptionalDrainPort = Annotated[Name | None, PortKind.DRAINED]
-"""A field, with the default None, that names the node that a case leaks into; another port may be there as well."""
+"""Field type: optional node (default None) for case leakage; it may be the node of another port."""
 
 
 class Stage(IntEnum):
-    """Where a component stands on the way from sources to actuators; variables are listed in this order."""
+    """Position of a component between sources and actuators; variables are listed in this order."""
 
     SOURCE = 0
     CONTROL = 1
@@ -61,12 +61,12 @@ class Stage(IntEnum):
 
 
 class Flow(NamedTuple):
-    """A flow between two ports; the same mass leaves and arrives (`hydraulics.conservation`).
+    """Flow between two ports; mass is conserved (`hydraulics.conservation`).
 
     Attributes
     ----------
     flow
-        In m³/s, by the volume upstream; positive from `origin` to `target`.
+        In m³/s at the upstream density; positive from `origin` to `target`.
     origin, target
         Names of ports.
     """
@@ -77,7 +77,7 @@ class Flow(NamedTuple):
 
 
 class Space(NamedTuple):
-    """A volume of oil at a port.
+    """Volume of oil at a port.
 
     Attributes
     ----------
@@ -86,7 +86,8 @@ class Space(NamedTuple):
     volume
         In m³, at atmospheric pressure.
     bulk_modulus
-        Of its walls in Pa; None where they are rigid. A wall in which something moves is given alone at its port.
+        Of the walls in Pa; None if rigid. A volume with a moving wall must be the only one with elastic walls at its
+        port.
     """
 
     port: str
@@ -95,11 +96,11 @@ class Space(NamedTuple):
 
 
 class Component(DynamicPart, abstract=True):
-    """A component of a circuit.
+    """Base class of a circuit's components.
 
-    A class that derives from it is data, with fields that say what they are: a `Port`, or a number of the equations,
-    as `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `ComponentContext`,
-    with no branch on a value and nothing written in place; quantities go by short names, without the component's.
+    A derived class is data. Its fields are a `Port`, or a parameter of the equations, as `Annotated[Positive,
+    Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `ComponentContext`, without branches on values
+    and without in-place changes. Variables have short names, without the component's name.
 
     Raises
     ------
@@ -112,12 +113,12 @@ class Component(DynamicPart, abstract=True):
 
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
-        """Return functions that a class has together: what there is, and what gives its values."""
+        """Return pairs of functions that a class must define together: a declaration, and the values."""
         return (*super().pairs(), ("limited", "start_limits"), ("energy", "energy_rate"))
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class without the functions that its ports need, or with parameters that are no numbers."""
+        """Refuse a class without the functions that its ports need, or with non-numeric parameters."""
         _check_ports(cls)
         super().check_class()
         check_numbers(cls)
@@ -125,20 +126,20 @@ class Component(DynamicPart, abstract=True):
     # -- what it has ----------------------------------------------------------------------------------------
 
     def ports(self) -> dict[str, str]:
-        """Return the nodes by the names of the ports that it has."""
+        """Return the nodes by port name, without unused ports."""
         return {port: node for port in port_kinds(type(self)) if (node := getattr(self, port)) is not None}
 
     def nodes(self, *kinds: PortKind) -> tuple[str, ...]:
-        """Return the nodes at ports of some kinds; at all of them where none is named."""
+        """Return the nodes at ports of the given kinds; all nodes without an argument."""
         found = port_kinds(type(self))
         return tuple(node for port, node in self.ports().items() if not kinds or found[port] in kinds)
 
     def limited(self) -> tuple[Quantity, ...]:
-        """Return what must lie within limits at the start."""
+        """Return the variables that must be within limits at the start."""
         return ()
 
     def highest_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
-        """Return up to which pressure in Pa, against vacuum, it pumps oil: infinite of a source without a bound.
+        """Return the highest pressure in Pa, against vacuum, up to which it pumps; infinite without a limit.
 
         Parameters
         ----------
@@ -148,7 +149,7 @@ class Component(DynamicPart, abstract=True):
         return inf if self.stage is Stage.SOURCE else 0.0
 
     def relieving_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
-        """Return above which pressure in Pa it lets go what pumps give; infinite where it does not.
+        """Return the pressure in Pa above which it relieves the pump; infinite for other components.
 
         Parameters
         ----------
@@ -158,74 +159,74 @@ class Component(DynamicPart, abstract=True):
         return inf
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return pairs of parameters, the second of which must be greater."""
+        """Return pairs of parameters, of which the second must be greater."""
         return ()
 
     # -- equations ------------------------------------------------------------------------------------------
 
     def flows(self, now: ComponentContext) -> Iterable[Flow]:  # noqa: ARG002
-        """Return the flows between its ports."""
+        """Return the flows between the ports."""
         return ()
 
     def displacements(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return what moving walls push out of ports into their nodes, in m³/s.
+        """Return the flow rates that moving walls displace from ports into their nodes in m³/s.
 
-        It is minus the rate of the volume at the port, as that is at atmospheric pressure.
+        This is minus the rate of the port's volume at atmospheric pressure.
         """
         return {}
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:  # noqa: ARG002
-        """Return the volumes at its ports."""
+        """Return the volumes at the ports."""
         return ()
 
     def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return the pressures in Pa, against vacuum, that it holds at ports."""
+        """Return the pressures in Pa, against vacuum, at which it holds its ports."""
         return {}
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return the rates of its states."""
+        """Return the derivatives of the states."""
         return {}
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return its outputs."""
+        """Return the outputs."""
         return {}
 
     def energy(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
-        """Return what it stores in J beside the oil in volumes, as in a gas or a turning inertia."""
+        """Return the stored energy in J, except that of oil in volumes: of a gas or a rotating inertia, for example."""
         return 0.0
 
     def energy_rate(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
-        """Return the rate of `energy` in W."""
+        """Return the derivative of `energy` in W."""
         return 0.0
 
     def work_rate(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
-        """Return the power in W that comes neither from the circuit nor from what an actuator moves with.
+        """Return the power in W that comes neither from the circuit nor from the mechanism.
 
-        Such is that of a shaft that is an input. What flows and moving walls bring in, and what is lost, follows from
-        these (`hydraulics.energy`).
+        An example is the power of a shaft whose speed is an input. The power of flows and moving walls, and the losses,
+        follow from the other functions (`hydraulics.energy`).
         """
         return 0.0
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return its states at the start, from parameters and pressures; inputs are not known yet."""
+        """Return the initial states from parameters and pressures; inputs are not known yet."""
         return {state.name: state.start or 0.0 for state in self.states()}
 
     def start_limits(self, now: ComponentContext) -> Mapping[str, tuple[Array | float, Array | float, Array | float]]:  # noqa: ARG002
-        """Return what each of `limited` is at the start, what it must exceed and what it may be at most."""
+        """Return for each of `limited` the initial value, the lower and the upper limit."""
         return {}
 
 
 class HydraulicActuator(Component, abstract=True):
-    """A component that moves with a mechanism: it takes a motion and gives an effort.
+    """A component that receives a motion from a mechanism and returns a force or torque.
 
     Attributes
     ----------
     motion
-        Its inputs that the mechanism drives, all of them or none.
+        Names of the inputs that the mechanism drives, all of them or none.
     effort
-        Its output that acts on the mechanism.
+        Name of the output that acts on the mechanism.
     load
-        Its parameter that is the effort at the start, where one of its pressures can be balanced with that.
+        Name of the parameter with the initial force or torque, if a pressure can balance it.
     """
 
     stage: ClassVar[Stage] = Stage.ACTUATOR
@@ -235,15 +236,15 @@ class HydraulicActuator(Component, abstract=True):
 
     @property
     def moved(self) -> bool:
-        """Whether it moves with something outside, and not as its own data say."""
+        """Whether the motion comes from outside, and not from the component's own data."""
         return True
 
     def loaded_ports(self) -> tuple[str, ...]:
-        """Return the ports whose pressures carry its load."""
+        """Return the ports whose pressures carry the load."""
         return tuple(self.ports())
 
     def balanced_pressure(self, port: str, now: ComponentContext) -> Array:  # noqa: ARG002
-        """Return the pressure in Pa at a port at which it carries its load at the start, given the other ports'.
+        """Return the pressure in Pa at a port that balances the initial load, given the pressures of the other ports.
 
         Raises
         ------
@@ -253,17 +254,17 @@ class HydraulicActuator(Component, abstract=True):
         raise DataError(f"{self.type} '{self.name}' has no load that the pressure at {port} could balance")
 
     def balance_advice(self, port: str, now: ComponentContext) -> str:  # noqa: ARG002
-        """Return what to do where the pressure at a port that carries its load is none that oil has."""
+        """Return advice for a balanced pressure that oil cannot have."""
         return f"{self.type} '{self.name}', which it balances, has a load that it cannot carry so"
 
 
 AnyComponent = Annotated[SerializeAsAny[Component], BeforeValidator(COMPONENTS.made)]
-"""The type of a field: any component, or a dictionary with the `type` of one."""
+"""Field type: any component, or a dictionary with the `type` of one."""
 
 
 @cache
 def port_kinds(kind: type[Component]) -> dict[str, PortKind]:
-    """Return the ports of a class of components with their kinds."""
+    """Return the ports of a component class with their kinds."""
     return {
         name: each for name, field in kind.model_fields.items() for each in field.metadata if isinstance(each, PortKind)
     }
@@ -296,7 +297,7 @@ def _check_ports(kind: type[Component]) -> None:
 
 
 def node_at(component: Component, function: str, port: str) -> str:
-    """Return the node at a port that a function named.
+    """Return the node at a port that a function has named.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a component sees of the circuit at one moment."""
+"""Evaluation context of a component: its variables, the pressures at its ports, the oil."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.modelling.quantity import NamedValues
 
 
 class ComponentContext:
-    """A component's own numbers by their short names, the pressures at its ports, and the oil.
+    """Variables of a component by their short names, the pressures at its ports, and the oil.
 
     `now["orifice_diameter"]` is a parameter, a state or an input of the component.
 
@@ -28,11 +28,11 @@ class ComponentContext:
     pressure
         Returns the pressure at a node in Pa.
     oil
-        The oil as it is.
+        The oil.
     later
-        Names of its states and inputs, which are not known while the start is worked out.
+        Names of its states and inputs, which are unknown during initialization.
     inflow
-        Returns what flows into a node in m³/s; None where that is not known.
+        Returns the flow rate into a node in m³/s; None if unknown.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ComponentContext:
             raise DataError(f"{self._owner} has no number '{name}' here; {closest_match(name, known)}") from None
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether it has a parameter, state or input of a name; a parameter that is None is left out."""
+        """Return whether the component has a parameter, state or input with a name; None counts as absent."""
         return f"{self._name}.{name}" in self._values
 
     def pressure(self, port: str) -> Array:
@@ -76,9 +76,9 @@ class ComponentContext:
         return self._pressure(self._node(port))
 
     def inflow(self, port: str) -> Array:
-        """Return what the circuit's components let flow into the node at a port, in m³/s by the volume there.
+        """Return the flow rate from all components into the node at a port, in m³/s at the density of the node.
 
-        Outputs may depend on it, the other equations may not.
+        Only outputs may depend on it.
         """
         if self._inflow is None:
             raise DataError(f"{self._owner} asks for the inflow at '{port}', which outputs alone may depend on")

@@ -1,22 +1,23 @@
-"""What flows conserve from node to node, and what a node takes in for it.
+"""Conservation laws of flows between nodes, and the compliance of nodes.
 
-A flow Q is counted by the volume upstream. By mass it takes Q / v₁ of oil along, v being the volume of oil that without
-air has 1 at atmospheric pressure (`hydraulics.fluid`), and arrives as the volume Q v₂ / v₁. A node holds
+A flow rate Q is volumetric at the upstream density. If mass is conserved, it carries Q / v₁ of oil, where v is the
+specific volume relative to that of oil without air at atmospheric pressure (`hydraulics.fluid`). It arrives as the flow
+rate Q v₂ / v₁. A node contains
 
     m = ρ Σ Vᵢ wᵢ / v,   wᵢ = 1 + (p − p_a) / Kᵢ,
 
-where Vᵢ are its volumes at atmospheric pressure, and Kᵢ the moduli of their walls, which grow by wᵢ. The derivative of
-this is the equation of the node, so that what nodes hold together changes by what sources and tanks give alone,
-whatever moves and however often:
+where Vᵢ are its volumes at atmospheric pressure, and Kᵢ the bulk moduli of their walls, which expand by wᵢ. The
+derivative of this mass is the equation of the node. The total mass of all nodes therefore changes by sources and tanks
+only, independent of motion and number of cycles:
 
     Σ (Vᵢ wᵢ / K + Vᵢ / Kᵢ) ṗ = Q − Σ wᵢ V̇ᵢ.
 
-A wall that moves, such as a piston, makes room in a bore that has grown: V̇ᵢ wᵢ. Without that factor a chamber in
-elastic walls loses oil with each cycle of pressure and stroke. The force is the pressure times the area at rest all the
-same; what that leaves open of the work at the walls is a share p / Kᵢ of it, 0.03 % at 100 bar and 31.5 GPa.
+A moving wall, such as a piston, displaces volume in an expanded bore: V̇ᵢ wᵢ. Without this factor a chamber with
+elastic walls would lose oil with each cycle of pressure and stroke. The force is nevertheless the pressure times the
+unexpanded area. The resulting error of the wall work is a fraction p / Kᵢ of it, 0.03 % at 100 bar and 31.5 GPa.
 
-By volume [Jaiswal2021, eqs. 22, 23 and 42] the flow arrives as it left but for its air, Q (1 + α r₂) / (1 + α r₁), and
-walls take Vᵢ / Kᵢ of it without growing. A flow over Δp then loses Δp / K_oil of itself.
+If volume is conserved [Jaiswal2021, eqs. 22, 23 and 42], a flow arrives unchanged except for its air, Q (1 + α r₂) / (1
++ α r₁), and walls take Vᵢ / Kᵢ of it without expanding. A flow over Δp then loses the fraction Δp / K_oil of itself.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mbsfmu.modelling.fields import Array
 
 
 class Push(NamedTuple):
-    """What moving walls of a component push out of a port.
+    """Displacement of a port's node by the moving walls of a component.
 
     Attributes
     ----------
@@ -42,9 +43,9 @@ class Push(NamedTuple):
     node
         The node at the port.
     displaced
-        In m³/s, by the volume at atmospheric pressure.
+        In m³/s, at atmospheric pressure.
     growth
-        w of the walls in which something moves.
+        Expansion w of the walls around the moving part.
     spaces
         The volumes of the component at the port.
     """
@@ -57,17 +58,17 @@ class Push(NamedTuple):
 
     @property
     def volume(self) -> Array:
-        """What there is of room at the port in m³; none where a piston has closed its chamber."""
+        """Volume at the port in m³; zero where a piston has closed its chamber."""
         return sum((space.volume for space in self.spaces), start=np.asarray(0.0))
 
     @property
     def walls(self) -> Array | None:
-        """Modulus in Pa of the walls in which something moves; None where they are rigid."""
+        """Bulk modulus in Pa of the walls around the moving part; None if rigid."""
         return self.spaces[0].bulk_modulus if self.spaces else None
 
 
 class NodeChange(NamedTuple):
-    """What changes the energy of a node.
+    """Quantities that change the energy of a node.
 
     Attributes
     ----------
@@ -76,9 +77,9 @@ class NodeChange(NamedTuple):
     spaces
         Its volumes.
     intake
-        What flows bring in m³/s, by the measure of `flowing_volume`.
+        Inflow in m³/s, by the measure of `flowing_volume`.
     pushes
-        What moves in it.
+        Displacements by moving walls.
     pressure_rate
         ṗ in Pa/s.
     """
@@ -92,37 +93,37 @@ class NodeChange(NamedTuple):
 
 
 class Conservation(ABC):
-    """What flows conserve."""
+    """Base of the conservation laws."""
 
     @abstractmethod
     def flowing_volume(self, oil: Fluid, gas_pressure: Array) -> Array | None:
-        """Return the volume at a gas pressure in Pa of what flows, by any measure that is the same everywhere.
+        """Return the volume of the conserved measure at a gas pressure in Pa; None if it is independent of pressure.
 
-        None where it is the same at any pressure.
+        The measure is the same at both ends of a flow.
         """
 
     @abstractmethod
     def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
-        """Return what a flow carries in J/m³, by the measure of `flowing_volume`, at pressures in Pa."""
+        """Return the energy that a flow carries in J/m³ of the measure of `flowing_volume`, at pressures in Pa."""
 
     @abstractmethod
     def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
-        """Return what oil stores at a pressure, and a gas pressure, in Pa, in J/m³ by its volume there."""
+        """Return the energy density of oil in J/m³ at a pressure and a gas pressure in Pa."""
 
     @abstractmethod
     def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
-        """Return the rate of what a node stores in W; see `hydraulics.energy`."""
+        """Return the rate of the energy of a node in W; see `hydraulics.energy`."""
 
     @abstractmethod
     def rise(self, pressure: Array) -> Array | float:
-        """Return by how many Pa a pressure lies above that at which walls are as large as they are given."""
+        """Return the pressure in Pa minus that at which walls have their given size."""
 
     def growth(self, pressure: Array, walls: Array | None) -> Array | float:
-        """Return w of walls with a modulus in Pa at a pressure in Pa; those without one are rigid."""
+        """Return the expansion w of walls with a bulk modulus in Pa at a pressure in Pa; 1 for rigid walls."""
         return 1.0 if walls is None else 1.0 + self.rise(pressure) / walls
 
     def held(self, pressure: Array, spaces: Sequence[Space]) -> tuple[Array, Array]:
-        """Return what volumes hold in m³ at a pressure in Pa, and by how much their walls grow in m³/Pa."""
+        """Return the expanded volume in m³ at a pressure in Pa, and its wall compliance in m³/Pa."""
         whole = walls = np.asarray(0.0)
         for space in spaces:
             whole = whole + space.volume
@@ -131,7 +132,7 @@ class Conservation(ABC):
         return whole + self.rise(pressure) * walls, walls
 
     def capacity(self, compliance: Array | float, pressure: Array, spaces: Sequence[Space]) -> Array:
-        """Return what volumes take in for a rise of their pressure, in m³/Pa [Jaiswal2021, eq. 42].
+        """Return the hydraulic capacitance of volumes in m³/Pa [Jaiswal2021, eq. 42].
 
         Parameters
         ----------
@@ -147,14 +148,14 @@ class Conservation(ABC):
 
 
 class MassConservation(Conservation):
-    """Flows conserve mass."""
+    """Conservation of mass."""
 
     def flowing_volume(self, oil: Fluid, gas_pressure: Array) -> Array:
-        """Return v."""
+        """Return the relative volume v."""
         return oil.relative_volume_at(gas_pressure)
 
     def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:  # noqa: ARG002
-        """Return h."""
+        """Return the enthalpy h."""
         return oil.enthalpy_at(gas_pressure)
 
     def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
@@ -162,7 +163,7 @@ class MassConservation(Conservation):
         return oil.enthalpy_at(gas_pressure) / oil.relative_volume_at(gas_pressure) - pressure
 
     def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
-        """Return what flows carry, and the work of walls that move, with what stretches fresh ones."""
+        """Return the power of flows, the work of moving walls, and the strain energy of newly exposed walls."""
         pressure, gas_pressure, _, intake, pushes, _ = change
         enthalpy = oil.enthalpy_at(gas_pressure)
         power = intake * enthalpy
@@ -180,25 +181,25 @@ class MassConservation(Conservation):
 
 
 class VolumeConservation(Conservation):
-    """Flows conserve volume, but for that of the air, as in [Jaiswal2021]; walls stay as they are."""
+    """Conservation of volume, except for that of the air, as in [Jaiswal2021]; walls do not expand."""
 
     def flowing_volume(self, oil: Fluid, gas_pressure: Array) -> Array | None:
         """Return 1 + α r."""
         return None if oil.mixture is None else oil.mixture.expansion_by_air(gas_pressure)
 
     def carried_energy(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
-        """Return p by the volume at p."""
+        """Return p per volume at p."""
         volume = self.flowing_volume(oil, gas_pressure)
         return pressure if volume is None else pressure * volume
 
     def energy_density(self, oil: Fluid, pressure: Array, gas_pressure: Array) -> Array:
-        """Return u / v, and of oil without air ∫ p dp / K, which is the same but for a share p / K, and simpler."""
+        """Return u / v; without air ∫ p dp / K, which differs by a fraction p / K only and is simpler."""
         if oil.mixture is None:
             return wall_energy(pressure) / oil.bulk_modulus
         return oil.enthalpy_at(gas_pressure) / oil.relative_volume_at(gas_pressure) - pressure
 
     def stored_power(self, oil: Fluid, change: NodeChange) -> Array:
-        """Return p Q − p V̇, and the energy that oil has and did not bring along, and that of fresh walls."""
+        """Return p Q − p V̇, the energy of oil that the flow did not carry, and that of newly exposed walls."""
         pressure, gas_pressure, spaces, intake, pushes, pressure_rate = change
         power = intake * self.carried_energy(oil, pressure, gas_pressure)
         made = wider = np.asarray(0.0)
@@ -223,11 +224,11 @@ CONSERVATIONS: dict[Conserved, Conservation] = {
     "mass": MassConservation(),
     "volume": VolumeConservation(),
 }
-"""What flows conserve, by the word of the oil."""
+"""Conservation laws by the option of `Oil.conserves`."""
 
 
 def held_mass(oil: Fluid, pressure: Array, gas_pressure: Array, spaces: Sequence[Space]) -> Array:
-    """Return the mass in kg of the oil in volumes, whatever flows conserve.
+    """Return the mass in kg of the oil in volumes, for either conservation law.
 
     Parameters
     ----------
@@ -243,5 +244,5 @@ def held_mass(oil: Fluid, pressure: Array, gas_pressure: Array, spaces: Sequence
 
 
 def wall_energy(pressure: Array) -> Array:
-    """Return the energy of elastic walls by their volume and 1 / K, in Pa²."""
+    """Return the energy of elastic walls per volume and per 1 / K, in Pa²."""
     return 0.5 * (pressure**2 - ATMOSPHERIC_PRESSURE**2)

@@ -1,4 +1,4 @@
-"""Counterbalance valves, which hold loads and lower them under control."""
+"""Counterbalance valves: hold a load and lower it under control."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class CounterbalanceValve(PoppetValve):
-    """A relief valve between a load and its directional valve that a pilot helps open, and a check valve past it.
+    """Counterbalance valve: pilot-assisted relief valve between load and directional valve, with a bypass check valve.
 
-    What acts against the spring is p_load + R p_pilot − B p_valve, pressures above that of the atmosphere, with the
-    pilot ratio R and the back-pressure ratio B: 1 + R where the spring's chamber is joined to the port of the
-    directional valve, as in most of them; less, down to 0, in relief-balanced and vented ones [Bak, Hansen: Analysis
-    of Offshore Knuckle Boom Crane, Part One: Modeling and Parameter Identification, Modeling, Identification and
-    Control 34 (2013)].
+    The pressure against the spring is p_load + R p_pilot − B p_valve, all gauge pressures, with the pilot ratio R and
+    the back-pressure ratio B. B is 1 + R if the spring chamber is connected to the port of the directional valve, as in
+    most valves; less, down to 0, in relief-balanced and vented ones [Bak, Hansen: Analysis of Offshore Knuckle Boom
+    Crane, Part One: Modeling and Parameter Identification, Modeling, Identification and Control 34 (2013)].
 
     Attributes
     ----------
@@ -37,11 +36,11 @@ class CounterbalanceValve(PoppetValve):
         Pressure in Pa of the load at which it begins to open without pilot and back pressure; usually 1.3 times the
         largest load's.
     override
-        By how many Pa what acts rises until it is open.
+        Rise in Pa of the opening pressure from cracking to full opening.
     pilot_ratio
         R.
     back_pressure_ratio
-        B; 1 + R where it is None.
+        B; None means 1 + R.
     rated_drop
         Pressure drop in Pa of the rated flow when open.
     check_flow, check_cracking_pressure, check_full_pressure
@@ -81,35 +80,35 @@ class CounterbalanceValve(PoppetValve):
         return self
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return that the check valve is open at more than what cracks it."""
+        """Return that the check valve's full-opening pressure must exceed its cracking pressure."""
         return (("check_cracking_pressure", "check_full_pressure"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the flow past the poppet, that through the check valve, and the lift where it is no state."""
+        """Return the flow rates of poppet and check valve, and the lift if it is no state."""
         free = Quantity("free_flow", "m3/s", description="flow through the check valve, by the volume upstream")
         return (*super().outputs(), free)
 
     def flows(self, now: ComponentContext) -> Iterable[Flow]:
-        """Return the flows past the poppet and through the check valve."""
+        """Return the flows of poppet and check valve."""
         return (*super().flows(now), Flow(self._free_flow(now), "valve", "load"))
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return its outputs."""
+        """Return the outputs."""
         return {**super().evaluate_outputs(now), "free_flow": self._free_flow(now)}
 
     def acting(self, now: ComponentContext) -> Array:
-        """Return what load and pilot push against the spring, less what pushes back."""
+        """Return the pressure against the spring in Pa: load and pilot minus back pressure."""
         load, pilot, back = (now.pressure(port) - ATMOSPHERIC_PRESSURE for port in ("load", "pilot", "valve"))
         ratio = now["pilot_ratio"]
         back_ratio = now["back_pressure_ratio"] if "back_pressure_ratio" in now else 1.0 + ratio
         return load + ratio * pilot - back_ratio * back
 
     def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
-        """Return the setting, and what is beyond it by the override."""
+        """Return the setting, and the setting plus the override, in Pa."""
         return now["setting"], now["setting"] + now["override"]
 
     def drop_when_rated(self, now: ComponentContext) -> Array:
-        """Return the pressure drop of the rated flow."""
+        """Return the pressure drop of the rated flow in Pa."""
         return now["rated_drop"]
 
     def _free_flow(self, now: ComponentContext) -> Array:

@@ -21,7 +21,7 @@ class Cylinder(AnyCylinder):
     Attributes
     ----------
     piston, rod
-        Nodes of the chambers on the piston's and on the rod's side.
+        Nodes of the piston-side and the rod-side chamber.
     piston_diameter, rod_diameter
         In m.
     through_rod_diameter
@@ -55,12 +55,12 @@ class Cylinder(AnyCylinder):
         return self
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return that rods are thinner than their pistons."""
+        """Return that each piston diameter must exceed its rod diameter."""
         through = () if self.through_rod_diameter is None else (("through_rod_diameter", "piston_diameter"),)
         return (("rod_diameter", "piston_diameter"), *through)
 
     def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
-        """Return that of the piston and that of the rod."""
+        """Return the piston-side and the rod-side chamber."""
         piston, through = now["piston_diameter"], "through_rod_diameter" in now
         return (
             Chamber("piston", ring(piston, now["through_rod_diameter"] if through else 0.0), 1),
@@ -68,12 +68,12 @@ class Cylinder(AnyCylinder):
         )
 
     def flows(self, now: ComponentContext) -> Iterable[Flow]:
-        """Return what leaks over the piston."""
+        """Return the leakage flow over the piston."""
         if "leakage" in now:
             yield Flow(now["leakage"] * (now.pressure("piston") - now.pressure("rod")), "piston", "rod")
 
     def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
-        """Return the pressure at which it carries its initial load, friction left aside [Jaiswal2021, sect. 5]."""
+        """Return the pressure in Pa that balances the initial load without friction [Jaiswal2021, sect. 5]."""
         piston, rod = (each.area for each in self.chambers(now))
         load = now["initial_load"]
         if port == "piston":
@@ -81,7 +81,7 @@ class Cylinder(AnyCylinder):
         return (now.pressure("piston") * piston - load) / rod
 
     def balance_advice(self, port: str, now: ComponentContext) -> str:
-        """Return by what it is pulled or pushed, and at which pressure of the other chamber it could bear that."""
+        """Return advice: the load, and the pressure of the other chamber that could carry it."""
         areas = {each.port: each.area for each in self.chambers(now)}
         other = "rod" if port == "piston" else "piston"
         load = abs(now["initial_load"])

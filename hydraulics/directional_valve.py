@@ -16,7 +16,7 @@ from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 SPOOL_NOMINAL = 10.0
-"""Usual magnitude of a spool position in V."""
+"""Nominal value of a spool position in V."""
 
 
 class DirectionalValve(Component):
@@ -33,7 +33,7 @@ class DirectionalValve(Component):
     time_constant
         τ of the spool in s.
     command_limit
-        The command saturates at plus and minus this one, in V.
+        Saturation of the command in V, symmetric.
     dead_band
         Spool position in V up to which the edges overlap and stay closed.
     laminar_pressure
@@ -84,7 +84,7 @@ class DirectionalValve(Component):
         return (Quantity("command", "V", 0.0, description="command; saturates at its limit"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the flows to the actuator."""
+        """Return the flow rates to the actuator."""
         return (
             Quantity("flow_a", "m3/s", description="flow out of port a, by the volume upstream"),
             Quantity("flow_b", "m3/s", description="flow out of port b, by the volume upstream"),
@@ -100,7 +100,7 @@ class DirectionalValve(Component):
         yield Flow(np.where(supplies_a, out_of_b, 0.0), "tank", "b")
 
     def _flows_out(self, now: ComponentContext) -> tuple[Array, Array]:
-        """Return the flows out of the ports a and b in m³/s; of each port's two edges at most one is open."""
+        """Return the flow rates out of ports a and b in m³/s; at most one of the two edges of a port is open."""
         spool, dead_band = now["spool"], now["dead_band"]
         opening = np.maximum(spool - dead_band, 0.0) - np.maximum(-spool - dead_band, 0.0)
         coefficient = now["flow_coefficient"] * opening
@@ -111,16 +111,16 @@ class DirectionalValve(Component):
         return out_of_a, -into_b
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flows to the actuator."""
+        """Return the flow rates to the actuator."""
         out_of_a, out_of_b = self._flows_out(now)
         return {"flow_a": out_of_a, "flow_b": out_of_b}
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the rate of the spool in V/s [Jaiswal2021, eq. 27]."""
+        """Return the derivative of the spool position in V/s [Jaiswal2021, eq. 27]."""
         limit = now["command_limit"]
         command = np.maximum(np.minimum(now["command"], limit), -limit)
         return {"spool": (command - now["spool"]) / now["time_constant"]}
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the spool position at the start."""
+        """Return the initial spool position."""
         return {"spool": now["initial_spool"]}

@@ -1,16 +1,16 @@
-"""Displacement machines: what a turning shaft moves of oil, and what oil turns a shaft with.
+"""Displacement machines: flow rate and torque of pumps and motors with their losses.
 
-A shaft at ω moves x D ω of oil from the first port to the second, D being the displacement by radian and x the share of
-it that is in use. The oil turns the shaft with x D Δp, Δp = p₁ − p₂: a machine is a motor where both have one sign, and
-a pump where they have not. What is lost is laminar leakage and torque [W. E. Wilson: Positive-Displacement Pumps and
-Fluid Motors, Pitman, 1950; D. McCandlish, R. E. Dorey: The mathematical modelling of hydrostatic units, Proceedings of
-the Institution of Mechanical Engineers 198 B (1984)]:
+A shaft at ω displaces x D ω of oil from the first port to the second, with the displacement D per radian and the
+displacement fraction x. The oil exerts the torque x D Δp, Δp = p₁ − p₂. The machine is a motor if ω and the torque have
+the same sign, otherwise a pump. Losses are laminar leakage and friction torque [W. E. Wilson: Positive-Displacement
+Pumps and Fluid Motors, Pitman, 1950; D. McCandlish, R. E. Dorey: The mathematical modelling of hydrostatic units,
+Proceedings of the Institution of Mechanical Engineers 198 B (1984)]:
 
     Q = x D ω + k Δp,   T = x D Δp − c ω − (C D |Δp| + T_c) sgn ω,
 
-where k, c and C D stand for what the papers write by the viscosity, D C_s / μ, D C_v μ and D C_f, and friction goes by
-the whole displacement. The shaft's power T ω and the losses k Δp², c ω² and (C D |Δp| + T_c) |ω| are what the oil
-gives, Q Δp, but for the work that it takes to compress it.
+where k, c and C D are the papers' D C_s / μ, D C_v μ and D C_f, and friction is proportional to the full displacement.
+The shaft power T ω plus the losses k Δp², c ω² and (C D |Δp| + T_c) |ω| equal the hydraulic power Q Δp, except for the
+work of compression.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
 LARGEST_DISPLACEMENT = 1.0
-"""Displacement in m³ by turn above that of any machine."""
+"""Upper bound of the displacement in m³ per revolution of any machine."""
 
 
 class DisplacementMachine(Component, abstract=True):
-    """What pumps and motors have in common.
+    """Base of pumps and motors.
 
     Attributes
     ----------
     ends
-        Names of the ports from which and to which it moves oil when it turns forwards.
+        Names of the ports: oil moves from the first to the second in forward rotation.
     displacement
-        D in m³/rad; `catalogue_displacement` gives it from that by turn.
+        D in m³/rad; see `catalogue_displacement` for the value from m³ per revolution.
     leakage
         k in m³/(s Pa), between the two ports; `catalogue_leakage` gives it from a volumetric efficiency.
     viscous_friction
         c in N m s/rad.
     pressure_friction
-        C, the share of the torque D Δp that friction takes: 1/η − 1 of a pump and 1 − η of a motor with a
-        hydromechanical efficiency of η.
+        C, friction as a fraction of D Δp: 1/η − 1 for a pump and 1 − η for a motor with hydromechanical efficiency
+        η.
     coulomb_friction
         T_c in N m.
     smoothing_velocity
-        Angular velocity of the machine's own shaft in rad/s within which friction changes its sign.
+        Angular velocity ω₀ of the machine's own shaft in rad/s for the smoothed sign of friction.
     gear_ratio
-        Turns of the machine's own shaft for one of the shaft whose angular velocity and torque it tells.
+        Revolutions of the machine's own shaft per revolution of the external shaft, to which speed and torque refer.
     drain
-        Node that its case leaks into, a tank's as a rule; None where the case does not leak.
+        Node of the case drain, usually a tank; None without case leakage.
     drain_leakage
-        From each of both ports into the case, in m³/(s Pa).
+        Leakage coefficient from each port into the case in m³/(s Pa).
     """
 
     ends: ClassVar[tuple[str, str]]
@@ -95,11 +95,11 @@ class DisplacementMachine(Component, abstract=True):
     # -- equations ------------------------------------------------------------------------------------------
 
     def share(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
-        """Return x, the share of the displacement that is in use."""
+        """Return the displacement fraction x."""
         return 1.0
 
     def flows(self, now: ComponentContext) -> Iterable[Flow]:
-        """Return what it displaces, and what leaks."""
+        """Return the displaced flow and the leakage flows."""
         first, second = self.ends
         yield Flow(self._displaced(now), first, second)
         yield Flow(now["leakage"] * self._drop(now), first, second)
@@ -107,45 +107,45 @@ class DisplacementMachine(Component, abstract=True):
             yield Flow(now["drain_leakage"] * (now.pressure(port) - now.pressure("drain")), port, "drain")
 
     def _turning(self, now: ComponentContext) -> Array:
-        """Return the angular velocity of the shaft outside in rad/s."""
+        """Return the angular velocity of the external shaft in rad/s."""
         return now["angular_velocity"]
 
     def _speed(self, now: ComponentContext) -> Array:
-        """Return ω of its own shaft in rad/s."""
+        """Return the angular velocity ω of the machine's own shaft in rad/s."""
         return now["gear_ratio"] * self._turning(now)
 
     def _drop(self, now: ComponentContext) -> Array:
-        """Return Δp in Pa."""
+        """Return the pressure difference Δp in Pa."""
         first, second = self.ends
         return now.pressure(first) - now.pressure(second)
 
     def _displaced(self, now: ComponentContext) -> Array:
-        """Return x D ω in m³/s."""
+        """Return the displaced flow rate x D ω in m³/s."""
         return self.share(now) * now["displacement"] * self._speed(now)
 
     def _through(self, now: ComponentContext) -> Array:
-        """Return the flow Q from the first port to the second in m³/s."""
+        """Return the flow rate Q from the first port to the second in m³/s."""
         return self._displaced(now) + now["leakage"] * self._drop(now)
 
     def _friction(self, now: ComponentContext) -> Array:
-        """Return the torque in N m that friction takes of its own shaft, against its turning."""
+        """Return the friction torque on the machine's own shaft in N m, opposite to its rotation."""
         speed = self._speed(now)
         dry = now["pressure_friction"] * now["displacement"] * np.abs(self._drop(now)) + now["coulomb_friction"]
         return now["viscous_friction"] * speed + dry * np.tanh(speed / now["smoothing_velocity"])
 
     def _torque(self, now: ComponentContext) -> Array:
-        """Return the torque in N m on the shaft outside, along its turning."""
+        """Return the torque on the external shaft in N m, in its direction of rotation."""
         own = self.share(now) * now["displacement"] * self._drop(now) - self._friction(now)
         return now["gear_ratio"] * own
 
 
 class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
-    """A machine whose shaft turns with something else: a joint of a mechanism, by a signal, or at a speed.
+    """A machine whose shaft speed is imposed: by a joint of a mechanism, by a signal, or as a constant.
 
     Attributes
     ----------
     speed
-        Angular velocity of the shaft in rad/s, whatever torque that takes; None where it is an input.
+        Constant angular velocity of the shaft in rad/s; None if it is an input.
     """
 
     motion: ClassVar[tuple[str, ...]] = ("angular_velocity",)
@@ -156,16 +156,16 @@ class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
 
     @property
     def moved(self) -> bool:
-        """Whether its angular velocity is an input."""
+        """Whether the angular velocity is an input."""
         return self.speed is None
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the shaft's angular velocity where that is not given."""
+        """Return the angular velocity of the shaft if it is not constant."""
         turning = Quantity("angular_velocity", "rad/s", 0.0, description="angular velocity of the shaft")
         return (turning,) if self.moved else ()
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return torque, flow and power."""
+        """Return torque, flow rate and power."""
         first, second = self.ends
         return (
             Quantity("torque", "N.m", description="torque on the shaft, along its rotation", shared=True),
@@ -174,12 +174,12 @@ class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
         )
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return torque, flow and power."""
+        """Return torque, flow rate and power."""
         torque = self._torque(now)
         return {"torque": torque, "flow": self._through(now), "power": torque * self._turning(now)}
 
     def work_rate(self, now: ComponentContext) -> Array | float:
-        """Return the power in W of what keeps its speed; what drives its input tells its own."""
+        """Return the power in W that keeps a constant speed; the source of an input accounts for its own power."""
         return -self._torque(now) * self._turning(now) if "speed" in now else 0.0
 
     def _turning(self, now: ComponentContext) -> Array:
@@ -187,7 +187,7 @@ class DrivenMachine(DisplacementMachine, HydraulicActuator, abstract=True):
 
 
 def catalogue_displacement(volume: float) -> float:
-    """Return the displacement in m³/rad of a machine that moves a volume in m³ by turn.
+    """Return the displacement in m³/rad from the volume in m³ per revolution.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def catalogue_displacement(volume: float) -> float:
 
 
 def catalogue_leakage(displacement: float, speed: float, pressure: float, efficiency: float) -> float:
-    """Return the leakage in m³/(s Pa) of a machine from a point of its catalogue, k = D ω (1 − η) / Δp.
+    """Return the leakage coefficient in m³/(s Pa) from a catalogue point, k = D ω (1 − η) / Δp.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def catalogue_leakage(displacement: float, speed: float, pressure: float, effici
     pressure
         Δp at the point in Pa.
     efficiency
-        Volumetric efficiency η of a pump at the point: the share of what it displaces that it delivers.
+        Volumetric efficiency η of a pump at the point: delivered flow divided by displaced flow.
 
     Raises
     ------

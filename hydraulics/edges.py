@@ -1,4 +1,4 @@
-"""The edges of spools: which ports they join, and how far they are open by the spool's position."""
+"""Spool edges: the ports they connect, and their opening over the spool position."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Edge(Data):
     Attributes
     ----------
     origin, target
-        Ports that it joins.
+        Ports that it connects.
     points
-        Pairs of a spool position, from −1 to 1, and the share of the rated area that is open there; straight lines
-        between, constant beyond.
+        Table of spool position, from −1 to 1, and open fraction of the rated area; linear interpolation, constant
+        beyond.
     """
 
     origin: PortName
@@ -31,18 +31,18 @@ Edges = tuple[Edge, ...]
 
 
 def closed_centre(overlap: float = 0.0, *, outlet_share: float = 1.0, b_share: float = 1.0) -> Edges:
-    """Return the edges of a 4/3 spool that closes all ports in the middle.
+    """Return the edges of a 4/3 spool with closed centre.
 
-    A positive spool joins supply to a and b to tank, a negative one supply to b and a to tank.
+    A positive spool position connects supply to a and b to tank, a negative one supply to b and a to tank.
 
     Parameters
     ----------
     overlap
-        Spool position up to which edges stay closed; where it is negative, they are open by that in the middle.
+        Spool position up to which edges stay closed; negative values are an underlap.
     outlet_share
-        Area of the edges to the tank by that of the edges from the supply.
+        Area of the tank edges divided by that of the supply edges.
     b_share
-        Area of the edges at b by that of the edges at a, as for a differential cylinder.
+        Area of the edges at b divided by that at a, for differential cylinders.
 
     Raises
     ------
@@ -53,12 +53,12 @@ def closed_centre(overlap: float = 0.0, *, outlet_share: float = 1.0, b_share: f
 
 
 def open_centre(underlap: float, *, outlet_share: float = 1.0, b_share: float = 1.0) -> Edges:
-    """Return the edges of a 4/3 spool that joins all ports in the middle, each edge closing at its `underlap`."""
+    """Return the edges of a 4/3 spool with open centre, each edge closing at `underlap`."""
     return _four_way(-underlap, -underlap, outlet_share, b_share)
 
 
 def float_centre(overlap: float, underlap: float, *, outlet_share: float = 1.0, b_share: float = 1.0) -> Edges:
-    """Return the edges of a 4/3 spool that joins a and b to the tank in the middle and closes the supply there."""
+    """Return the edges of a 4/3 spool with float centre: a and b connected to the tank, supply closed."""
     return _four_way(overlap, -underlap, outlet_share, b_share)
 
 
@@ -70,16 +70,16 @@ def tandem_centre(
     outlet_share: float = 1.0,
     b_share: float = 1.0,
 ) -> Edges:
-    """Return the edges of a 4/3 spool that closes a and b in the middle and joins the supply to the tank there.
+    """Return the edges of a 4/3 spool with tandem centre: supply connected to the tank, a and b closed.
 
     Parameters
     ----------
     overlap, outlet_share, b_share
         As for `closed_centre`.
     bypass_end
-        Spool position at which the way from supply to tank is closed.
+        Spool position at which the connection from supply to tank is closed.
     bypass_share
-        Its area in the middle, by that of the edges from the supply.
+        Area of this connection at centre, divided by that of the supply edges.
     """
     _check_place("bypass_end", bypass_end, least=0.0)
     bypass = Edge(origin="supply", target="tank", points=((-bypass_end, 0.0), (0.0, bypass_share), (bypass_end, 0.0)))
@@ -87,7 +87,7 @@ def tandem_centre(
 
 
 def three_way(overlap: float = 0.0, *, outlet_share: float = 1.0) -> Edges:
-    """Return the edges of a 3/2 spool: a positive one joins supply to a, a negative one a to tank."""
+    """Return the edges of a 3/2 spool: positive connects supply to a, negative a to tank."""
     return _feeding("a", overlap, 1.0), _returning("a", overlap, outlet_share)
 
 
@@ -106,12 +106,12 @@ def _four_way(inlet: float, outlet: float, outlet_share: float, b_share: float) 
 
 
 def _feeding(port: Literal["a", "b"], overlap: float, share: float) -> Edge:
-    """Return the edge from the supply to a port, which a positive spool opens for a."""
+    """Return the edge from the supply to a port; positive spool positions open that of a."""
     return Edge(origin="supply", target=port, points=_ramp(overlap, share, rises=port == "a"))
 
 
 def _returning(port: Literal["a", "b"], overlap: float, share: float) -> Edge:
-    """Return the edge from a port to the tank, which a negative spool opens for a."""
+    """Return the edge from a port to the tank; negative spool positions open that of a."""
     return Edge(origin=port, target="tank", points=_ramp(overlap, share, rises=port == "b"))
 
 

@@ -1,34 +1,35 @@
-"""The energy of a circuit: what it stores, takes in, gives to actuators and loses.
+"""Energy balance of a circuit: stored, supplied, delivered and dissipated energy.
 
-Oil at one temperature is barotropic: its volume v (`hydraulics.fluid`, by that of the oil at atmospheric pressure p_a)
-follows from its pressure p. It stores what compressed it, u = −∫ p dv from p_a on, and a flow carries the enthalpy
-h = u + p v, dh = v dp [L. D. Landau, E. M. Lifshitz: Fluid Mechanics, 2nd ed., 1987, §§ 2 and 6]:
+Isothermal oil is barotropic: its volume v (`hydraulics.fluid`, relative to that of the oil at atmospheric pressure p_a)
+is a function of its pressure p. Its internal energy is the work of compression, u = −∫ p dv from p_a, and a flow
+carries the enthalpy h = u + p v, dh = v dp [L. D. Landau, E. M. Lifshitz: Fluid Mechanics, 2nd ed., 1987, §§ 2 and 6]:
 
     h = h_a + K_oil (1 − e) + α p_a ln(g / p_a),   or with a polytropic index  + α n / (n − 1) (r g − p_a).
 
-A node of volumes Vᵢ holds Σ Vᵢ wᵢ (u / v) in its oil, and Σ Vᵢ (p² − p_a²) / 2 Kᵢ in its walls. Where mass is
-conserved, a flow that is j by the volume at p_a brings j h to its node. The rate of what the node holds is then
+A node of volumes Vᵢ contains Σ Vᵢ wᵢ (u / v) in its oil, and Σ Vᵢ (p² − p_a²) / 2 Kᵢ in its walls. If mass is
+conserved, a flow rate j at p_a carries j h into its node. The rate of the node's energy is then
 
     Ė = Σ j h − p Σ V̇ᵢ − Σ V̇ᵢ (p − p_a)² / 2 Kᵢ.
 
-The second term is the work on what moves the walls. The third one is what `hydraulics.conservation` leaves open of it:
-walls into which a piston moves are stretched by nobody. It counts as lost, and comes back as the piston does. Over a
-flow from p₁ to p₂ j (h₁ − h₂) is lost, about Q Δp. Out of a chamber that its piston has closed, and goes on to push,
-the equations of nodes make oil of nothing; what that oil brings along beside its work, (w − 1) p + w u / v by volume,
-counts as a negative loss. Where a component pushes oil into a node without any volume of its own, the oil comes from
-outside, with its energy.
+The second term is the work on the moving walls. The third one is the error of wall work of `hydraulics.conservation`:
+walls newly exposed by a piston are strained without work. It counts as dissipated, and is recovered when the piston
+returns. A flow from p₁ to p₂ dissipates j (h₁ − h₂), about Q Δp. If a piston keeps moving after it has closed its
+chamber, the node equations create oil. Its energy beyond its work, (w − 1) p + w u / v per volume, counts as a negative
+loss. If a component displaces oil into a node without a volume of its own there, the oil comes from outside, with its
+energy.
 
-Flows that conserve volume [Jaiswal2021, eq. 22] carry p Q, and lose Q Δp. Oil arrives without the energy u / v that it
-then has, and goes without it: what the equations make so of nothing is, with Vᵢ / Kᵢ ṗ taken by walls,
+Flows that conserve volume [Jaiswal2021, eq. 22] carry p Q, and dissipate Q Δp. Oil arrives without its internal energy
+u / v, and leaves without it. The energy created in this way is, with the flow Vᵢ / Kᵢ ṗ into walls,
 
     (u / v) Σ (V̇ᵢ + Vᵢ ṗ / K) + Σ V̇ᵢ (p² − p_a²) / 2 Kᵢ,
 
-and it counts as a negative loss, a share p / 2 K or so of what goes through cylinders. With these, for either law,
+and it counts as a negative loss, a fraction of about p / 2 K of the power through cylinders. With these terms, for
+either law,
 
     stored + dissipated + delivered − supplied
 
-stays what it was at the start, exactly but for the error of integration. What a component loses is what flows through
-it, walls that it moves and its own `work_rate` bring in, less what it gives to a mechanism, and `energy_rate`.
+is constant except for the integration error. The loss of a component is the power of its flows, of its moving walls and
+its `work_rate`, minus the power to a mechanism, minus `energy_rate`.
 """
 
 from __future__ import annotations
@@ -59,27 +60,27 @@ class CircuitEnergies:
     Attributes
     ----------
     integrals
-        Energies that are integrals over time, and what is stored at the start.
+        Energies that are integrals over time, and the energy stored at the start.
     outputs
-        Energies that follow.
+        Energies computed from states and integrals.
     """
 
     integrals = (
-        _energy("supplied", "energy that sources, and what drives components from outside, have brought in"),
-        _energy("delivered", "work done on what actuators move with"),
+        _energy("supplied", "energy supplied by sources and by external drives"),
+        _energy("delivered", "work delivered by actuators"),
         _energy("dissipated", "energy lost in flows and friction"),
         _energy("start", "energy stored at the start"),
     )
     outputs = (
         _energy("stored", "energy in compressed oil, in walls and in components"),
-        _energy("drift", "energy gained since the start that nothing supplied, delivered or dissipated explains"),
+        _energy("drift", "energy balance error: stored + dissipated + delivered - supplied, minus the start value"),
     )
 
     def __init__(self, equations: CircuitEquations) -> None:
         self._equations = equations
 
     def powers(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the rates of `integrals` in W, shape (4,)."""
+        """Return the derivatives of `integrals` in W, shape (4,)."""
         now = self._equations.snapshot(states, inputs, parameters)
         supplied = _total(component.work_rate(now.moment(component)) for component in now.upstream)
         supplied = supplied - _total(now.intakes[node] * now.carried_energy(node) for node in now.held_nodes)
@@ -93,12 +94,12 @@ class CircuitEnergies:
         return np.stack([supplied, delivered, supplied - delivered - storing, np.asarray(0.0)])
 
     def initial_integrals(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return `integrals` at the start in J, shape (4,)."""
+        """Return the initial values of `integrals` in J, shape (4,)."""
         none = np.asarray(0.0)
         return np.stack([none, none, none, self._stored(states, inputs, parameters)])
 
     def evaluate_outputs(self, integrals: Array, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return `outputs` in J, shape (2,)."""
+        """Return the `outputs` in J, shape (2,)."""
         stored = self._stored(states, inputs, parameters)
         supplied, delivered, dissipated, start = (integrals[index] for index in range(len(self.integrals)))
         return np.stack([stored, stored + dissipated + delivered - supplied - start])
@@ -117,7 +118,7 @@ def _total(powers: Iterable[Array | float]) -> Array:
 
 
 def _delivered(component: Component, now: CircuitState) -> Array | float:
-    """Return the power in W that an actuator gives to what it moves with."""
+    """Return the power in W that an actuator delivers to its mechanism."""
     if not isinstance(component, HydraulicActuator) or component.motion[-1] not in {
         each.name for each in component.inputs()
     }:

@@ -19,18 +19,18 @@ from mbsfmu.modelling.parameters import parameters_of
 from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to
 
 PRESSURE_NOMINAL = 1e6
-"""Usual magnitude of a pressure in Pa."""
+"""Nominal value of a pressure in Pa."""
 _COMPRESSION = "pressure that oil without air would have; below zero where oil is missing"
 _CAVITATING = "pressure of oil without air, which bears tension as no real oil does"
-"""What the pressure is where the oil has no air."""
+"""Message on pressures of oil without air."""
 _MASS = Quantity("oil.mass", "kg", description="mass of the oil in volumes, what sources and tanks hold left aside")
 
 
 class CircuitEquations:
-    """Pressure rates, and what the components have: rates of their states, forces, flows.
+    """Derivatives and outputs of a circuit: pressures and component states, forces, flow rates.
 
-    What flows into a node, by the flows of the components, changes its pressure. The functions take arrays of numbers
-    or of symbols: they do not branch on values.
+    The net flow into a node changes its pressure. The functions take arrays of numbers or of symbols and do not branch
+    on values.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class CircuitEquations:
     Attributes
     ----------
     states
-        Compressions of the nodes with a volume, or pressures where the oil has no air; and states of components.
+        Compressions of the volume nodes, or pressures if the oil has no air; then states of components.
     inputs, outputs
-        Those of the components, pressures that are no states, and the mass of the oil.
+        Those of the components, pressures that are not states, and the oil mass.
     limited
-        Pressures, and what else must lie within limits at the start.
+        Pressures and other variables that must be within limits at the start.
     parameters
-        Every physical number of the components.
+        All physical parameters of the components.
     """
 
     def __init__(self, circuit: Circuit) -> None:
@@ -92,9 +92,9 @@ class CircuitEquations:
     # -- functions ------------------------------------------------------------------------------------------
 
     def rates(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the rates of the states, of pressures in Pa/s [Jaiswal2021, eq. 22], shape (k,).
+        """Return the derivatives of the states, of pressures in Pa/s [Jaiswal2021, eq. 22], shape (k,).
 
-        What one node gives others get; see `hydraulics.conservation`.
+        Flows are conserved between nodes; see `hydraulics.conservation`.
         """
         now = self.snapshot(states, inputs, parameters)
         fluids = [now.pressure_rate(node) * self._slope(node, now) for node in now.volume_nodes]
@@ -117,7 +117,7 @@ class CircuitEquations:
         return _stack(outputs)
 
     def initial_states(self, parameters: Array) -> Array:
-        """Return the states at the start, shape (k,)."""
+        """Return the initial states, shape (k,)."""
         now = self._starting((self.parameters, parameters))
         pressures = [now.pressure(node) for node in self._circuit.volume_nodes]
         if (mixture := now.oil.mixture) is not None:
@@ -129,9 +129,9 @@ class CircuitEquations:
         return _stack([*pressures, *own])
 
     def start_limits(self, inputs: Array, parameters: Array) -> Array:
-        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,).
+        """Return for each of `limited` the initial value, lower and upper limit, shape (3 k,).
 
-        Pressures, where the oil has air those of sources too, must exceed the vapour pressure.
+        Pressures must exceed the vapour pressure; with air those of sources too.
         """
         now = self._starting((self.inputs, inputs), (self.parameters, parameters))
         limits: list[Array | float] = []
@@ -144,7 +144,7 @@ class CircuitEquations:
         return _stack(limits)
 
     def start_advice(self, limited: int, parameters: Array) -> str:
-        """Return what to do where one of `limited`, by its index, starts beyond limits; nothing where that is plain."""
+        """Return advice on one of `limited`, by its index, that starts outside its limits; empty if obvious."""
         nodes = self._circuit.volume_nodes
         balance = self._circuit.initial_pressures[nodes[limited]] if limited < len(nodes) else None
         if not isinstance(balance, Balanced):
@@ -156,7 +156,7 @@ class CircuitEquations:
     def answers(
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, list[Array | float]]:
-        """Return the numbers that each function of a component gives, by the function's name."""
+        """Return the names of the values of each component function, by the function's name."""
         snapshot = self.snapshot(states, inputs, parameters)
         now, with_outputs = snapshot.moment(component), snapshot.output_context(component)
         spaces = list(component.volumes(now))
@@ -177,7 +177,7 @@ class CircuitEquations:
     def moving_volumes(
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, tuple[Array, Array]]:
-        """Return a component's volume at each of its ports in m³, and what it displaces out of there in m³/s."""
+        """Return the volume at each port of a component in m³, and its displaced flow rate in m³/s."""
         now = self.snapshot(states, inputs, parameters).moment(component)
         pushed = component.displacements(now)
         volumes: dict[str, Array] = {}
@@ -187,7 +187,7 @@ class CircuitEquations:
 
     @property
     def orderings(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of parameters' indices, the second of which must be greater."""
+        """Pairs of parameter indices, of which the second parameter must be greater."""
         names = [parameter.name for parameter in self.parameters]
         return tuple(
             (names.index(f"{component.name}.{smaller}"), names.index(f"{component.name}.{greater}"))
@@ -196,7 +196,7 @@ class CircuitEquations:
         )
 
     def snapshot(self, states: Array, inputs: Array, parameters: Array) -> CircuitState:
-        """Return the circuit at one moment."""
+        """Return the circuit state for given states, inputs and parameters."""
         groups = (self.states, states), (self.inputs, inputs), (self.parameters, parameters)
         values = NamedValues(*groups)
         if not self._has_air:
@@ -208,11 +208,11 @@ class CircuitEquations:
         return CircuitState(self._circuit, NamedValues(*groups, (self._gas_pressures, gas), pressures))
 
     def _slope(self, node: str, now: CircuitState) -> Array | float:
-        """Return the derivative of the state by the pressure."""
+        """Return the derivative of the compression state with respect to pressure."""
         return 1.0 if now.oil.mixture is None else now.oil.mixture.slope(now.gas_pressure(node))
 
     def _mass(self, now: CircuitState) -> Array:
-        """Return the mass of the oil in the volumes in kg."""
+        """Return the oil mass in the volumes in kg."""
         masses = (
             held_mass(now.oil, now.pressure(node), now.gas_pressure(node), now.spaces[node])
             for node in self._circuit.volume_nodes
@@ -226,10 +226,10 @@ class CircuitEquations:
 def _named(
     components: Iterable[Component], quantities: Callable[[Component], Iterable[Quantity]]
 ) -> tuple[Quantity, ...]:
-    """Return quantities of components with the components' names before theirs."""
+    """Return variables of components with the component name as prefix."""
     return tuple(belonging_to(each.name, quantity) for each in components for quantity in quantities(each))
 
 
 def _stack(elements: Sequence[Array | float]) -> Array:
-    """Stack scalars; there are none in a circuit whose nodes are all held by sources."""
+    """Stack scalars; an empty array for a circuit whose nodes are all held by sources."""
     return np.stack(elements) if elements else np.zeros(0)

@@ -10,13 +10,13 @@ from mbsfmu.modelling.data import DataError
 from mbsfmu.modelling.fields import Array
 
 LAMINAR_PRESSURE = 2e5
-"""Pressure drop in Pa below which flow counts as laminar [Jaiswal2021, sect. 3.1]."""
+"""Pressure drop in Pa below which flow is laminar [Jaiswal2021, sect. 3.1]."""
 LARGEST_FLOW, LEAST_DROP = 10.0, 1e3
-"""Flow in m³/s above and pressure drop in Pa below those of any point in a catalogue."""
+"""Bounds of catalogue points: largest flow rate in m³/s, least pressure drop in Pa."""
 
 
 def orifice_flow(coefficient: Array | float, pressure_drop: Array, laminar_pressure: Array | float) -> Array:
-    """Return the flow through an orifice in m³/s [Jaiswal2021, eqs. 24 and 26].
+    """Return the flow rate through an orifice in m³/s [Jaiswal2021, eqs. 24 and 26].
 
     Turbulent, Q = C sgn(Δp) √|Δp|, above the laminar pressure; below it linear in Δp, Q = C Δp / √p_laminar.
 
@@ -39,12 +39,12 @@ def rated_orifice_flow(
     pressure_drop: Array,
     laminar_pressure: Array | float,
 ) -> Array:
-    """Return the flow in m³/s through a share of an orifice of which a catalogue gives one point.
+    """Return the flow rate in m³/s through a fraction of an orifice that is given by one catalogue point.
 
     Parameters
     ----------
     share
-        Of its area.
+        Open fraction of the area.
     rated_flow, rated_drop
         The point in m³/s and Pa, turbulent or laminar; positive.
     pressure_drop
@@ -80,7 +80,7 @@ def area_coefficient(discharge_coefficient: Array | float, area: Array | float, 
 
 
 def catalogue_coefficient(flow: float, pressure_drop: float, command: float) -> float:
-    """Return C_vd in m³/(s V √Pa) of a valve from a point of its catalogue [Jaiswal2021, eq. 26].
+    """Return C_vd in m³/(s V √Pa) of a valve from a catalogue point [Jaiswal2021, eq. 26].
 
     Parameters
     ----------

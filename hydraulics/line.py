@@ -1,4 +1,4 @@
-"""Lines whose oil has inertia."""
+"""Lines with fluid inertia."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class Line(Component):
-    """A round line, lumped: the oil in it moves as one, (ρ l / A) Q̇ = Δp − Δp_f.
+    """Round line with lumped fluid inertia, (ρ l / A) Q̇ = Δp − Δp_f.
 
-    Friction is that of fully developed flow, laminar or turbulent in a smooth pipe, whichever is greater:
-    Δp_f = λ (l / d) ρ u |u| / 2 with λ = 64 / Re [Hagen and Poiseuille] or 0.3164 / Re^¼ [Blasius 1913, up to
-    Re = 10⁵; Merritt: Hydraulic Control Systems, 1967]. They meet at Re = 1187, below where a flow becomes turbulent
-    in fact, so that nothing jumps. The compliance of oil and walls is that of hoses at its ends, half of it at each.
+    Friction is the greater of laminar and turbulent pipe friction of fully developed flow: Δp_f = λ (l / d) ρ u |u| / 2
+    with λ = 64 / Re [Hagen and Poiseuille] or 0.3164 / Re^¼ [Blasius 1913, up to Re = 10⁵; Merritt: Hydraulic Control
+    Systems, 1967]. Both are equal at Re = 1187, below the actual transition, so that friction is continuous. The
+    compliance of oil and walls is that of hoses at its ends, half of it at each.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Line(Component):
     initial_flow: Annotated[float, Parameter("m3/s", "flow at the start")] = 0.0
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the flow."""
+        """Return the flow rate."""
         description = "flow from inlet to outlet, by the volume upstream"
         return (Quantity("flow", "m3/s", nominal=1e-4, description=description),)
 
@@ -59,11 +59,11 @@ class Line(Component):
         return (Flow(now["flow"], "inlet", "outlet"),)
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the rate of the flow in m³/s²."""
+        """Return the derivative of the flow rate in m³/s²."""
         return {"flow": self._driving(now) / self._inertance(now)}
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the flow at the start."""
+        """Return the initial flow rate."""
         return {"flow": now["initial_flow"]}
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
@@ -75,11 +75,11 @@ class Line(Component):
         return 0.5 * self._inertance(now) * now["flow"] ** 2
 
     def energy_rate(self, now: ComponentContext) -> Array:
-        """Return the power in W that speeds the oil up."""
+        """Return the power in W that accelerates the oil."""
         return now["flow"] * self._driving(now)
 
     def _driving(self, now: ComponentContext) -> Array:
-        """Return the pressure in Pa that speeds the oil up."""
+        """Return the pressure in Pa that accelerates the oil."""
         return now.pressure("inlet") - now.pressure("outlet") - self._friction(now)
 
     def _inertance(self, now: ComponentContext) -> Array:
@@ -89,7 +89,7 @@ class Line(Component):
         return 4.0 * now.oil.density * np.abs(now["flow"]) / (np.pi * now["diameter"] * now["viscosity"])
 
     def _friction(self, now: ComponentContext) -> Array:
-        """Return Δp_f: that of laminar flow, times by how much turbulence is worse."""
+        """Return Δp_f in Pa: laminar friction times the turbulent factor."""
         laminar = 128.0 * now["viscosity"] * now["length"] / (np.pi * now["diameter"] ** 4) * now["flow"]
         reynolds = np.maximum(self._reynolds(now), 1.0)
         return laminar * np.maximum(0.3164 / 64.0 * reynolds**0.75, 1.0)

@@ -14,12 +14,12 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class _TwoWayMotor(DisplacementMachine, abstract=True):
-    """A motor with a fixed displacement.
+    """Base of motors with fixed displacement.
 
     Attributes
     ----------
     a, b
-        Nodes; flow from a to b turns it forwards.
+        Nodes; flow from a to b drives it forwards.
     """
 
     stage: ClassVar[Stage] = Stage.ACTUATOR
@@ -29,14 +29,14 @@ class _TwoWayMotor(DisplacementMachine, abstract=True):
 
 
 class Motor(_TwoWayMotor, DrivenMachine):
-    """A hydraulic motor whose shaft is that of something else, a joint of a mechanism, say.
+    """Hydraulic motor whose shaft is driven by another system, a joint of a mechanism for example.
 
-    Its laws are those of `hydraulics.displacement`.
+    Its equations are those of `hydraulics.displacement`.
 
     Attributes
     ----------
     initial_load
-        Torque in N m on the shaft at the start, where pressures are balanced with it.
+        Torque in N m on the shaft at the start, for balanced pressures.
     """
 
     load: ClassVar[str | None] = "initial_load"
@@ -44,22 +44,22 @@ class Motor(_TwoWayMotor, DrivenMachine):
     initial_load: Annotated[float, Parameter("N.m", "torque at the start")] = 0.0
 
     def loaded_ports(self) -> tuple[str, ...]:
-        """Return the ports of its displacement."""
+        """Return the ports of the displacement."""
         return self.ends
 
     def balanced_pressure(self, port: str, now: ComponentContext) -> Array:
-        """Return the pressure at which it carries its initial load, friction left aside."""
+        """Return the pressure in Pa that balances the initial load without friction."""
         drop = now["initial_load"] / (now["gear_ratio"] * now["displacement"])
         return now.pressure("b") + drop if port == "a" else now.pressure("a") - drop
 
 
 class InertialMotor(_TwoWayMotor):
-    """A hydraulic motor with a rotating inertia of its own and a load: J ω̇ = T − T_load.
+    """Hydraulic motor with rotating inertia and a load torque: J ω̇ = T − T_load.
 
     Attributes
     ----------
     inertia
-        J in kg m² about the shaft outside the gear, the motor's own included.
+        J in kg m² about the external shaft, including that of the motor.
     initial_velocity
         ω in rad/s at the start.
     """
@@ -73,11 +73,11 @@ class InertialMotor(_TwoWayMotor):
         return (Quantity("angular_velocity", "rad/s", nominal=10.0, description="angular velocity of the shaft"),)
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the torque of the load."""
+        """Return the load torque."""
         return (Quantity("load", "N.m", 0.0, description="torque of the load, against forward rotation"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return torque, flow and power."""
+        """Return torque, flow rate and power."""
         return (
             Quantity("torque", "N.m", description="torque that the motor has on the shaft, friction taken off"),
             Quantity("flow", "m3/s", description="flow from a to b, by the volume upstream"),
@@ -89,26 +89,26 @@ class InertialMotor(_TwoWayMotor):
         return {"angular_velocity": self._left(now) / now["inertia"]}
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return torque, flow and power."""
+        """Return torque, flow rate and power."""
         power = now["load"] * now["angular_velocity"]
         return {"torque": self._torque(now), "flow": self._through(now), "power": power}
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the angular velocity at the start."""
+        """Return the initial angular velocity."""
         return {"angular_velocity": now["initial_velocity"]}
 
     def energy(self, now: ComponentContext) -> Array:
-        """Return the energy of the turning inertia in J."""
+        """Return the kinetic energy in J."""
         return 0.5 * now["inertia"] * now["angular_velocity"] ** 2
 
     def energy_rate(self, now: ComponentContext) -> Array:
-        """Return the power in W that speeds it up."""
+        """Return the power in W that accelerates the inertia."""
         return self._left(now) * now["angular_velocity"]
 
     def _left(self, now: ComponentContext) -> Array:
-        """Return the torque in N m that is left to speed it up."""
+        """Return the accelerating torque in N m."""
         return self._torque(now) - now["load"]
 
     def work_rate(self, now: ComponentContext) -> Array:
-        """Return what the load brings in in W, minus the power given to it."""
+        """Return the power of the load in W, minus the power delivered to it."""
         return -now["load"] * now["angular_velocity"]

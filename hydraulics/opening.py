@@ -1,4 +1,4 @@
-"""How valves open: along a ramp, or along a table."""
+"""Valve opening laws: ramps and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 from mbsfmu.modelling.fields import Array
 
 ROUNDED = 0.05
-"""Share of a ramp, at each of its ends, over which its slope comes and goes."""
+"""Fraction of a ramp, at each end, over which its slope is rounded."""
 
 
 def _rising(points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
@@ -27,36 +27,35 @@ def _rising(points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float
 
 
 Points = Annotated[tuple[tuple[float, float], ...], AfterValidator(_rising)]
-"""The type of a field: a table, places ascending, shares of an area not negative."""
+"""Field type: a table with ascending arguments and non-negative area fractions."""
 
 
 def opening(acting: Array, cracking: Array | float, full: Array | float) -> Array:
-    """Return the share by which a valve is open that a spring closes.
+    """Return the opening, from 0 to 1, of a spring-loaded valve.
 
-    It is the quotient of what acts beyond cracking by what acts beyond it where the valve is open, from 0 to 1: spring
-    and stroke are linear [Merritt: Hydraulic Control Systems, 1967, on relief valves]. Over the first and the last
-    twentieth a cubic leads to it, so that the slope has no jump: the valve is closed up to cracking and open from full
-    opening on, exactly.
+    It is the pressure beyond cracking divided by that at full opening: spring and stroke are linear [Merritt: Hydraulic
+    Control Systems, 1967, on relief valves]. The first and the last twentieth are rounded by a cubic, so that the slope
+    is continuous. Below cracking the valve is exactly closed, beyond full opening exactly open.
 
     Parameters
     ----------
     acting
         Pressure in Pa that opens the valve.
     cracking, full
-        What acts in Pa where it begins to open, and where it is open; the second is greater.
+        Pressures in Pa of cracking and of full opening; the second is greater.
     """
     share = (acting - cracking) / (full - cracking)
     return np.clip(share, 0.0, 1.0) + _rounding(share) - _rounding(1.0 - share)
 
 
 def _rounding(share: Array) -> Array:
-    """Return w (2 t² − t³ − t) with t = u / w, which leads from a slope of 0 to one of 1 over the width w."""
+    """Return w (2 t² − t³ − t) with t = u / w, the rounding from slope 0 to slope 1 over the width w."""
     way = np.clip(share / ROUNDED, 0.0, 1.0)
     return ROUNDED * way * (way * (2.0 - way) - 1.0)
 
 
 def kept_below(value: Array, most: Array | float) -> Array:
-    """Return the lesser of a value and a limit; within a twentieth of the limit about it a parabola leads over."""
+    """Return the lesser of a value and a limit, rounded by a parabola within a twentieth of the limit."""
     width = ROUNDED * most
     rest = most - value
     return most - np.clip(rest + width, 0.0, 2.0 * width) ** 2 / (4.0 * width) - np.maximum(rest - width, 0.0)

@@ -1,4 +1,4 @@
-"""The laws of pistons: areas, friction, end stops, cushions."""
+"""Piston equations: areas, friction, end stops, cushions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from hydraulics.flow import throttle_coefficient
 from mbsfmu.modelling.fields import Array
 
 CUSHION_DISCHARGE = 0.61
-"""Discharge coefficient of a cushion's orifice, that of a sharp edge [Merritt: Hydraulic Control Systems, 1967]."""
+"""Discharge coefficient of a cushion orifice, sharp-edged [Merritt: Hydraulic Control Systems, 1967]."""
 
 
 def ring(outer: Array, inner: Array | float) -> Array:
-    """Return the area in m² between two diameters in m."""
+    """Return the annular area in m² between two diameters in m."""
     return 0.25 * np.pi * (outer**2 - inner**2)
 
 
@@ -25,10 +25,9 @@ def friction(
     stribeck_velocity: Array | float,
     smoothing_velocity: Array | float,
 ) -> Array:
-    """Return the friction of the seals in N, against the velocity.
+    """Return the seal friction in N, opposite to the velocity.
 
-    Viscous friction and the Stribeck curve F_C + (F_S − F_C) exp(−(v/v_S)²), whose sign is smoothed by
-    tanh(v/v_0).
+    Viscous friction and the Stribeck curve F_C + (F_S − F_C) exp(−(v/v_S)²), with the smoothed sign tanh(v/v_0).
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ def end_stop_force(
     stiffness: Array | float,
     damping: Array | float,
 ) -> Array:
-    """Return the force of the end stops in N, positive where it pushes the cylinder's ends apart.
+    """Return the force of the end stops in N, positive where it extends the cylinder.
 
-    A stop that is pressed in by d gives k d max(0, 1 + D ḋ): nothing at first touch, and never a pull.
+    A compression d gives the force k d max(0, 1 + D ḋ): zero at first contact, and never tensile.
 
     Parameters
     ----------
@@ -76,21 +75,21 @@ def end_stop_force(
 
 
 def pressed_in(chamber_length: Array, stroke: Array | float) -> tuple[Array, Array]:
-    """Return by how many m the end stops are pressed in, retracted and extended."""
+    """Return the compression of the end stops in m, retracted and extended."""
     return np.maximum(-chamber_length, 0.0), np.maximum(chamber_length - stroke, 0.0)
 
 
 def cushion_pressure(way: Array, length: Array, flow: Array, diameter: Array, density: Array | float) -> Array:
-    """Return by how much a cushion raises the pressure in its chamber above that at the port, in Pa.
+    """Return the pressure rise in Pa of a chamber by its cushion.
 
-    Over its length a spear closes the way out but for an orifice with the flow coefficient C: what is left open falls
-    like C / s, s = 1 − way / length. So Δp = (s Q / C)². What flows in passes a check valve without a drop, and so does
-    what flows out before the spear enters.
+    Over the cushion length a spear closes the outlet except for an orifice with the flow coefficient C. The remaining
+    opening decreases as C / s, s = 1 − way / length, so that Δp = (s Q / C)². Inflow passes a check valve without
+    pressure drop; outflow has none before the spear enters.
 
     Parameters
     ----------
     way
-        Way that is left to the end in m.
+        Remaining stroke to the end in m.
     length
         Length of the cushion in m; positive.
     flow

@@ -1,4 +1,4 @@
-"""Numbers that are hardly meant: most of them are right in another unit."""
+"""Plausibility checks of a circuit: numbers that are probably in a wrong unit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hydraulics.sources import PressureSource, Tank
 from mbsfmu.modelling.parameters import parameter_fields
 
 USUAL_STARTS = 500.0, 1e9
-"""Pressures in Pa at which volumes start, in vacuum or anywhere else."""
+"""Plausible range of initial pressures in Pa: least and most."""
 
 
 def plausibility_warnings(circuit: Circuit) -> Iterator[str]:
-    """Yield a sentence on each number of a circuit that is hardly meant."""
+    """Yield a warning for each implausible number of a circuit."""
     for component in circuit.components:
         yield from _unusual(component)
     for node, pressure in circuit.initial_pressures.items():

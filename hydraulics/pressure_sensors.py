@@ -1,4 +1,4 @@
-"""Sensors: what they measure is there for other systems."""
+"""Pressure and flow sensors, whose outputs other systems can read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class PressureSensor(Component):
-    """A sensor of the pressure of a node.
+    """Sensor of a node's pressure.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class PressureSensor(Component):
 
 
 class FlowSensor(Component):
-    """A flow meter between two nodes, with a pressure drop in proportion to the flow, as of gears that turn along.
+    """Flow meter between two nodes with a pressure drop proportional to the flow rate, as of a gear flow meter.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class FlowSensor(Component):
     rated_drop: Annotated[Positive, Parameter("Pa", "pressure drop at the rated flow", usual=(1.0, 1e8))] = 1e4
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the flow."""
+        """Return the flow rate."""
         description = "flow from inlet to outlet, by the volume upstream"
         return (Quantity("flow", "m3/s", description=description, shared=True),)
 
@@ -60,7 +60,7 @@ class FlowSensor(Component):
         return (Flow(self._flow(now), "inlet", "outlet"),)
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flow."""
+        """Return the flow rate."""
         return {"flow": self._flow(now)}
 
     def _flow(self, now: ComponentContext) -> Array:

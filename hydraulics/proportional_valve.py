@@ -1,4 +1,4 @@
-"""Proportional directional valves of any pattern."""
+"""Proportional directional valves with any edges."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ from mbsfmu.modelling.quantity import Quantity
 
 WORK_PORTS = "a", "b"
 SENSING_SHARE = 0.02
-"""Opening of the edge to a work port from which on that is wholly joined to the load-sensing port."""
-_SPOOL = Quantity("spool", "1", nominal=1.0, description="spool position, of its stroke")
+"""Edge opening above which the load-sensing port is fully connected to the work port."""
+_SPOOL = Quantity("spool", "1", nominal=1.0, description="spool position, relative to its stroke")
 
 
 class ProportionalValve(Component):
-    """A proportional directional valve, whose edges say what it is: 4/3, 3/2 or 2/2, with any centre.
+    """Proportional directional valve, defined by its edges: 4/3, 3/2 or 2/2, with any centre.
 
-    Each edge is an orifice, as far open as its table says at the spool's position [Merritt: Hydraulic Control Systems,
-    1967, chap. 5; Jelali and Kroll: Hydraulic Servo-systems, 2003]. The spool follows the command at once, as a lag of
-    first order, or as a system of second order, ẍ = ω² (u − x) − 2 ζ ω ẋ.
+    Each edge is an orifice whose opening is a table over the spool position [Merritt: Hydraulic Control Systems, 1967,
+    chap. 5; Jelali and Kroll: Hydraulic Servo-systems, 2003]. The spool follows the command instantly, with a
+    first-order lag, or as a second-order system, ẍ = ω² (u − x) − 2 ζ ω ẋ.
 
     Attributes
     ----------
     supply, tank, a, b
-        Nodes of its ports; those that edges join are there.
+        Nodes of its ports; those that the edges connect must be given.
     load_sense
-        Node of the load-sensing line, into which a small check valve lets oil of the port that the supply feeds.
+        Node of the load-sensing line; a small check valve feeds it from the work port that is connected to the supply.
     edges
         Its edges, as from `closed_centre`, `open_centre`, `tandem_centre`, `float_centre`, `three_way`, `two_way`.
     rated_flow, rated_drop
-        Flow in m³/s over an edge with the share 1 at a pressure drop in Pa of that edge.
+        Flow rate in m³/s over a fully open edge at its pressure drop in Pa.
     time_constant
         Of a spool of first order in s.
     natural_frequency, damping_ratio
         ω in rad/s and ζ of a spool of second order.
     compensation
-        Pressure drop in Pa that a pressure compensator before the edges from the supply to a and b lets these have at
-        most. Ideal and at once: the least of this and of what there is, a parabola between.
+        Largest pressure drop in Pa that a pressure compensator allows over the edges from the supply to a and b. Ideal,
+        without
+        lag: the lesser of this and of the actual drop, rounded by a parabola.
     load_check
         Whether a check valve keeps oil from flowing from a or b back to the supply.
     sensing_flow
@@ -79,7 +80,7 @@ class ProportionalValve(Component):
         OptionalPositive, Parameter("1", "damping ratio of the spool", tunable=True, usual=(0.05, 10.0))
     ] = None
     compensation: Annotated[
-        OptionalPositive, Parameter("Pa", "pressure drop that is kept", tunable=True, usual=(1e4, 1e8))
+        OptionalPositive, Parameter("Pa", "pressure drop of the compensator", tunable=True, usual=(1e4, 1e8))
     ] = None
     load_check: bool = False
     sensing_flow: Annotated[
@@ -123,7 +124,7 @@ class ProportionalValve(Component):
     # -- what it has ----------------------------------------------------------------------------------------
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the spool's position and velocity, as far as it has dynamics."""
+        """Return the spool position and velocity, as far as they are states."""
         if self.natural_frequency is not None:
             return _SPOOL, Quantity("spool_velocity", "1/s", nominal=100.0, description="velocity of the spool")
         return () if self.time_constant is None else (_SPOOL,)
@@ -133,7 +134,7 @@ class ProportionalValve(Component):
         return (Quantity("command", "1", 0.0, description="command, the spool position; saturates at -1 and 1"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the flows to the actuator, and the spool where it is no state."""
+        """Return the flow rates to the actuator, and the spool position if it is no state."""
         flows = tuple(
             Quantity(f"flow_{port}", "m3/s", description=f"flow out of port {port}, by the volume upstream")
             for port in WORK_PORTS
@@ -153,7 +154,7 @@ class ProportionalValve(Component):
                 yield Flow(self._sensing_flow(edge, spool, now), edge.target, "load_sense")
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flows to the actuator, and the spool where it is no state."""
+        """Return the flow rates to the actuator, and the spool position if it is no state."""
         out: dict[str, Array] = {port: np.asarray(0.0) for port in self.ports()}
         for flow, origin, target in self.flows(now):
             out[origin], out[target] = out[origin] - flow, out[target] + flow
@@ -161,7 +162,7 @@ class ProportionalValve(Component):
         return evaluated if self.states() else {**evaluated, "spool": self._spool(now)}
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the rates of the spool."""
+        """Return the derivatives of the spool states."""
         if "time_constant" in now:
             return {"spool": (_saturated(now["command"]) - now["spool"]) / now["time_constant"]}
         if "natural_frequency" in now:
@@ -171,7 +172,7 @@ class ProportionalValve(Component):
         return {}
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the spool position at the start, where the spool rests."""
+        """Return the initial spool position, with zero velocity."""
         return {state.name: now["initial_spool"] if state is _SPOOL else 0.0 for state in self.states()}
 
     def _spool(self, now: ComponentContext) -> Array:
@@ -187,14 +188,14 @@ class ProportionalValve(Component):
         return rated_orifice_flow(share, now["rated_flow"], now["rated_drop"], drop, now["laminar_pressure"])
 
     def _sensing_flow(self, edge: Edge, spool: Array, now: ComponentContext) -> Array:
-        """Return the flow from the port that an edge feeds into the load-sensing line in m³/s."""
+        """Return the flow rate into the load-sensing line in m³/s from the work port that an edge feeds."""
         joined = np.minimum(interpolated(spool, edge.points) / SENSING_SHARE, 1.0)
         drop = np.maximum(now.pressure(edge.target) - now.pressure("load_sense"), 0.0)
         return rated_orifice_flow(joined, now["sensing_flow"], now["rated_drop"], drop, now["laminar_pressure"])
 
 
 def _meters(edge: Edge) -> bool:
-    """Tell whether an edge feeds a work port from the supply."""
+    """Return whether an edge connects the supply to a work port."""
     return edge.origin == "supply" and edge.target in WORK_PORTS
 
 

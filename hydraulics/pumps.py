@@ -1,4 +1,4 @@
-"""Pumps on a shaft: of fixed displacement, displaced by a command, by their own pressure, by that of a load."""
+"""Pumps on a shaft: fixed displacement, commanded, pressure-compensated, load-sensing."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mbsfmu.modelling.quantity import Quantity
 
 _Swash = Annotated[float, Field(ge=-1, le=1)]
 _PRESSURES = (1e5, 1e9)
-"""Least and most that a pump is set to in Pa."""
+"""Bounds in Pa of pump pressure settings."""
 
 
 class AnyPump(DrivenMachine, abstract=True):
-    """What all pumps have.
+    """Base of all pumps.
 
     Attributes
     ----------
@@ -37,20 +37,20 @@ class AnyPump(DrivenMachine, abstract=True):
 
 
 class Pump(AnyPump):
-    """A pump with a fixed displacement; its laws are those of `hydraulics.displacement`."""
+    """Fixed-displacement pump; its equations are those of `hydraulics.displacement`."""
 
     type: Literal["pump"] = "pump"
 
 
 class DisplacedPump(AnyPump, abstract=True):
-    """A pump whose displacement is changed, by a swash plate, say, that follows its control with a lag: τ ẋ = x_c − x.
+    """Variable-displacement pump, by a swash plate for example, with a first-order lag: τ ẋ = x_c − x.
 
     Attributes
     ----------
     time_constant
         τ in s.
     minimum_swash, maximum_swash
-        Between them is x, the share of the displacement that is in use; the second one limits the flow.
+        Limits of the displacement fraction x; the second one limits the flow rate.
     """
 
     time_constant: Annotated[Positive, Parameter("s", "time constant of the swash", tunable=True, usual=(1e-4, 10.0))]
@@ -66,23 +66,23 @@ class DisplacedPump(AnyPump, abstract=True):
         return self
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return that the swash has a way."""
+        """Return that the largest displacement must exceed the least."""
         return (("minimum_swash", "maximum_swash"),)
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the swash."""
-        return (Quantity("swash", "1", nominal=1.0, description="share of the displacement that is in use"),)
+        """Return the swash position."""
+        return (Quantity("swash", "1", nominal=1.0, description="displacement fraction"),)
 
     @abstractmethod
     def wanted(self, now: ComponentContext) -> Array:
-        """Return the swash that the control asks for, within any limits."""
+        """Return the swash position that the control demands, before saturation."""
 
     def share(self, now: ComponentContext) -> Array:
-        """Return the swash."""
+        """Return the swash position."""
         return now["swash"]
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the rate of the swash in 1/s."""
+        """Return the derivative of the swash position in 1/s."""
         return {"swash": (self._limited(now) - now["swash"]) / now["time_constant"]}
 
     def _limited(self, now: ComponentContext) -> Array:
@@ -90,7 +90,7 @@ class DisplacedPump(AnyPump, abstract=True):
 
 
 class VariablePump(DisplacedPump):
-    """A pump whose displacement follows a command; with a negative least swash it pumps both ways.
+    """Pump whose displacement follows a command; with a negative minimum it pumps in both directions.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class VariablePump(DisplacedPump):
         return self
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the command, and the shaft's angular velocity where that is not given."""
+        """Return the command, and the angular velocity of the shaft if it is not constant."""
         command = Quantity("command", "1", 0.0, description="share of the displacement; saturates at its limits")
         return (command, *super().inputs())
 
@@ -120,79 +120,75 @@ class VariablePump(DisplacedPump):
         return now["command"]
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the swash at the start."""
+        """Return the initial swash position."""
         return {"swash": now["initial_swash"]}
 
 
 class RegulatedPump(DisplacedPump, abstract=True):
-    """A pump whose displacement follows from pressures; the swash starts at rest at those of the start.
+    """Pump whose displacement follows from pressures; the swash starts in static equilibrium.
 
     Attributes
     ----------
     cut_off
-        Pressure at the outlet in Pa, against vacuum, at which it gives nothing any more.
+        Outlet pressure in Pa, against vacuum, at which the displacement is zero.
     cut_off_range
-        By what the pressure at which it leaves its greatest displacement lies below, in Pa.
+        Pressure range in Pa below the cut-off over which the displacement falls from its maximum.
     maximum_torque
-        Torque of the pressures D x Δp in N m above which it swings back, which limits its power at a speed; None
-        without such a control.
+        Torque limit D x Δp in N m, which limits the power at a given speed; None without this
+        control.
     """
 
-    cut_off: Annotated[
-        Positive, Parameter("Pa", "pressure at which it gives nothing any more", tunable=True, usual=_PRESSURES)
-    ]
-    cut_off_range: Annotated[
-        Positive, Parameter("Pa", "range of pressure within which it swings back", tunable=True, usual=(1e3, 1e8))
-    ]
-    maximum_torque: Annotated[
-        OptionalPositive, Parameter("N.m", "torque above which it swings back", tunable=True, usual=(1e-2, 1e6))
-    ] = None
+    cut_off: Annotated[Positive, Parameter("Pa", "pressure at zero displacement", tunable=True, usual=_PRESSURES)]
+    cut_off_range: Annotated[Positive, Parameter("Pa", "pressure range of the cut-off", tunable=True, usual=(1e3, 1e8))]
+    maximum_torque: Annotated[OptionalPositive, Parameter("N.m", "torque limit", tunable=True, usual=(1e-2, 1e6))] = (
+        None
+    )
 
     def highest_pressure(self, values: Mapping[str, float]) -> float:
-        """Return the pressure at which it gives nothing any more."""
+        """Return the cut-off pressure in Pa, at which the displacement is zero."""
         return values["cut_off"]
 
     def wanted(self, now: ComponentContext) -> Array:
-        """Return the most that cut-off and torque allow."""
+        """Return the largest displacement fraction that cut-off and torque limit allow."""
         swash = (now["cut_off"] - now.pressure("outlet")) / now["cut_off_range"]
         if "maximum_torque" not in now:
             return swash
-        # Written by the torque of the whole displacement, which may be none.
+        # In terms of the torque at full displacement, which may be zero.
         whole = -now["displacement"] * self._drop(now)
         return np.minimum(swash, 1.0 / np.maximum(whole / now["maximum_torque"], 1.0))
 
     def initial_states(self, now: ComponentContext) -> Mapping[str, Array | float]:
-        """Return the swash at rest at the pressures of the start."""
+        """Return the static swash position at the initial pressures."""
         return {"swash": self._limited(now)}
 
 
 class CompensatedPump(RegulatedPump):
-    """A pump that swings back where its pressure comes near its cut-off: x_c = (p_cut-off − p) / Δp_cut-off."""
+    """Pressure-compensated pump: it destrokes near its cut-off pressure, x_c = (p_cut-off − p) / Δp_cut-off."""
 
     type: Literal["compensated-pump"] = "compensated-pump"
 
 
 class LoadSensingPump(RegulatedPump):
-    """A pump that keeps its pressure above a load's as its cut-off lets it, x_c = (p_load + margin − p) / Δp_margin.
+    """Load-sensing pump: pressure margin above the load within its cut-off, x_c = (p_load + margin − p) / Δp_margin.
 
     Attributes
     ----------
     load_sense
         Node whose pressure is that of the load.
     margin
-        By what the pressure at the outlet lies above that of the load where it gives nothing, in Pa.
+        Outlet pressure minus load pressure at zero displacement, in Pa.
     margin_range
-        By what that is less where it gives all, in Pa.
+        Reduction of the margin at full displacement, in Pa.
     """
 
     type: Literal["load-sensing-pump"] = "load-sensing-pump"
     load_sense: SensedPort
     margin: Annotated[Positive, Parameter("Pa", "margin above the load", tunable=True, usual=(1e4, 1e8))]
     margin_range: Annotated[
-        Positive, Parameter("Pa", "by what the margin falls to the greatest swash", tunable=True, usual=(1e3, 1e8))
+        Positive, Parameter("Pa", "reduction of the margin at full displacement", tunable=True, usual=(1e3, 1e8))
     ]
 
     def wanted(self, now: ComponentContext) -> Array:
-        """Return the most that margin, cut-off and torque allow."""
+        """Return the largest displacement fraction that margin, cut-off and torque limit allow."""
         above = now.pressure("outlet") - now.pressure("load_sense")
         return np.minimum((now["margin"] - above) / now["margin_range"], super().wanted(now))

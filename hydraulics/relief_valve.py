@@ -1,4 +1,4 @@
-"""Valves that limit a pressure: relief valves, reducing valves."""
+"""Pressure-limiting valves: relief valves, reducing valves."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mbsfmu.modelling.fields import Array
 
 
 class ReliefValve(PoppetValve):
-    """A direct-acting relief valve: the pressure drop opens it against a spring.
+    """Direct-acting relief valve, opened by the pressure drop against a spring.
 
-    It passes the rated flow at `setting` + `override`, whatever it is set to, and has no hysteresis.
+    It passes the rated flow at `setting` + `override`, for any setting, and has no hysteresis.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class ReliefValve(PoppetValve):
     setting
         Pressure drop in Pa at which it begins to open.
     override
-        By how many Pa the drop rises until the valve is open and passes its rated flow.
+        Pressure rise in Pa from cracking to full opening, where the valve passes its rated flow.
     """
 
     type: Literal["relief-valve"] = "relief-valve"
@@ -35,33 +35,33 @@ class ReliefValve(PoppetValve):
     override: Override
 
     def acting(self, now: ComponentContext) -> Array:
-        """Return the pressure drop; what is behind the valve helps its spring."""
+        """Return the pressure drop in Pa; the outlet pressure acts on the spring side."""
         return self.drop(now)
 
     def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
-        """Return the setting, and what is beyond it by the override."""
+        """Return the setting, and the setting plus the override, in Pa."""
         return now["setting"], now["setting"] + now["override"]
 
     def relieving_pressure(self, values: Mapping[str, float]) -> float:
-        """Return the pressure at which it passes its rated flow."""
+        """Return the pressure in Pa at which it passes its rated flow."""
         return values["setting"] + values["override"]
 
 
 class ReducingValve(PoppetValve):
-    """A direct-acting pressure-reducing valve: open until the pressure behind it closes it against a spring.
+    """Direct-acting pressure-reducing valve: its outlet pressure closes it against a spring.
 
-    It lets nothing through at and above its setting, and does not relieve what is behind it.
+    It is closed at and above its setting, and does not relieve the outlet.
 
     Attributes
     ----------
     inlet, outlet
         Nodes; flow from inlet to outlet counts as positive.
     drain
-        Node of the spring's chamber, against which the pressure at the outlet counts; it takes no oil there.
+        Node of the spring chamber, the reference of the outlet pressure; without flow.
     setting
         Pressure in Pa at the outlet, above that of the drain, at which it is closed.
     override
-        By how many Pa below its setting it is open.
+        Pressure in Pa below the setting at which it is fully open.
     rated_drop
         Pressure drop in Pa of the rated flow when open.
     """
@@ -75,7 +75,7 @@ class ReducingValve(PoppetValve):
     rated_drop: RatedDrop
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return that it is open while there is a pressure left."""
+        """Return that the setting must exceed the override."""
         return (("override", "setting"),)
 
     @model_validator(mode="after")
@@ -85,13 +85,13 @@ class ReducingValve(PoppetValve):
         return self
 
     def acting(self, now: ComponentContext) -> Array:
-        """Return minus the pressure behind it: that closes it."""
+        """Return minus the gauge pressure at the outlet in Pa, which closes the valve."""
         return now.pressure("drain") - now.pressure("outlet")
 
     def cracking_and_full(self, now: ComponentContext) -> tuple[Array, Array]:
-        """Return minus the pressures behind it at which it begins to open, and at which it is open."""
+        """Return minus the outlet pressures in Pa of cracking and of full opening."""
         return -now["setting"], now["override"] - now["setting"]
 
     def drop_when_rated(self, now: ComponentContext) -> Array:
-        """Return the pressure drop of the rated flow."""
+        """Return the pressure drop of the rated flow in Pa."""
         return now["rated_drop"]

@@ -1,4 +1,4 @@
-"""Restrictors in which the flow is laminar: capillaries, and the gaps through which oil leaks."""
+"""Laminar restrictors: capillaries and leakage gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class LaminarRestrictor(TwoPort, abstract=True):
-    """What lets a flow through in proportion to the pressure drop.
+    """Base of restrictors whose flow rate is proportional to the pressure drop.
 
     Attributes
     ----------
@@ -38,51 +38,52 @@ class LaminarRestrictor(TwoPort, abstract=True):
 
     @abstractmethod
     def conductance(self, now: ComponentContext) -> Array:
-        """Return the flow by the pressure drop in m³/(s Pa)."""
+        """Return the hydraulic conductance in m³/(s Pa)."""
 
     @abstractmethod
     def wetted_perimeter(self, now: ComponentContext) -> Array:
         """Return the wetted perimeter in m."""
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return its flow and the Reynolds number."""
+        """Return the flow rate and the Reynolds number."""
         reynolds = Quantity("reynolds", "1", description="Reynolds number, which laminar flow keeps below some 2000")
         return (*super().outputs(), reynolds)
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flow, and the Reynolds number of its hydraulic diameter, Re = 4 ρ |Q| / (μ × perimeter)."""
+        """Return the flow rate, and the Reynolds number of the hydraulic diameter, Re = 4 ρ |Q| / (μ × perimeter)."""
         flow = self.flow(now)
         reynolds = 4.0 * now.oil.density * np.abs(flow) / (now["viscosity"] * self.wetted_perimeter(now))
         return {"flow": flow, "reynolds": reynolds}
 
     def flow(self, now: ComponentContext) -> Array:
-        """Return the flow through it in m³/s."""
+        """Return the flow rate in m³/s."""
         return self.conductance(now) * self.drop(now)
 
 
 class Capillary(LaminarRestrictor):
-    """A long, narrow, round pipe, Q = π d⁴ / (128 μ l) Δp [Hagen and Poiseuille; Merritt 1967, chap. 3]."""
+    """Long, narrow, round pipe, Q = π d⁴ / (128 μ l) Δp [Hagen and Poiseuille; Merritt 1967, chap. 3]."""
 
     type: Literal["capillary"] = "capillary"
 
     def conductance(self, now: ComponentContext) -> Array:
-        """Return the flow by the pressure drop."""
+        """Return the hydraulic conductance in m³/(s Pa)."""
         return np.pi * now["diameter"] ** 4 / (128.0 * now["viscosity"] * now["length"])
 
     def wetted_perimeter(self, now: ComponentContext) -> Array:
-        """Return the perimeter of the bore."""
+        """Return the perimeter of the bore in m."""
         return np.pi * now["diameter"]
 
 
 class AnnularGap(LaminarRestrictor):
-    """The gap about a piston or a spool, Q = π d h³ / (12 μ l) (1 + 1.5 ε²) Δp [Merritt 1967, chap. 3].
+    """Annular gap around a piston or spool, Q = π d h³ / (12 μ l) (1 + 1.5 ε²) Δp [Merritt 1967, chap. 3].
 
     Attributes
     ----------
     clearance
-        h, radial, where the piston is in the middle, in m.
+        Radial clearance h of a centred piston in m.
     eccentricity
-        ε, how far it is off the middle by the clearance: at 1 it touches, and two and a half times as much leaks.
+        ε, eccentricity relative to the clearance: at 1 the piston touches, and leakage is two and a half times as
+        large.
     """
 
     type: Literal["annular-gap"] = "annular-gap"
@@ -92,10 +93,10 @@ class AnnularGap(LaminarRestrictor):
     )
 
     def conductance(self, now: ComponentContext) -> Array:
-        """Return the flow by the pressure drop."""
+        """Return the hydraulic conductance in m³/(s Pa)."""
         gap = np.pi * now["diameter"] * now["clearance"] ** 3 / (12.0 * now["viscosity"] * now["length"])
         return gap * (1.0 + 1.5 * now["eccentricity"] ** 2)
 
     def wetted_perimeter(self, now: ComponentContext) -> Array:
-        """Return the perimeters of both walls, which are almost as long as each other."""
+        """Return the perimeter of both walls in m, taken as equal."""
         return 2.0 * np.pi * now["diameter"]

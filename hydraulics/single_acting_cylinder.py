@@ -1,4 +1,4 @@
-"""The single-acting cylinder, which a plunger is one of."""
+"""The single-acting cylinder, including plungers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mbsfmu.modelling.parameters import Parameter
 
 
 class SingleActingCylinder(AnyCylinder):
-    """A cylinder that oil extends, and a load or a spring retracts; the other side is open to the atmosphere.
+    """Cylinder extended by oil and retracted by a load or a spring; the rod side is open to the atmosphere.
 
-    A plunger is one with the diameter of its rod. Its force is (p − p_a) A − F₀ − k x at x from fully retracted.
+    A plunger has the diameter of its rod. The force is (p − p_a) A − F₀ − k x at the extension x.
 
     Attributes
     ----------
     piston
-        Node of its chamber.
+        Node of the chamber.
     piston_diameter
         In m.
     spring_stiffness
-        k in N/m; None without a spring that gets stiffer.
+        k in N/m; None for a constant spring force.
     spring_preload
         F₀ in N, fully retracted.
     """
@@ -38,24 +38,24 @@ class SingleActingCylinder(AnyCylinder):
     spring_preload: Annotated[NonNegative, Parameter("N", "force of the spring, fully retracted")] = 0.0
 
     def chambers(self, now: ComponentContext) -> tuple[Chamber, ...]:
-        """Return that of the piston."""
+        """Return the piston-side chamber."""
         return (Chamber("piston", ring(now["piston_diameter"], 0.0), 1),)
 
     def pushed(self, now: ComponentContext) -> Array:
-        """Return the force in N that pressure, atmosphere and spring push the ends apart with."""
+        """Return the force of pressure, atmosphere and spring in N, positive where it extends the cylinder."""
         return super().pushed(now) - self._pulled(now)
 
     def energy(self, now: ComponentContext) -> Array:
-        """Return the energy in end stops and spring, and that of the atmosphere which it has moved away, in J."""
+        """Return the energy in J of end stops and spring, and of the displaced atmosphere."""
         extended = self._extended(now)
         return super().energy(now) + (self._constant(now) + 0.5 * self._stiffness(now) * extended) * extended
 
     def energy_rate(self, now: ComponentContext) -> Array:
-        """Return the power in W that goes into them."""
+        """Return the derivative of `energy` in W."""
         return super().energy_rate(now) + self._pulled(now) * now["velocity"]
 
     def balanced_pressure(self, port: str, now: ComponentContext) -> Array:  # noqa: ARG002
-        """Return the pressure at which it carries its initial load, friction left aside."""
+        """Return the pressure in Pa that balances the initial load without friction."""
         if "spring_stiffness" in now:
             raise DataError(
                 f"{self.type} '{self.name}' has a spring, whose force at the start its length decides: let the "
@@ -64,14 +64,14 @@ class SingleActingCylinder(AnyCylinder):
         return (now["initial_load"] + self._constant(now)) / self.chambers(now)[0].area
 
     def balance_advice(self, port: str, now: ComponentContext) -> str:  # noqa: ARG002
-        """Return that oil does not pull."""
+        """Return advice: oil cannot pull."""
         return (
             f"{self.type} '{self.name}', which it balances, is pulled with {-now['initial_load']:.6g} N, "
             "and oil only pushes"
         )
 
     def _pulled(self, now: ComponentContext) -> Array:
-        """Return the force in N of atmosphere and spring, which retracts it."""
+        """Return the retracting force of atmosphere and spring in N."""
         return self._constant(now) + self._stiffness(now) * self._extended(now)
 
     def _constant(self, now: ComponentContext) -> Array:

@@ -1,4 +1,4 @@
-"""A circuit at one moment: what components see of it, and what flows into its nodes."""
+"""State of a circuit in one evaluation: contexts of components, flows into nodes, energies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FlowPath(NamedTuple):
     origin, target
         The nodes.
     amount
-        In m³/s, by a measure of volume that is the same at both ends.
+        In m³/s of the conserved measure, which is the same at both ends.
     """
 
     origin: str
@@ -35,21 +35,21 @@ class FlowPath(NamedTuple):
 
 
 class CircuitState:
-    """A circuit with numbers, or symbols, for all that it has at one moment.
+    """A circuit with numbers or symbols for its states, inputs and parameters.
 
     Parameters
     ----------
     circuit
         The circuit.
     values
-        States, inputs and parameters by name, and what follows of pressures from states.
+        States, inputs and parameters by name, and the pressures computed from states.
 
     Attributes
     ----------
     upstream
         The components, actuators first.
     volume_nodes, held_nodes
-        Nodes with a volume, and nodes that sources hold.
+        Nodes with a volume, and nodes held by sources.
     conservation
         What flows conserve.
     """
@@ -66,11 +66,11 @@ class CircuitState:
     # -- what components see --------------------------------------------------------------------------------
 
     def moment(self, component: Component) -> ComponentContext:
-        """Return what a component sees."""
+        """Return the evaluation context of a component."""
         return self._seen(component)
 
     def output_context(self, component: Component) -> ComponentContext:
-        """Return what the outputs of a component see, which may depend on what flows into nodes."""
+        """Return the evaluation context of a component's outputs, which may depend on node inflows."""
         return self._seen(component, lambda node: self.inflows[node])
 
     def _seen(self, component: Component, inflow: Callable[[str], Array] | None = None) -> ComponentContext:
@@ -102,7 +102,7 @@ class CircuitState:
         return held[port]
 
     def gas_pressure(self, node: str) -> Array:
-        """Return what is left of a node's pressure without that of vapour, in Pa."""
+        """Return the gas pressure of a node in Pa: its pressure minus the vapour pressure."""
         if self.oil.mixture is not None and node not in self._sources:
             return self.values[f"{node}.gas_pressure"]
         return self.pressure(node) - self.oil.vapour_pressure
@@ -111,7 +111,7 @@ class CircuitState:
 
     @cached_property
     def measures(self) -> dict[str, Array | None]:
-        """The volume at each node of what flows, by a measure that is the same everywhere; None where that is."""
+        """Volume of the conserved measure of flow at each node; None if it is independent of pressure."""
         nodes = (*self.volume_nodes, *self.held_nodes)
         return {node: self.conservation.flowing_volume(self.oil, self.gas_pressure(node)) for node in nodes}
 
@@ -128,7 +128,7 @@ class CircuitState:
 
     @cached_property
     def pushes(self) -> tuple[Push, ...]:
-        """What moving walls of all components push."""
+        """The displacements by moving walls of all components."""
         pushes: list[Push] = []
         for component in self.upstream:
             now = self.moment(component)
@@ -141,7 +141,7 @@ class CircuitState:
 
     @cached_property
     def intakes(self) -> dict[str, Array]:
-        """What flows bring into each node in m³/s, by the measure that is the same everywhere."""
+        """Inflow into each node in m³/s, in the conserved measure."""
         intakes: dict[str, Array] = {node: np.asarray(0.0) for node in (*self.volume_nodes, *self.held_nodes)}
         for origin, target, amount in self.streams:
             intakes[origin] = intakes[origin] - amount
@@ -150,7 +150,7 @@ class CircuitState:
 
     @cached_property
     def inflows(self) -> dict[str, Array]:
-        """What flows into each node, and what walls push into it, as volumes at the node's pressure in m³/s."""
+        """Inflow and displacement into each node, in m³/s at the density of the node."""
         inflows = {
             node: intake if (measure := self.measures[node]) is None else intake * measure
             for node, intake in self.intakes.items()
@@ -171,30 +171,30 @@ class CircuitState:
         return spaces
 
     def pressure_rate(self, node: str) -> Array:
-        """Return the rate of the pressure of a node with a volume, in Pa/s [Jaiswal2021, eq. 22]."""
+        """Return the derivative of the pressure of a volume node in Pa/s [Jaiswal2021, eq. 22]."""
         compliance = self.oil.compliance_at(self.gas_pressure(node))
         return self.inflows[node] / self.conservation.capacity(compliance, self.pressure(node), self.spaces[node])
 
     # -- energy ---------------------------------------------------------------------------------------------
 
     def carried_energy(self, node: str) -> Array:
-        """Return what flows carry at a node in J/m³, by the measure that is the same everywhere."""
+        """Return the energy that flows carry at a node in J/m³ of the conserved measure."""
         return self.conservation.carried_energy(self.oil, self.pressure(node), self.gas_pressure(node))
 
     def brought_energy(self, node: str) -> Array:
-        """Return what oil carries into a node from outside in J/m³, by its volume there."""
+        """Return the energy of oil from outside in J/m³ at the density of the node."""
         carried, measure = self.carried_energy(node), self.measures[node]
         return carried if measure is None else carried / measure
 
     def stored_power(self, node: str) -> Array:
-        """Return the rate in W of the energy in the oil and walls of a node with a volume."""
+        """Return the derivative in W of the energy in oil and walls of a volume node."""
         pushes = [push for push in self.pushes if push.node == node]
         pressures, spaces = (self.pressure(node), self.gas_pressure(node)), self.spaces[node]
         change = NodeChange(*pressures, spaces, self.intakes[node], pushes, self.pressure_rate(node))
         return self.conservation.stored_power(self.oil, change)
 
     def stored_energy(self, node: str) -> Array:
-        """Return the energy in the oil and walls of a node with a volume, in J."""
+        """Return the energy in oil and walls of a volume node in J."""
         pressure = self.pressure(node)
         held, walls = self.conservation.held(pressure, self.spaces[node])
         density = self.conservation.energy_density(self.oil, pressure, self.gas_pressure(node))
@@ -202,10 +202,10 @@ class CircuitState:
 
 
 class StartingSnapshot(CircuitState):
-    """A circuit where it starts, of which states, and inputs too, may not be known yet."""
+    """A circuit at the start, where states and inputs may still be unknown."""
 
     def pressure(self, node: str) -> Array:
-        """Return the pressure at the start in Pa, against vacuum."""
+        """Return the initial pressure at a node in Pa, against vacuum."""
         if node in self._sources:
             return self._held_pressure(node)
         pressure = self._circuit.initial_pressures[node]
@@ -216,14 +216,14 @@ class StartingSnapshot(CircuitState):
 
 
 def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Array:
-    """Return the amount of a flow, by the volume upstream, in m³/s.
+    """Return a flow in the conserved measure in m³/s.
 
     Parameters
     ----------
     flow
-        In m³/s, by the volume upstream.
+        In m³/s at the upstream density.
     at_origin, at_target
-        The amount in one m³ at both ends; None where that is one.
+        Conserved measure per m³ at both ends; None if it is one.
     """
     if at_origin is None or at_target is None:
         return flow
@@ -232,12 +232,12 @@ def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Ar
 
 
 def _moving_walls(component: Component, port: str, spaces: tuple[Space, ...]) -> Array | None:
-    """Return the modulus in Pa of the walls between which something moves at a port; None where they are rigid.
+    """Return the bulk modulus in Pa of the walls around a moving part at a port; None if rigid.
 
     Raises
     ------
     DataError
-        When there are several volumes, some with elastic walls: it is not said then which of them changes.
+        If there are several volumes, some with elastic walls, so that the moving one is ambiguous.
     """
     walls = [space.bulk_modulus for space in spaces]
     if len(walls) > 1 and any(each is not None for each in walls):

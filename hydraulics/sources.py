@@ -1,4 +1,4 @@
-"""What holds nodes at a pressure: pumps of constant pressure, tanks."""
+"""Pressure sources and tanks, which hold nodes at a pressure."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ _Pressure = Annotated[NonNegative, Parameter("Pa", "pressure", tunable=True, usu
 
 
 class Source(Component, abstract=True):
-    """What holds a node at a pressure and tells what it gives.
+    """Base of components that hold a node at a pressure and report the supplied flow.
 
     Attributes
     ----------
     node
-        The node that it holds at its pressure.
+        Node held at the pressure.
     """
 
     stage: ClassVar[Stage] = Stage.SOURCE
     node: HeldPort
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return flow and power."""
+        """Return flow rate and power."""
         return (
             Quantity("flow", "m3/s", description="flow into the circuit, by the volume at the source"),
             Quantity("power", "W", description="power into the circuit"),
         )
 
     def highest_pressure(self, values: Mapping[str, float]) -> float:
-        """Return its pressure; infinite where that is not known, for something drives it."""
+        """Return the pressure in Pa; infinite if it is an input."""
         return values.get("pressure", inf)
 
     def held_pressures(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return its pressure."""
+        """Return the pressure in Pa."""
         return {"node": now["pressure"]}
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return what the rest of the circuit takes from its node."""
+        """Return the flow rate that the circuit takes from the node, and its power."""
         flow = -now.inflow("node")
         return {"flow": flow, "power": flow * now["pressure"]}
 
 
 class PressureSource(Source):
-    """A pump with constant pressure.
+    """Constant-pressure source.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PressureSource(Source):
 
 
 class Tank(Source):
-    """A tank with constant pressure.
+    """Tank at constant pressure.
 
     Attributes
     ----------
@@ -74,5 +74,5 @@ class Tank(Source):
     pressure: _Pressure = 1e5
 
     def highest_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
-        """Return nothing: it pumps none."""
+        """Return zero: a tank does not pump."""
         return 0.0

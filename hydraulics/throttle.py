@@ -1,4 +1,4 @@
-"""Orifices that stay as they are."""
+"""Orifices of constant area."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Throttle(TwoPort):
     orifice_diameter
         In m.
     discharge_coefficient
-        Flow discharge coefficient C_d; a parameter of a run is 1, that of an ideal orifice, at most.
+        Discharge coefficient C_d, at most 1, that of an ideal orifice.
     laminar_pressure
         Pressure drop in Pa below which the flow is laminar.
     """
@@ -37,6 +37,6 @@ class Throttle(TwoPort):
     ] = LAMINAR_PRESSURE
 
     def flow(self, now: ComponentContext) -> Array:
-        """Return the flow through it in m³/s."""
+        """Return the flow rate in m³/s."""
         coefficient = throttle_coefficient(now["discharge_coefficient"], now["orifice_diameter"], now.oil.density)
         return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

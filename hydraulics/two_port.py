@@ -1,4 +1,4 @@
-"""The base of components that let oil through between two nodes."""
+"""Base class of components with one flow between two nodes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class TwoPort(Component, abstract=True):
-    """One flow between two ports, which it tells.
+    """A two-port: one flow between two ports, which is also an output.
 
     Attributes
     ----------
     ends
-        Its ports; flow from the first to the second counts as positive.
+        Names of the ports; flow from the first to the second is positive.
     """
 
     ends: ClassVar[tuple[str, str]] = ("inlet", "outlet")
 
     @abstractmethod
     def flow(self, now: ComponentContext) -> Array:
-        """Return the flow through it in m³/s, by the volume upstream."""
+        """Return the flow rate in m³/s at the upstream density."""
 
     def drop(self, now: ComponentContext) -> Array:
-        """Return the pressure drop from its first end to its second in Pa."""
+        """Return the pressure drop from the first port to the second in Pa."""
         origin, target = self.ends
         return now.pressure(origin) - now.pressure(target)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return its flow."""
+        """Return the flow rate."""
         origin, target = self.ends
         return (Quantity("flow", "m3/s", description=f"flow from {origin} to {target}, by the volume upstream"),)
 
     def flows(self, now: ComponentContext) -> Iterable[Flow]:
-        """Return the flow through it."""
+        """Return the flow."""
         return (Flow(self.flow(now), *self.ends),)
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
-        """Return the flow through it."""
+        """Return the flow rate."""
         return {"flow": self.flow(now)}

@@ -1,4 +1,4 @@
-"""Orifices whose area is commanded."""
+"""Orifices with a commanded area."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mbsfmu.modelling.quantity import Quantity
 
 
 class VariableOrifice(TwoPort):
-    """A sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
+    """Sharp-edged orifice whose area follows a command [Jaiswal2021, eqs. 24 and 25].
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class VariableOrifice(TwoPort):
     area
         Largest area in m².
     discharge_coefficient
-        Flow discharge coefficient C_d; a parameter of a run is 1, that of an ideal orifice, at most.
+        Discharge coefficient C_d, at most 1, that of an ideal orifice.
     points
-        Pairs of a command and the share of the area that is open there; straight lines between, constant beyond.
+        Table of command and open area fraction; linear interpolation, constant beyond.
     laminar_pressure
         Pressure drop in Pa below which the flow is laminar.
     """
@@ -48,7 +48,7 @@ class VariableOrifice(TwoPort):
         return (Quantity("command", "1", 0.0, description="command, by which the table gives the area"),)
 
     def flow(self, now: ComponentContext) -> Array:
-        """Return the flow through it in m³/s."""
+        """Return the flow rate in m³/s."""
         area = now["area"] * interpolated(now["command"], self.points)
         coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)
         return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

@@ -1,4 +1,4 @@
-"""Volumes of oil: hoses with elastic walls, rigid ones."""
+"""Volumes of oil: hoses with elastic walls, and rigid volumes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Hose(Component):
     bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e6, inf))]
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:
-        """Return its volume."""
+        """Return the volume."""
         return (Space("node", now["volume"], now["bulk_modulus"]),)
 
 
 class Volume(Component):
-    """A volume with rigid walls, such as a manifold.
+    """Volume with rigid walls, such as a manifold.
 
     Attributes
     ----------
@@ -53,5 +53,5 @@ class Volume(Component):
     volume: _Volume
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:
-        """Return its volume."""
+        """Return the volume."""
         return (Space("node", now["volume"]),)

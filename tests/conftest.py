@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 
@@ -31,6 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.setdefault(OPTIMIZATION, "0")
+    if own := shutil.which(
+        "cc"
+    ):  # zig, which would be taken for FMUs, is for other platforms here: it takes twice as long
+        os.environ.setdefault("CC", own)
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))
 

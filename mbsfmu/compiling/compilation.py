@@ -19,9 +19,26 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.base.interruption import deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
-FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off")
+FLAGS = ("-std=c99", "-fvisibility=hidden", "-ffp-contract=off")
 """What all compilers are told."""
-LINK = {".dll": ("-s",), ".so": ("-s", "-lm", "-Wl,--as-needed", "-lpthread"), ".dylib": ("-lm",)}
+# WebAssembly modules stand alone: their code needs no relocation, and they have no stack protector's random number.
+CODE = {
+    ".dll": ("-fPIC",),
+    ".so": ("-fPIC",),
+    ".dylib": ("-fPIC",),
+    ".wasm": ("-fno-stack-protector", "-fno-sanitize=undefined"),
+}
+"""What compilers are told besides, by how the names of libraries end."""
+LINK = {
+    ".dll": ("-shared", "-s"),
+    ".so": ("-shared", "-s", "-lm", "-Wl,--as-needed", "-lpthread"),
+    ".dylib": ("-shared", "-lm"),
+    # A reactor has no main function. Its host needs memory for arguments, and a place in the table for its logger.
+    ".wasm": (
+        *("-mexec-model=reactor", "-s", "-Wl,--export-dynamic", "-Wl,--export=malloc", "-Wl,--export=free"),
+        *("-Wl,--export-table", "-Wl,--growable-table", "-Wl,-z,stack-size=1048576"),
+    ),
+}
 """What linkers are told, by how the names of libraries end."""
 SOURCES = "MBSFMU_SOURCES"
 """Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
@@ -79,11 +96,12 @@ class Compilation:
         for name, text in self.sources.items():
             (folder / name).write_text(text, encoding="utf-8")
         objects = {main: f"{main}.o" for main in self.levels}
-        calls = [[*self.command, *FLAGS, self.levels[main], "-c", main, "-o", made] for main, made in objects.items()]
+        flags = (*FLAGS, *CODE[self.suffix])
+        calls = [[*self.command, *flags, self.levels[main], "-c", main, "-o", made] for main, made in objects.items()]
         call_compilers(calls, folder)
         library = f"unit{self.suffix}"
         link = [each for each in LINK[self.suffix] if not ("-g" in self.command and each == "-s")]
-        call_compilers([[*self.command, "-shared", *objects.values(), "-o", library, *link]], folder)
+        call_compilers([[*self.command, *objects.values(), "-o", library, *link]], folder)
         if not (folder / library).is_file():
             told = f"the C compiler {shlex.join(self.command)} says that all is well, but makes no library"
             raise CompilerError(told)

@@ -11,13 +11,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
-from mbsfmu.compiling.compilation import FLAGS, LINK, SOURCES, Compilation, CompilerError
+from mbsfmu.compiling.compilation import CODE, FLAGS, LINK, SOURCES, Compilation, CompilerError
 from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
 from mbsfmu.modelling import closest_match
 
@@ -73,7 +73,8 @@ def compile_library(
     key
         Name of what it is made from; made from the content by default.
     portable
-        Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler.
+        Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler,
+        unless the environment variable CC names that one.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def _maker(command: tuple[str, ...], level: str | None) -> str:
             version = subprocess.run(call, capture_output=True, text=True, errors="replace", check=False).stdout
         except OSError as error:
             version = str(error)
-    return content_key(command, version, FLAGS, level, sorted(LINK.items()))
+    return content_key(command, version, FLAGS, level, sorted(LINK.items()), sorted(CODE.items()))
 
 
 # -- compilers --------------------------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def _command(platform: str | None, portable: bool) -> list[str]:
         raise InputError(f"there is no platform '{platform}'; {closest_match(platform, PLATFORMS)}")
     is_host = platform is None or platform in host_platforms()
     own = _system_compiler() if is_host else None
-    if own and not portable:
+    if own and (not portable or _is_named(own)):
         return own
     if zig := _zig():
         return zig if platform is None else [*zig, "-target", PLATFORMS[platform].target]
@@ -194,6 +195,12 @@ def _system_compiler() -> list[str] | None:
     if candidates[0] and not shutil.which(candidates[0][0]):
         _warn_missing(wished, found[0] if found else "")
     return found
+
+
+def _is_named(compiler: Sequence[str]) -> bool:
+    """Tell whether a compiler of this machine is the one that CC names."""
+    named = shlex.split(os.environ.get("CC", ""))
+    return bool(named) and shutil.which(named[0]) == compiler[0]
 
 
 @functools.cache

@@ -37,6 +37,8 @@ class Platform:
     target: str
 
 
+WEBASSEMBLY = ".wasm"
+"""How names of WebAssembly modules end."""
 PLATFORMS = {
     "linux64": Platform(2, ".so", "x86_64-linux-gnu.2.17"),
     "win64": Platform(2, ".dll", "x86_64-windows-gnu"),
@@ -46,9 +48,17 @@ PLATFORMS = {
     "x86_64-darwin": Platform(3, ".dylib", "x86_64-macos"),
     "aarch64-linux": Platform(3, ".so", "aarch64-linux-gnu.2.17"),
     "aarch64-darwin": Platform(3, ".dylib", "aarch64-macos"),
+    "wasm32": Platform(2, WEBASSEMBLY, "wasm32-wasi"),
+    "wasm32-wasi": Platform(3, WEBASSEMBLY, "wasm32-wasi"),
 }
-"""By the names of the folders that importers look into."""
-_SAME = {"linux64": "x86_64-linux", "win64": "x86_64-windows", "darwin64": "x86_64-darwin"}
+"""By the names of the folders that importers look into. WebAssembly has no name in FMI 2.0 and 3.0: `wasm32` follows
+their pattern, machine and word length, and `wasm32-wasi` machine and system."""
+_SAME = {
+    "linux64": "x86_64-linux",
+    "win64": "x86_64-windows",
+    "darwin64": "x86_64-darwin",
+    "wasm32": "wasm32-wasi",
+}
 _NAMES = {
     ("linux", "x86_64"): ("linux64", "x86_64-linux"),
     ("linux", "amd64"): ("linux64", "x86_64-linux"),

@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, Fmi, Interface, platform_named
+from mbsfmu.compiling.platforms import PLATFORMS, WEBASSEMBLY, Fmi, Interface, platform_named
 from mbsfmu.fmu.description import Capabilities, FmuDescription, describe
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.magnitudes import Scale
@@ -83,6 +84,8 @@ def export_native(
     refuse_to_overwrite(target, force)
     standard = STANDARDS[fmi]
     places = {platform_named(name, fmi): None for name in platforms}
+    if any(PLATFORMS[place].suffix == WEBASSEMBLY for place in places):
+        refuse_threads(simulation)
     description, texts = described_sources(simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart)
     compiled = unit_files(fmi, texts)
     libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
@@ -95,6 +98,18 @@ def export_native(
     added = ((f"sources/{name}", text) for name, text in exposed.items())
     described = standard.describe(description, listed, icon is not None)
     return write_archive(target, chain(common_files(simulation, standard, described, icon, carried), binaries, added))
+
+
+def refuse_threads(simulation: Simulation) -> None:
+    """Refuse a simulation that shares its equations among threads, which WebAssembly lacks.
+
+    Raises
+    ------
+    InputError
+        When it has more than one.
+    """
+    if (threads := simulation.formulation.threads) > 1:
+        raise InputError(f"unit_threads is {threads}; it must be 1 for WebAssembly, which has no threads")
 
 
 def _shown(

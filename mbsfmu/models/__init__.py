@@ -1,4 +1,4 @@
-"""Built-in models: the reference cases, made from the public names as a user's own model would be."""
+"""Built-in models: reference cases, made with the public interface."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ BUILT_IN: dict[str, Callable[[], CoupledModel]] = {
     "bennett": bennett,
     "slewing-four-bar": slewing_four_bar,
 }
-"""Models by name; `pendulum-N` and `ladder-N` are one for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for
-every circuit of `mbsfmu.models.hydraulic.CIRCUITS`."""
+"""Models by name; `pendulum-N` and `ladder-N` exist for every N, `four-bar-CIRCUIT` and `quick-return-CIRCUIT` for
+every circuit of `mbsfmu.models.hydraulic.CIRCUITS`.
+"""
 
 
 def built_in(name: str) -> CoupledModel:

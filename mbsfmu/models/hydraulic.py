@@ -1,9 +1,9 @@
 """The two hydraulically actuated mechanisms of [Jaiswal2021, sect. 5].
 
-Table 1 of the paper, the parameters of the circuit, is not printed in its text. What it leaves open is taken from
-Rahikainen, González, Naya, Sopanen, Mikkola, Multibody System Dynamics 50 (2020), where the same authors publish them
-for this circuit; which hose volume belongs to which hose is our choice. With these alone the cylinder moves too far.
-The two published works of the actuator fix one more parameter; `CIRCUITS` has the choices that meet both.
+Table 1 of the paper, the parameters of the circuit, is not printed in its text. Missing values are from Rahikainen,
+González, Naya, Sopanen, Mikkola, Multibody System Dynamics 50 (2020), where the same authors publish them for this
+circuit; the assignment of hose volumes is our choice. With these alone the cylinder moves too far. The two published
+works of the actuator determine one more parameter; `CIRCUITS` has the choices that reproduce both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOSE_MODULUS = 150e6
 
 
 class CircuitAssumptions(NamedTuple):
-    """What the paper leaves open about the circuit.
+    """Assumptions on the circuit that the paper does not state.
 
     Attributes
     ----------
@@ -61,11 +61,12 @@ CIRCUITS = {
     "friction-and-valve": CircuitAssumptions(viscous_friction=50e3, valve_flow=19.0),
     "frictionless": CircuitAssumptions(viscous_friction=0.0, air_content=0.0),
 }
-"""Circuits by name. `friction`, `throttle` and `friction-and-valve` meet both published works within 0.12 %; the first
-is taken because with it alone the published drift is largest where it was published to be, and because pressures stay
-far above vacuum. `frictionless` has the parameters of 2020 as they are, and moves about a third further. The two
-without friction have oil without air, the paper's eq. 23, in which pressures of the four-bar fall below vacuum as those
-of no real oil do: they are there to be held against other programs."""
+"""Circuits by name. `friction`, `throttle` and `friction-and-valve` reproduce both published works within 0.12 %. The
+first is the default: with it alone the largest drift occurs at the published time, and pressures stay far above vacuum.
+`frictionless` has the parameters of 2020 unchanged, and moves about a third further. The two without friction have oil
+without air, the paper's eq. 23; pressures of the four-bar fall below vacuum, unlike in real oil. They exist for
+comparison with other programs.
+"""
 
 
 def actuation(name: str = "friction", air_content: float | None = None, conserves: Conserved = "volume") -> Circuit:
@@ -78,7 +79,7 @@ def actuation(name: str = "friction", air_content: float | None = None, conserve
     air_content
         Air in the oil; that of the named circuit by default, and with 0 the paper's eq. 23.
     conserves
-        What flows conserve, as for `Oil`: volume in the paper's eq. 22, by which the published works are met.
+        What flows conserve, as for `Oil`: volume in the paper's eq. 22, which reproduces the published works.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def _actuated(name: str, mechanism: Mechanism, command: StepSignal, circuit: Cir
 
 
 def _suffix(circuit: str) -> str:
-    """Return what a model's name has behind that of the mechanism."""
+    """Return the suffix of a model's name after that of the mechanism."""
     return "" if circuit == "friction" else f"-{circuit}"
 
 

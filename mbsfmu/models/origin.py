@@ -1,4 +1,4 @@
-"""Where the built-in models come from."""
+"""Origin of the built-in models."""
 
 from typing import Any
 

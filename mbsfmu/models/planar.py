@@ -17,11 +17,11 @@ from mbsfmu.models.origin import ORIGIN
 from mbsfmu.parts import Revolute
 
 MOST_LINKS = 10_000
-"""Of a pendulum: more take minutes and gigabytes to put together."""
+"""Largest number of links of a pendulum: more take minutes and gigabytes to set up."""
 MOST_LOOPS = 2_000
-"""Of a ladder: the matrices that its start is put together by take gigabytes beyond."""
+"""Largest number of loops of a ladder: beyond, the matrices at the start take gigabytes."""
 LEANING = 0.3
-"""Angle in rad by which the rails of a ladder lean at the start."""
+"""Start angle in rad of a ladder's rails."""
 
 
 def _link(name: str, length: float, inertia: float) -> RigidBody:
@@ -40,7 +40,7 @@ def _hinge(number: int, parent: str, child: str, angle: float = 0.0) -> Revolute
 
 
 def pendulum(links: int) -> CoupledModel:
-    """Return an open chain, horizontal at the start.
+    """Return an open chain, initially horizontal.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ def pendulum(links: int) -> CoupledModel:
 
 
 def ladder(loops: int) -> CoupledModel:
-    """Return a ladder that hangs from the ground by its rails, which lean at the start; all links are hinged.
+    """Return a ladder of hinged links that hangs from the ground by its rails, which are initially inclined.
 
-    A rung hangs on the left rail, the next link of the right one on the rung: so each loop is cut at its own link,
-    and only the coordinates of two neighbouring loops are in its equations.
+    Each rung hangs on the left rail, and the next link of the right rail on the rung. Each loop is then cut at its own
+    link, and its equations contain the coordinates of two neighbouring loops only.
 
     Parameters
     ----------
@@ -116,18 +116,18 @@ def ladder(loops: int) -> CoupledModel:
 
 
 def _ring(sides: int, left: str, right: str, first: int = 1, shift: int = 0) -> list[Revolute]:
-    """Hang a regular polygon under a side that is there, counterclockwise from its left to its right end.
+    """Add a regular polygon below an existing side, counterclockwise from its left to its right end.
 
     Parameters
     ----------
     sides
-        Number of sides, the one that is there included.
+        Number of sides, including the existing one.
     left, right
-        Its ends.
+        Ends of the existing side.
     first
         Number of the first link.
     shift
-        What the number of a joint is above that of its link.
+        Number of a joint minus that of its link.
     """
     turn = 2.0 * pi / sides
     numbers = range(first, first + sides - 1)

@@ -1,4 +1,4 @@
-"""Overconstrained loops that are not planar in the ground's axes, or do not stay so."""
+"""Overconstrained loops that are not planar in the ground's axes, or do not remain so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHER_TWIST = asin(_OTHER_LENGTH * sin(_TWIST) / _LENGTH)
 
 
 def bennett_angle(angle: float) -> float:
-    """Return the second angle of Bennett's linkage from the first, both in rad: the tangents' product is constant.
+    """Return the second angle of Bennett's linkage from the first in rad; the product of their tangents is constant.
 
     tan(θ₁/2) tan(θ₂/2) = sin((β + α)/2) / sin((β − α)/2) with the twists α and β of the links
     (Bennett, Engineering 76, 1903).
@@ -30,7 +30,7 @@ def _twisted(name: str, parent: str, child: str, twist: float, angle: float) -> 
 
 
 def bennett(angle: float = 1.0) -> CoupledModel:
-    """Return Bennett's linkage: four hinges in space, five redundant loop equations less two, one degree of freedom.
+    """Return Bennett's linkage: four spatial hinges, three redundant loop equations, one degree of freedom.
 
     Opposite links are equal, 1 m long with a twist of 30° and 1.6 m with the twist that sin α / a = sin β / b gives;
     one of the long links is the ground. Which loop equations are independent changes as it moves.
@@ -88,9 +88,9 @@ def bennett(angle: float = 1.0) -> CoupledModel:
 
 
 def slewing_four_bar(slew: float = 0.0, speed: float = 0.5 * pi) -> CoupledModel:
-    """Return a planar four-bar in the vertical plane of a house that turns.
+    """Return a planar four-bar in the vertical plane of a slewing house.
 
-    The loop equations that are redundant are so across the plane of the four-bar, which turns.
+    The redundant loop equations are normal to the plane of the four-bar, which rotates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Built-in parts of mechanisms, each a class with its data and its equations."""
+"""Built-in parts of mechanisms; each class has the part's data and equations."""
 
 from mbsfmu.parts.applied_loads import AppliedForce, AppliedMoment
 from mbsfmu.parts.bushing import Bushing

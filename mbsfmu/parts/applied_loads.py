@@ -1,4 +1,4 @@
-"""Forces and moments at points of bodies, given from outside."""
+"""Forces and moments at points of bodies, given by inputs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mbsfmu.model.reference_types import GROUND, PointReference, split_reference
 from mbsfmu.modelling import Array, Quantity
 
 Frame = Literal["inertial", "body"]
-"""Whose axes components are along: those of the inertial frame, or those of the body, which turn with it."""
+"""Frame of the components: the inertial frame, or the body frame."""
 
 
 class _Applied(Force, abstract=True):
-    """A vector of inputs on a body, along axes that are chosen."""
+    """Base of a vector of inputs that acts on a body, in a chosen frame."""
 
     point: PointReference
     frame: Frame = "inertial"
@@ -30,12 +30,12 @@ class _Applied(Force, abstract=True):
         return self
 
     def _inertial(self, now: ForceContext, name: str) -> Array:
-        """Return the vector of the inputs in the inertial frame, shape (3,)."""
+        """Return the input vector in the inertial frame, shape (3,)."""
         given = np.stack([now[f"{name}.{axis}"] for axis in "xyz"])
         return now.point("point").rotation @ given if self.frame == "body" else given
 
     def _vector(self, name: str, unit: str) -> tuple[Quantity, ...]:
-        """Return the inputs of a vector."""
+        """Return the components of an input vector."""
         axes = "inertial frame" if self.frame == "inertial" else "body"
         return tuple(
             Quantity(f"{name}.{axis}", unit, 0.0, description=f"{name} on the body, {axis} of the {axes}")
@@ -44,56 +44,56 @@ class _Applied(Force, abstract=True):
 
 
 class AppliedForce(_Applied):
-    """A force at a point of a body, given from outside: what a bucket carries, a hand or the wind.
+    """External force at a point of a body, for example a bucket load, a hand force, or wind.
 
     It takes the inputs `force.x`, `force.y` and `force.z` in N.
 
     Attributes
     ----------
     point
-        Where it acts, as `body.point`.
+        Point of application, as `body.point`.
     frame
-        `inertial`, or `body` for a force whose direction turns with the body.
+        `inertial`, or `body` for a force that rotates with the body.
     """
 
     type: Literal["applied-force"] = "applied-force"
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the components of the force."""
+        """Return the force components."""
         return self._vector("force", "N")
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Push the point."""
+        """Apply the force at the point."""
         return (PointLoad("point", force=self._inertial(now, "force")),)
 
     def work_rate(self, now: ForceContext) -> Array:
-        """Return force times velocity of the point in W."""
+        """Return the power of the force in W."""
         return self._inertial(now, "force") @ now.point("point").velocity
 
 
 class AppliedMoment(_Applied):
-    """A moment on a body, given from outside.
+    """External moment on a body.
 
     It takes the inputs `moment.x`, `moment.y` and `moment.z` in N m.
 
     Attributes
     ----------
     point
-        Any point of the body that it acts on, as `body.point`: a moment is the same everywhere.
+        Any point of the body, as `body.point`; a moment does not depend on the point.
     frame
-        `inertial`, or `body` for a moment whose axis turns with the body.
+        `inertial`, or `body` for a moment that rotates with the body.
     """
 
     type: Literal["applied-moment"] = "applied-moment"
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the components of the moment."""
+        """Return the moment components."""
         return self._vector("moment", "N.m")
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Turn the body."""
+        """Apply the moment to the body."""
         return (PointLoad("point", moment=self._inertial(now, "moment")),)
 
     def work_rate(self, now: ForceContext) -> Array:
-        """Return moment times angular velocity in W."""
+        """Return the power of the moment in W."""
         return self._inertial(now, "moment") @ now.point("point").angular_velocity

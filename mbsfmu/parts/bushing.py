@@ -1,4 +1,4 @@
-"""Bushings: springs and dampers along and about three axes between two bodies."""
+"""Bushings: translational and rotational springs and dampers between two bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Three = tuple[NonNegative, NonNegative, NonNegative]
 
 
 class _Strain(NamedTuple):
-    """How a bushing is deformed, along its axes: deflection, turn, and their rates; and its axes, shape (3, 3)."""
+    """Deformation of a bushing along its axes: deflection, rotation, and their rates; and the axes, shape (3, 3)."""
 
     axes: Array
     shift: Array
@@ -27,24 +27,24 @@ class _Strain(NamedTuple):
 
 
 class Bushing(Force):
-    """Linear springs and dampers between a point of one body and a point of another, along and about three axes.
+    """Linear springs and dampers along and about three axes between points of two bodies.
 
-    It gives the outputs `deflection.x` to `.z` and `turn.x` to `.z`: along the axes, which the parent carries. The turn
-    is the rotation vector from parent to child, about which a spring of equal stiffnesses gives stiffness times
-    angle; it jumps at half turns.
+    The outputs are `deflection.x` to `.z` and `turn.x` to `.z` along the axes, which are fixed in the parent. The
+    rotation is the rotation vector from parent to child; a spring of equal stiffnesses gives the moment stiffness times
+    angle about it. It is discontinuous at half turns.
 
     Attributes
     ----------
     parent, child
-        The two points, in one place where the bushing is free of load.
+        The two points, which coincide in the unloaded bushing.
     stiffness, damping
         Along the axes in N/m and N s/m.
     turning_stiffness, turning_damping
         About the axes in N m/rad and N m s/rad.
     orientation
-        Rotation vector in rad that turns the parent's frame into the child's where the bushing is free of load.
+        Rotation vector in rad from the parent's to the child's frame in the unloaded bushing.
     axes
-        Rotation vector in rad that turns the parent's frame into the axes of the bushing.
+        Rotation vector in rad from the parent's frame to the axes of the bushing.
     """
 
     symbol: ClassVar[str] = "none"
@@ -59,7 +59,7 @@ class Bushing(Force):
     axes: Vector = (0.0, 0.0, 0.0)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return deflection and turn."""
+        """Return deflection and rotation."""
         return tuple(
             Quantity(
                 f"{what}.{axis}", unit, description=f"{what} of {self.child} from {self.parent}, {axis}", shared=True
@@ -69,7 +69,7 @@ class Bushing(Force):
         )
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Push and turn both bodies back."""
+        """Apply the spring and damper loads to both bodies."""
         strain = self._strain(now)
         force = strain.axes @ (-now["stiffness"] * strain.shift - now["damping"] * strain.shift_rate)
         along = -now["turning_stiffness"] * strain.turn - now["turning_damping"] * strain.turn_rate
@@ -78,17 +78,17 @@ class Bushing(Force):
         return (PointLoad("child", force, moment), PointLoad("parent", -force, -moment - cross(gap, force)))
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return the dampers' loss in W."""
+        """Return the power dissipated by the dampers in W."""
         strain = self._strain(now)
         return now["damping"] @ strain.shift_rate**2 + now["turning_damping"] @ strain.turn_rate**2
 
     def energy(self, now: ForceContext) -> Array:
-        """Return the springs' energy in J."""
+        """Return the elastic energy in J."""
         strain = self._strain(now)
         return 0.5 * (now["stiffness"] @ strain.shift**2 + now["turning_stiffness"] @ strain.turn**2)
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
-        """Return deflection and turn."""
+        """Return deflection and rotation."""
         strain = self._strain(now)
         told = (("deflection", strain.shift), ("turn", strain.turn))
         return {f"{what}.{axis}": vector[index] for what, vector in told for index, axis in enumerate("xyz")}
@@ -105,7 +105,7 @@ class Bushing(Force):
 
 
 def _turning(turn: Array) -> Array:
-    """Return what makes rates of a rotation vector φ of the angular velocity that its frame sees, shape (3, 3).
+    """Return the matrix from the relative angular velocity to the rate of the rotation vector φ, shape (3, 3).
 
     I − [φ]/2 + (1 − (θ/2) cot(θ/2)) [φ]²/θ², θ = |φ| [Bullo1995]; for small angles by its series.
     """

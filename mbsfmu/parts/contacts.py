@@ -16,7 +16,7 @@ from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class _Touch(NamedTuple):
-    """A contact at one moment: normal, place and slip of shape (3,), forces in N, the rest in m and m/s."""
+    """A contact in one evaluation: normal, position and slip of shape (3,), forces in N, other values in m and m/s."""
 
     normal: Array
     place: Array
@@ -28,33 +28,32 @@ class _Touch(NamedTuple):
 
 
 class PlaneContact(Force):
-    """A sphere, or a point, that a plane of the ground or of another body does not let through.
+    """Contact between a sphere, or a point, and a plane of the ground or of another body.
 
-    It gives the outputs `normal_force` and `penetration`. Where the sphere is δ beyond the plane this pushes with
-    N = k δⁿ max(0, 1 + D δ̇), which begins at nothing and never pulls [Hunt1975], and rubs with μ N v/√(v² + v₀²)
-    against the slip v, Coulomb's friction regularized. What leaves the plane at a speed v₁ has met it at v₀ with
-    v₁/v₀ ≈ 1 − 2/3 D v₀ for small D v₀.
+    The outputs are `normal_force` and `penetration`. At the penetration δ the normal force is N = k δⁿ max(0, 1 + D
+    δ̇), zero at first contact and never tensile [Hunt1975]. Friction is regularised Coulomb friction, μ N v/√(v² + v₀²)
+    against the slip v. The coefficient of restitution at the impact velocity v₀ is v₁/v₀ ≈ 1 − 2/3 D v₀ for small D v₀.
 
     Attributes
     ----------
     sphere
-        Its centre, or the point, as `body.point`.
+        Centre of the sphere, or the point, as `body.point`.
     plane
         A point of the plane, of the ground or of another body.
     normal
-        Direction out of the plane, in the frame of its body: on that side the sphere is free.
+        Outward normal in the frame of the plane's body; the sphere is free on this side.
     radius
         In m; zero for a point.
     stiffness
         k in N/mⁿ.
     exponent
-        n, 1.5 as of spheres by Hertz.
+        n; 1.5 for spheres (Hertz).
     damping
         D in s/m.
     friction
         μ.
     creep_speed
-        v₀ in m/s, the slip at which 71 % of the friction are there.
+        v₀ in m/s, the slip at which friction reaches 71 %.
     """
 
     symbol: ClassVar[str] = "none"
@@ -67,17 +66,19 @@ class PlaneContact(Force):
     exponent: Annotated[float, Field(ge=1.0, le=3.0)] = 1.5
     damping: Annotated[NonNegative, Parameter("s/m", "damping")] = 0.0
     friction: Annotated[NonNegative, Parameter("1", "coefficient of friction", tunable=True)] = 0.0
-    creep_speed: Annotated[Positive, Parameter("m/s", "slip that friction needs to build up", tunable=True)] = 1e-3
+    creep_speed: Annotated[Positive, Parameter("m/s", "slip velocity of regularised friction", tunable=True)] = 1e-3
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return normal force and penetration."""
         return (
             Quantity("normal_force", "N", minimum=0.0, description="normal force of the contact", shared=True),
-            Quantity("penetration", "m", minimum=0.0, description="how far the sphere is in the plane", shared=True),
+            Quantity(
+                "penetration", "m", minimum=0.0, description="penetration of the sphere into the plane", shared=True
+            ),
         )
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Push and rub both at the place of the contact."""
+        """Apply normal force and friction to both bodies at the contact point."""
         touch = self._touch(now)
         force = touch.normal * touch.force + self._rubbing(now, touch)
         sphere, plane = (touch.place - now.point(each).position for each in ("sphere", "plane"))
@@ -89,7 +90,7 @@ class PlaneContact(Force):
         return touch.elastic * touch.depth / (self.exponent + 1.0)
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return the loss by damping and friction in W."""
+        """Return the power dissipated by damping and friction in W."""
         touch = self._touch(now)
         return (touch.force - touch.elastic) * touch.rate - self._rubbing(now, touch) @ touch.slip
 
@@ -99,7 +100,7 @@ class PlaneContact(Force):
         return {"normal_force": touch.force, "penetration": touch.depth}
 
     def _rubbing(self, now: ForceContext, touch: _Touch) -> Array:
-        """Return the friction on the sphere in N."""
+        """Return the friction force on the sphere in N."""
         speed = np.sqrt(touch.slip @ touch.slip + now["creep_speed"] ** 2)
         return -now["friction"] * touch.force / speed * touch.slip
 
@@ -107,7 +108,7 @@ class PlaneContact(Force):
         sphere, plane = now.point("sphere"), now.point("plane")
         normal = plane.rotation @ unit(self.normal)
         height = normal @ (sphere.position - plane.position)
-        place = sphere.position - normal * height  # on the plane, where both touch
+        place = sphere.position - normal * height  # contact point on the plane
         passing = sphere.velocity + cross(sphere.angular_velocity, place - sphere.position)
         passing = passing - plane.velocity - cross(plane.angular_velocity, place - plane.position)
         approach = -(normal @ passing)

@@ -1,4 +1,4 @@
-"""Linear couplings between the coordinates of joints: gears, racks, screws, and what URDF calls mimic."""
+"""Linear couplings between joint coordinates: gears, racks, screws, URDF mimic joints."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ NonZero = Annotated[float, AfterValidator(_not_zero)]
 
 
 class Gear(Constraint):
-    """Two joints that turn (or two that slide) together: q_driving = ratio · q_driven + offset.
+    """Gear between two rotating (or two sliding) joints: q_driving = ratio · q_driven + offset.
 
     Attributes
     ----------
     driving, driven
         Names of joints of the spanning tree with one coordinate.
     ratio
-        Speed of the driving joint by that of the driven one; negative where they turn against each other, as external
-        gears on parallel axes do.
+        Speed of the driving joint divided by that of the driven one; negative for opposite rotation, as of external
+        gears on parallel axes.
     offset
-        Coordinate of the driving joint in rad (or m) where the driven one is at zero.
+        Coordinate of the driving joint in rad (or m) at zero of the driven one.
     """
 
     type: Literal["gear"] = "gear"
     driving: JointReference
     driven: JointReference
-    ratio: Annotated[NonZero, Parameter("1", "speed of the driving joint by that of the driven one")]
-    offset: Annotated[float, Parameter("{driving.coordinate}", "driving coordinate where the driven one is zero")] = 0.0
+    ratio: Annotated[NonZero, Parameter("1", "speed ratio of driving and driven joint")]
+    offset: Annotated[float, Parameter("{driving.coordinate}", "driving coordinate at zero of the driven one")] = 0.0
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return one, and the ratio with the other sign."""
+        """Return one and −ratio."""
         return {self.driving: 1.0, self.driven: -now["ratio"]}
 
     def value(self, now: Numbers) -> Array | float:
@@ -53,16 +53,16 @@ class Gear(Constraint):
 
 
 class RackAndPinion(Constraint):
-    """A joint that slides as another one turns: x = radius · φ + offset; a lead screw with its lead over 2 π, too.
+    """Rack and pinion, or lead screw with lead over 2 π: x = radius · φ + offset.
 
     Attributes
     ----------
     pinion
         Name of a joint of the spanning tree with one coordinate, an angle.
     rack
-        The same, with a displacement.
+        Name of a joint of the spanning tree with one coordinate, a displacement.
     radius
-        Radius of the pinion in m, or lead of a screw by 2 π; negative for motion the other way.
+        Radius of the pinion in m, or lead of a screw divided by 2 π; negative for opposite motion.
     offset
         Displacement of the rack in m at an angle of zero.
     """
@@ -70,11 +70,11 @@ class RackAndPinion(Constraint):
     type: Literal["rack-and-pinion"] = "rack-and-pinion"
     pinion: JointReference
     rack: JointReference
-    radius: Annotated[NonZero, Parameter("m", "radius of the pinion, or lead by 2 pi")]
+    radius: Annotated[NonZero, Parameter("m", "radius of the pinion, or lead over 2 pi")]
     offset: Annotated[float, Parameter("m", "displacement of the rack at an angle of zero")] = 0.0
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return one, and the radius with the other sign."""
+        """Return one and −radius."""
         return {self.rack: 1.0, self.pinion: -now["radius"]}
 
     def value(self, now: Numbers) -> Array | float:
@@ -83,28 +83,28 @@ class RackAndPinion(Constraint):
 
 
 class Mimic(Constraint):
-    """A joint that follows another one, as in URDF: q = multiplier · q_leader + offset.
+    """Joint that follows another one, as in URDF: q = multiplier · q_leader + offset.
 
     Attributes
     ----------
     joint, leader
         Names of joints of the spanning tree with one coordinate.
     multiplier
-        Motion of the joint by that of its leader, in rad or m of the one for rad or m of the other.
+        Motion of the joint divided by that of its leader, in rad or m per rad or m.
     offset
-        Coordinate in rad or m where the leader is at zero.
+        Coordinate in rad or m at zero of the leader.
     """
 
     type: Literal["mimic"] = "mimic"
     joint: JointReference
     leader: JointReference
     multiplier: Annotated[
-        float, Parameter("{joint.coordinate}/{leader.coordinate}", "motion by that of the leader")
+        float, Parameter("{joint.coordinate}/{leader.coordinate}", "ratio of motion to that of the leader")
     ] = 1.0
-    offset: Annotated[float, Parameter("{joint.coordinate}", "coordinate where the leader is at zero")] = 0.0
+    offset: Annotated[float, Parameter("{joint.coordinate}", "coordinate at zero of the leader")] = 0.0
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return one, and the multiplier with the other sign."""
+        """Return one and −multiplier."""
         return {self.joint: 1.0, self.leader: -now["multiplier"]}
 
     def value(self, now: Numbers) -> Array | float:
@@ -113,39 +113,41 @@ class Mimic(Constraint):
 
 
 class Differential(Constraint):
-    """A carrier whose coordinate is a mean of two others: q_carrier = share · q_one + (1 − share) · q_other.
+    """Differential: the carrier is a weighted mean of two joints, q_carrier = share · q_one + (1 − share) · q_other.
 
-    With half and half it is the differential of an axle; a planetary gear set with z_sun and z_ring teeth has the share
-    z_sun / (z_sun + z_ring) of its sun [Willis].
+    A share of one half is the differential of an axle. For a planetary gear set with z_sun and z_ring teeth, the share
+    of its sun is z_sun / (z_sun + z_ring) [Willis].
 
     Attributes
     ----------
     carrier, one, other
         Names of joints of the spanning tree with one coordinate, all of them angles or all displacements.
     share
-        Share of the first in the carrier's motion.
+        Weight of the first joint in the carrier's motion.
     """
 
     type: Literal["differential"] = "differential"
     carrier: JointReference
     one: JointReference
     other: JointReference
-    share: Annotated[float, Field(gt=0, lt=1), Parameter("1", "share of the first in the carrier's motion")] = 0.5
+    share: Annotated[float, Field(gt=0, lt=1), Parameter("1", "weight of the first joint in the carrier's motion")] = (
+        0.5
+    )
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return one, and both shares with the other sign."""
+        """Return one and the negative weights."""
         return {self.carrier: 1.0, self.one: -now["share"], self.other: now["share"] - 1.0}
 
 
 class LinearCoupling(Constraint):
-    """Any linear relation of joint coordinates: Σ factor · q = offset.
+    """General linear coupling of joint coordinates: Σ factor · q = offset.
 
     Attributes
     ----------
     joints
         Names of joints of the spanning tree with one coordinate.
     factors_of_joints
-        A number for each; not zero.
+        Nonzero factor of each joint.
     offset
         In rad or m.
     """
@@ -168,11 +170,11 @@ class LinearCoupling(Constraint):
 
     @property
     def coupled(self) -> tuple[str, ...]:
-        """Names of the joints."""
+        """Names of the coupled joints."""
         return self.joints
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002 - they are no parameters
-        """Return the factors as given."""
+        """Return the factors."""
         return dict(zip(self.joints, self.factors_of_joints, strict=True))
 
     def value(self, now: Numbers) -> Array | float:

@@ -1,4 +1,4 @@
-"""Blocks with states: lags, integrators, transfer functions, limits of rates."""
+"""Blocks with continuous states: lags, integrators, transfer functions, rate limiters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mbsfmu.parts.one_input import OneInput, SameUnit
 
 
 class FirstOrder(OneInput):
-    """A lag: T ẏ + y = k u.
+    """First-order lag: T ẏ + y = k u.
 
     Attributes
     ----------
@@ -35,15 +35,15 @@ class FirstOrder(OneInput):
     initial_output: Annotated[float, Parameter("1", "output at the start")] = 0.0
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of the gain and the start."""
+        """Return the units of gain and initial output."""
         return {"gain": self.gain_unit, "initial_output": self.output_unit}
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the lagging value."""
+        """Return the output as a state."""
         return (Quantity("value", self.output_unit, description="output, as a state"),)
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the output at the start."""
+        """Return the initial output."""
         return {"value": now["initial_output"]}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
@@ -56,7 +56,7 @@ class FirstOrder(OneInput):
 
 
 class SecondOrder(OneInput):
-    """An oscillating lag: ÿ + 2 ζ ω ẏ + ω² y = k ω² u.
+    """Second-order lag: ÿ + 2 ζ ω ẏ + ω² y = k ω² u.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class SecondOrder(OneInput):
     damping_ratio
         ζ.
     initial_output
-        y at the start, where it is at rest.
+        y at the start, with zero derivative.
     """
 
     type: Literal["second-order"] = "second-order"
@@ -77,18 +77,18 @@ class SecondOrder(OneInput):
     initial_output: Annotated[float, Parameter("1", "output at the start")] = 0.0
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of the gain and the start."""
+        """Return the units of gain and initial output."""
         return {"gain": self.gain_unit, "initial_output": self.output_unit}
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the lagging value and its rate."""
+        """Return the output and its derivative as states."""
         return (
             Quantity("value", self.output_unit, description="output, as a state"),
             Quantity("rate", combined((self.output_unit, 1), ("s", -1)), description="rate of the output"),
         )
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return the output at the start, at rest."""
+        """Return the initial output with zero derivative."""
         return {"value": now["initial_output"], "rate": 0.0}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
@@ -103,10 +103,11 @@ class SecondOrder(OneInput):
 
 
 class Integrator(OneInput):
-    """An integrator: ẏ = k u, which stays within its limits where it has some.
+    """Integrator with optional limits: ẏ = k u.
 
-    What is integrated beyond a limit is drawn back with `tracking_time`, so that the output leaves the limit soon after
-    the input turns (back-calculation) [Åström & Hägglund: Advanced PID Control, 2006, sec. 3.5].
+    Anti-windup by back-calculation: the excess over a limit is fed back with the time constant `tracking_time`, so that
+    the output leaves the limit soon after the input changes sign [Åström & Hägglund: Advanced PID Control, 2006, sec.
+    3.5].
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class Integrator(OneInput):
     gain: Annotated[float, Parameter("1", "gain", tunable=True)] = 1.0
     minimum: Annotated[float | None, Parameter("1", "least output", tunable=True)] = None
     maximum: Annotated[float | None, Parameter("1", "greatest output", tunable=True)] = None
-    tracking_time: Annotated[Positive, Parameter("s", "time constant back to a limit", tunable=True)] = 0.01
+    tracking_time: Annotated[Positive, Parameter("s", "tracking time of the anti-windup", tunable=True)] = 0.01
     initial_output: Annotated[float, Parameter("1", "output at the start")] = 0.0
 
     @model_validator(mode="after")
@@ -135,42 +136,42 @@ class Integrator(OneInput):
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of the gain, the limits and the start."""
+        """Return the units of gain, limits and initial output."""
         gain = combined((self.output_unit, 1), (self.input_unit, -1), ("s", -1))
         return {"gain": gain, **dict.fromkeys(("minimum", "maximum", "initial_output"), self.output_unit)}
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return the limits, where there are both."""
+        """Return the limits, if both are given."""
         return ordered_limits(self)
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the integral."""
-        return (Quantity("value", self.output_unit, description="integral, a little beyond a limit that holds it"),)
+        """Return the integral as a state."""
+        return (Quantity("value", self.output_unit, description="integral; it slightly exceeds an active limit"),)
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the output at the start."""
+        """Return the initial output."""
         return {"value": now["initial_output"]}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the rate of the integral."""
+        """Return the derivative of the integral."""
         value = now["value"]
         return {"value": now["gain"] * now["input"] + (limited(self, now, value) - value) / now["tracking_time"]}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the integral within its limits."""
+        """Return the integral, saturated at its limits."""
         return {"output": limited(self, now, now["value"])}
 
 
 class TransferFunction(OneInput):
-    """A transfer function of polynomials in s, which starts at rest.
+    """Transfer function, numerator and denominator polynomials in s; it starts from static equilibrium at zero.
 
     Its states are those of the observable canonical form [Kailath: Linear Systems, 1980, sec. 2.1].
 
     Attributes
     ----------
     numerator, denominator
-        Coefficients, that of the highest power first, in powers of s; they are no parameters of units. The numerator's
-        power must not be higher than the denominator's.
+        Coefficients in descending powers of s; they are not FMU parameters. The degree of the numerator must not exceed
+        that of the denominator.
     """
 
     type: Literal["transfer-function"] = "transfer-function"
@@ -189,14 +190,14 @@ class TransferFunction(OneInput):
         return self
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the states: the output without feed-through, and what feeds it."""
+        """Return the states of the canonical form."""
         return tuple(
             Quantity(f"x{index + 1}", combined((self.output_unit, 1), ("s", -index)))
             for index in range(len(self.denominator) - 1)
         )
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the rates of the states."""
+        """Return the derivatives of the states."""
         (_, *upper), (_, *lower) = self._coefficients()
         output = self._output(now)
         later = [now[each.name] for each in self.states()[1:]]
@@ -213,21 +214,21 @@ class TransferFunction(OneInput):
         return now["x1"] + self._coefficients()[0][0] * now["input"]
 
     def _coefficients(self) -> tuple[list[float], list[float]]:
-        """Return numerator and denominator of equal length, divided by the denominator's first coefficient."""
+        """Return numerator and denominator of equal length, divided by the leading denominator coefficient."""
         missing = len(self.denominator) - len(self.numerator)
         numerator = [0.0] * missing + [each / self.denominator[0] for each in self.numerator]
         return numerator, [each / self.denominator[0] for each in self.denominator]
 
 
 class RateLimiter(SameUnit):
-    """The output follows the input no faster than it may rise and fall.
+    """Rate limiter: the output follows the input with limited rates.
 
-    Where it may follow, it does so with a short lag of first order, so that its rate has a value.
+    Within the limits it follows with a short first-order lag, so that its derivative is defined.
 
     Attributes
     ----------
     rising, falling
-        Greatest rates up and down, both positive, in the unit over s.
+        Largest rates up and down, both positive, in the unit over s.
     response_time
         Time constant of the lag in s.
     initial_output
@@ -235,13 +236,13 @@ class RateLimiter(SameUnit):
     """
 
     type: Literal["rate-limiter"] = "rate-limiter"
-    rising: Annotated[Positive, Parameter("1", "greatest rate upwards", tunable=True)]
-    falling: Annotated[Positive, Parameter("1", "greatest rate downwards", tunable=True)]
-    response_time: Annotated[Positive, Parameter("s", "time constant where no limit holds", tunable=True)] = 0.01
+    rising: Annotated[Positive, Parameter("1", "largest rising rate", tunable=True)]
+    falling: Annotated[Positive, Parameter("1", "largest falling rate", tunable=True)]
+    response_time: Annotated[Positive, Parameter("s", "time constant within the limits", tunable=True)] = 0.01
     initial_output: Annotated[float, Parameter("1", "output at the start")] = 0.0
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of the rates and the start."""
+        """Return the units of rates and initial output."""
         rate = combined((self.unit, 1), ("s", -1))
         return {"rising": rate, "falling": rate, "initial_output": self.unit}
 
@@ -254,7 +255,7 @@ class RateLimiter(SameUnit):
         return {"value": now["initial_output"]}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the rate of the output."""
+        """Return the derivative of the output."""
         wanted = (now["input"] - now["value"]) / now["response_time"]
         return {"value": np.clip(wanted, -now["falling"], now["rising"])}
 

@@ -1,4 +1,4 @@
-"""Loads along the coordinates of joints."""
+"""Loads along joint coordinates."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class JointSpringDamper(Force):
-    """A spring and a damper on a coordinate of a joint.
+    """Spring and damper on a joint coordinate.
 
     Attributes
     ----------
     joint
         The coordinate: the name of a joint with one, or `joint.coordinate`; of a cut joint angles are within ±π.
     stiffness
-        In N m/rad, or N/m along a coordinate that slides.
+        In N m/rad, or N/m for a sliding coordinate.
     damping
         In N m s/rad, or N s/m.
     free_coordinate
-        Coordinate at which the preload is all there is, in rad or m.
+        Coordinate in rad or m at which the load is the preload.
     preload
-        Load there in N m or N, positive where it increases the coordinate.
+        Load at the free coordinate in N m or N, positive where it increases the coordinate.
     """
 
     type: Literal["joint-spring-damper"] = "joint-spring-damper"
     joint: JointReference
     stiffness: Annotated[NonNegative, Parameter("{joint.load}/{joint.coordinate}", "stiffness")] = 0.0
     damping: Annotated[NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "damping", tunable=True)] = 0.0
-    free_coordinate: Annotated[float, Parameter("{joint.coordinate}", "coordinate without force")] = 0.0
+    free_coordinate: Annotated[float, Parameter("{joint.coordinate}", "coordinate without spring load")] = 0.0
     preload: Annotated[float, Parameter("{joint.load}", "load at the free coordinate")] = 0.0
 
     def loads(self, now: ForceContext) -> Iterable[JointLoad]:
-        """Load the joint with the spring's and the damper's effort."""
+        """Apply the spring and damper load to the joint."""
         spring = now["preload"] - now["stiffness"] * self._stretch(now)
         return (JointLoad("joint", spring - now["damping"] * now.joint("joint").rate),)
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return the damper's loss in W."""
+        """Return the power dissipated by the damper in W."""
         return now["damping"] * now.joint("joint").rate ** 2
 
     def energy(self, now: ForceContext) -> Array:
-        """Return the spring's energy in J."""
+        """Return the elastic energy in J."""
         stretch = self._stretch(now)
         return 0.5 * now["stiffness"] * stretch**2 - now["preload"] * stretch
 
@@ -54,7 +54,7 @@ class JointSpringDamper(Force):
 
 
 class _JointEffort(Force, abstract=True):
-    """A torque (or force, where it slides) along a coordinate of a joint, given from outside.
+    """Base of an external torque (or force) along a joint coordinate.
 
     Attributes
     ----------
@@ -65,21 +65,21 @@ class _JointEffort(Force, abstract=True):
     joint: JointReference
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the torque or force."""
+        """Return the torque or force input."""
         described = "{joint.effort} in the joint, on the outer body"
         return (Quantity("{joint.effort}", "{joint.load}", 0.0, description=described),)
 
     def loads(self, now: ForceContext) -> Iterable[JointLoad]:
-        """Load the joint with what is given."""
+        """Apply the input to the joint."""
         return (JointLoad("joint", now["{joint.effort}"]),)
 
     def work_rate(self, now: ForceContext) -> Array:
-        """Return load times rate in W."""
+        """Return the power of the input in W."""
         return now["{joint.effort}"] * now.joint("joint").rate
 
 
 class JointDrive(_JointEffort):
-    """A torque (or force, where it slides) along a coordinate of a joint, given from outside.
+    """External torque (or force, for a sliding coordinate) along a joint coordinate.
 
     It takes the input `torque` in N m, or `force` in N.
     """
@@ -88,10 +88,10 @@ class JointDrive(_JointEffort):
 
 
 class JointActuator(_JointEffort):
-    """A joint of the spanning tree that something outside turns or slides: a hydraulic motor, say.
+    """Joint of the spanning tree that another system drives, such as a hydraulic motor.
 
-    It takes the input `torque` and gives the outputs `angle` and `angular_velocity`, or where it slides `force`,
-    `displacement` and `velocity`. Its `static_torque` (or `static_force`) holds the mechanism still where it starts.
+    The input is `torque`, and the outputs are `angle` and `angular_velocity`; for a sliding joint `force`,
+    `displacement` and `velocity`. `static_torque` (or `static_force`) is the load of static equilibrium at the start.
     """
 
     balancing: ClassVar[tuple[str, ...]] = ("{joint.effort}",)

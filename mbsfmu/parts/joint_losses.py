@@ -1,4 +1,4 @@
-"""Friction and stops in joints."""
+"""Joint friction and joint stops."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class JointFriction(Force):
-    """Friction along a coordinate of a joint: Coulomb's, more from rest, and viscous, as in [Armstrong1994].
+    """Friction along a joint coordinate: Coulomb, static (Stribeck) and viscous, as in [Armstrong1994].
 
-    It gives `load`. At the rate v it is −(C + (S − C) exp(−(v/v_S)²)) tanh(v/v_0) − d v, so that a joint that sticks
-    creeps at a share of v_0, as its load is a share of S. C and S are loads, and do not follow the joint's reaction.
+    The output is `load`. At the rate v it is −(C + (S − C) exp(−(v/v_S)²)) tanh(v/v_0) − d v. A sticking joint
+    therefore creeps at a fraction of v_0, in proportion to its load over S. C and S are constant loads, independent of
+    the joint's reaction.
 
     Attributes
     ----------
@@ -28,11 +29,11 @@ class JointFriction(Force):
     coulomb_load
         C in N m or N.
     static_load
-        S in N m or N, what it takes to start from rest; C by default.
+        S in N m or N, the static (breakaway) load; C by default.
     stribeck_rate
-        v_S in rad/s or m/s, at which S has come down to C + 0.37 (S − C).
+        v_S in rad/s or m/s, at which friction has fallen to C + 0.37 (S − C).
     smoothing_velocity
-        v_0 in rad/s or m/s, at which 76 % of the load are there.
+        v_0 in rad/s or m/s, at which friction reaches 76 %.
     damping
         d in N m s/rad or N s/m.
     """
@@ -41,11 +42,9 @@ class JointFriction(Force):
     joint: JointReference
     coulomb_load: Annotated[NonNegative, Parameter("{joint.load}", "Coulomb friction", tunable=True)] = 0.0
     static_load: Annotated[NonNegative | None, Parameter("{joint.load}", "static friction", tunable=True)] = None
-    stribeck_rate: Annotated[
-        Positive, Parameter("{joint.coordinate}/s", "rate that ends static friction", tunable=True)
-    ] = 0.01
+    stribeck_rate: Annotated[Positive, Parameter("{joint.coordinate}/s", "Stribeck rate", tunable=True)] = 0.01
     smoothing_velocity: Annotated[
-        Positive, Parameter("{joint.coordinate}/s", "rate that friction needs to build up", tunable=True)
+        Positive, Parameter("{joint.coordinate}/s", "rate of regularised friction", tunable=True)
     ] = 0.001
     damping: Annotated[
         NonNegative, Parameter("{joint.load}.s/{joint.coordinate}", "viscous friction", tunable=True)
@@ -61,19 +60,19 @@ class JointFriction(Force):
         return self
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return its load."""
+        """Return the friction load."""
         return (Quantity("load", "{joint.load}", description="friction on the outer body"),)
 
     def loads(self, now: ForceContext) -> Iterable[JointLoad]:
-        """Brake the joint."""
+        """Apply the friction load to the joint."""
         return (JointLoad("joint", self._load(now)),)
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return what it takes in W."""
+        """Return the dissipated power in W."""
         return -self._load(now) * now.joint("joint").rate
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
-        """Return its load."""
+        """Return the friction load."""
         return {"load": self._load(now)}
 
     def _load(self, now: ForceContext) -> Array:
@@ -88,17 +87,17 @@ class JointFriction(Force):
 
 
 class JointStop(Force):
-    """Stops that keep a coordinate of a joint within limits, by a stiffness and a damping that never pulls.
+    """End stops of a joint coordinate, with a stiffness and a damping that is never tensile.
 
-    It gives `load`. Pressed in by δ a stop exerts k δ max(0, 1 + D δ̇): nothing at first touch, as [Hunt1975] has it.
-    What leaves the stop at a speed v₁ has met it at v₀ with v₁/v₀ ≈ 1 − 2/3 D v₀ for small D v₀.
+    The output is `load`. At the compression δ a stop exerts k δ max(0, 1 + D δ̇), zero at first contact [Hunt1975]. The
+    coefficient of restitution at the impact velocity v₀ is v₁/v₀ ≈ 1 − 2/3 D v₀ for small D v₀.
 
     Attributes
     ----------
     joint
         The coordinate: the name of a joint with one, or `joint.coordinate`.
     lower, upper
-        Limits in rad or m; one of them may be left out.
+        Limits in rad or m; one of them may be omitted.
     stiffness
         k in N m/rad or N/m.
     damping
@@ -121,29 +120,29 @@ class JointStop(Force):
         return self
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return its load."""
+        """Return the load of the stops."""
         return (Quantity("load", "{joint.load}", description="load of the stops on the outer body"),)
 
     def loads(self, now: ForceContext) -> Iterable[JointLoad]:
-        """Push the joint back."""
+        """Apply the load of the stops to the joint."""
         return (JointLoad("joint", self._load(now)),)
 
     def energy(self, now: ForceContext) -> Array:
-        """Return the energy of the stops in J."""
+        """Return the elastic energy of the stops in J."""
         return sum((0.5 * now["stiffness"] * depth**2 for _, depth in self._depths(now)), start=np.asarray(0.0))
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return the power lost in W."""
+        """Return the dissipated power in W."""
         rate = now.joint("joint").rate
         elastic = sum((-way * now["stiffness"] * depth for way, depth in self._depths(now)), start=np.asarray(0.0))
         return (elastic - self._load(now)) * rate
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
-        """Return its load."""
+        """Return the load of the stops."""
         return {"load": self._load(now)}
 
     def _depths(self, now: ForceContext) -> list[tuple[float, Array]]:
-        """Return for each stop which way the coordinate goes into it, and how far it is in."""
+        """Return for each stop the sign of compression, and the compression."""
         coordinate = now.joint("joint").coordinate
         limits = [(way, now[name]) for name, way in (("lower", -1.0), ("upper", 1.0)) if name in now]
         return [(way, np.maximum(way * (coordinate - limit), 0.0)) for way, limit in limits]

@@ -16,18 +16,18 @@ from mbsfmu.model.reference_types import Direction, Vector
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
 STEEPEST = 1.2
-"""Largest second angle in rad that a spherical or free joint may start with; a half turn of it has no rates."""
+"""Largest second start angle in rad of a spherical or free joint, below gimbal lock."""
 
 
 class Revolute(Joint):
-    """A hinge: the child turns about an axis through the joint's point.
+    """Revolute joint (hinge) about an axis through the joint's point.
 
     Attributes
     ----------
     axis
         Direction of the axis in the parent's frame.
     angle, angular_velocity
-        Start values of the coordinate in rad and rad/s; no meaning where the joint is cut.
+        Start values of the coordinate in rad and rad/s; ignored if the joint is cut.
     """
 
     type: Literal["revolute"] = "revolute"
@@ -37,23 +37,23 @@ class Revolute(Joint):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """One hinge."""
+        """Return one hinge."""
         return (JointElement(False, self.axis, "", self.angle, self.angular_velocity),)
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep its point and its axis."""
+        """Return the closure equations: coincident point and parallel axes."""
         return {**gaps(), **tilts(self.axis, self.orientation)}
 
 
 class Prismatic(Joint):
-    """A slide: the child moves along an axis and does not turn relative to the parent.
+    """Prismatic joint: translation along an axis without rotation.
 
     Attributes
     ----------
     axis
         Direction of the axis in the parent's frame.
     displacement, velocity
-        Start values of the coordinate in m and m/s; no meaning where the joint is cut.
+        Start values of the coordinate in m and m/s; ignored if the joint is cut.
     """
 
     type: Literal["prismatic"] = "prismatic"
@@ -63,23 +63,23 @@ class Prismatic(Joint):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """One slide."""
+        """Return one slide."""
         return (JointElement(True, self.axis, "", self.displacement, self.velocity),)
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep it on the axis and from turning."""
+        """Return the closure equations: point on the axis, no rotation."""
         return {**offsets(self.axis), **turns(self.orientation)}
 
 
 class Cylindrical(Joint):
-    """A slide and a hinge on the same axis.
+    """Cylindrical joint: slide and hinge on one axis.
 
     Attributes
     ----------
     axis
         Direction of the axis in the parent's frame.
     displacement, velocity, angle, angular_velocity
-        Start values in m, m/s, rad and rad/s; no meaning where the joint is cut.
+        Start values in m, m/s, rad and rad/s; ignored if the joint is cut.
     """
 
     type: Literal["cylindrical"] = "cylindrical"
@@ -91,28 +91,28 @@ class Cylindrical(Joint):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """The slide, then the hinge."""
+        """Return the slide, then the hinge."""
         return (
             JointElement(True, self.axis, "", self.displacement, self.velocity),
             JointElement(False, self.axis, "", self.angle, self.angular_velocity),
         )
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep it on the axis, and its own axis there."""
+        """Return the closure equations: point on the axis, parallel axes."""
         return {**offsets(self.axis), **tilts(self.axis, self.orientation)}
 
 
 class Universal(Joint):
-    """Two hinges that cross at right angles: a Cardan joint.
+    """Universal (Cardan) joint: two perpendicular hinges that intersect.
 
     Attributes
     ----------
     axis
-        Direction of the first axis, which the parent carries, in the parent's frame.
+        Direction of the first axis, fixed in the parent, in the parent's frame.
     second_axis
-        Direction of the second axis, which the child carries, in the parent's frame at coordinates zero.
+        Direction of the second axis, fixed in the child, in the parent's frame at zero coordinates.
     angles, angular_velocities
-        Start values in rad and rad/s; no meaning where the joint is cut.
+        Start values in rad and rad/s; ignored if the joint is cut.
     """
 
     type: Literal["universal"] = "universal"
@@ -128,19 +128,19 @@ class Universal(Joint):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """The hinge on the parent, then the one on the child."""
+        """Return the hinge on the parent, then that on the child."""
         return (
             JointElement(False, self.axis, "_1", self.angles[0], self.angular_velocities[0]),
             JointElement(False, self.second_axis, "_2", self.angles[1], self.angular_velocities[1]),
         )
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep its point, and both axes perpendicular."""
+        """Return the closure equations: coincident point, perpendicular axes."""
         return {**gaps(), "square": square(self.axis, self.second_axis, self.orientation)}
 
 
 class Planar(Joint):
-    """The child moves in a plane and turns about its normal.
+    """Planar joint: translation in a plane and rotation about its normal.
 
     Attributes
     ----------
@@ -149,9 +149,9 @@ class Planar(Joint):
     direction
         First direction of displacement in the parent's frame; the second is the normal × the first.
     displacements, velocities
-        Start values along both directions in m and m/s; no meaning where the joint is cut.
+        Start values along both directions in m and m/s; ignored if the joint is cut.
     angle, angular_velocity
-        Start values in rad and rad/s; no meaning where the joint is cut.
+        Start values in rad and rad/s; ignored if the joint is cut.
     """
 
     type: Literal["planar"] = "planar"
@@ -169,7 +169,7 @@ class Planar(Joint):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """Both slides, then the hinge."""
+        """Return both slides, then the hinge."""
         (ax, ay, az), (dx, dy, dz) = self.axis, self.direction
         second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
         return (
@@ -179,7 +179,7 @@ class Planar(Joint):
         )
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep it in the plane, and the normal."""
+        """Return the closure equations: point in the plane, parallel normals."""
         return {"offset": Offset(unit(self.axis)), **tilts(self.axis, self.orientation)}
 
 
@@ -194,10 +194,10 @@ def _cardan(angles: Vector, rates: Vector) -> tuple[JointElement, ...]:
 
 
 class _TurnsFreely(Joint, abstract=True):
-    """A joint that lets the child take any orientation.
+    """Base of joints with three rotational degrees of freedom.
 
-    Its three coordinates are Cardan angles about x, y, z from a reference orientation, a quaternion, that is
-    moved to the present orientation when the second angle gets large: no orientation is singular.
+    The three coordinates are Cardan angles about x, y, z relative to a reference quaternion. The reference changes to
+    the present orientation near gimbal lock (large second angle), so that no orientation is singular.
     """
 
     turns_freely: ClassVar[bool] = True
@@ -215,7 +215,7 @@ class _TurnsFreely(Joint, abstract=True):
 
 
 class Spherical(_TurnsFreely):
-    """A ball and socket: the child turns about the joint's point in any way.
+    """Spherical joint (ball and socket) about the joint's point.
 
     Attributes
     ----------
@@ -229,16 +229,16 @@ class Spherical(_TurnsFreely):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """Three hinges."""
+        """Return three hinges."""
         return _cardan(self.angles, self.angular_velocity)
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep its point."""
+        """Return the closure equations: coincident point."""
         return {**gaps()}
 
 
 class Free(_TurnsFreely):
-    """No constraint at all: the joint of a body that floats.
+    """Free joint with six degrees of freedom, for a floating body.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class Free(_TurnsFreely):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """Three slides, then three hinges."""
+        """Return three slides, then three hinges."""
         slides = tuple(
             JointElement(True, axis, f".{name}", start, rate)
             for axis, name, start, rate in zip((_X, _Y, _Z), "xyz", self.displacement, self.velocity, strict=True)
@@ -265,12 +265,12 @@ class Free(_TurnsFreely):
 
 
 class Fixed(Joint):
-    """A weld: the child does not move relative to the parent."""
+    """Fixed joint (weld)."""
 
     type: Literal["fixed"] = "fixed"
 
     def equations(self) -> Mapping[str, ClosureEquation]:
-        """Keep its point, and it from turning."""
+        """Return the closure equations: coincident point, no rotation."""
         return {**gaps(), **turns(self.orientation)}
 
 

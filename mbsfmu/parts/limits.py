@@ -1,4 +1,4 @@
-"""Limits of blocks that may be left out."""
+"""Optional limits of blocks."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from mbsfmu.modelling import Array
 
 
 class Limited(Protocol):
-    """A block with a least and a greatest value, either of which may be None."""
+    """A block with an optional lower and upper limit."""
 
     @property
     def minimum(self) -> float | None:
-        """The least value."""
+        """The lower limit."""
         ...
 
     @property
     def maximum(self) -> float | None:
-        """The greatest value."""
+        """The upper limit."""
         ...
 
 
 def check_room(block: Block, smaller: str = "minimum", greater: str = "maximum") -> None:
-    """Refuse two numbers of a block, either of which may be None, that leave no room between them.
+    """Refuse two optional numbers of a block of which the second does not exceed the first.
 
     Raises
     ------
     ValueError
-        When the second is not more than the first.
+        If the second does not exceed the first.
     """
     least, most = getattr(block, smaller), getattr(block, greater)
     if least is not None and most is not None and not least < most:
@@ -39,12 +39,12 @@ def check_room(block: Block, smaller: str = "minimum", greater: str = "maximum")
 
 
 def ordered_limits(block: Limited) -> tuple[tuple[str, str], ...]:
-    """Return the limits as parameters the second of which must be greater, where there are both."""
+    """Return the limits as a pair of parameters of which the second must be greater, if both are given."""
     return () if block.minimum is None or block.maximum is None else (("minimum", "maximum"),)
 
 
 def limited(block: Limited, now: Numbers, value: Array) -> Array:
-    """Return a value within those limits of a block that it has."""
+    """Return a value saturated at the given limits of a block."""
     if block.minimum is not None:
         value = np.maximum(value, now["minimum"])
     return value if block.maximum is None else np.minimum(value, now["maximum"])

@@ -1,4 +1,4 @@
-"""Forces along the straight line between two points."""
+"""Forces along the line between two points."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mbsfmu.modelling import Array, Parameter, Quantity
 
 
 class LineOfAction:
-    """The straight line between two points of a force.
+    """The line of action between the two points of a force.
 
     Parameters
     ----------
     now
-        What the force sees.
+        Evaluation context of the force.
     start, end
-        Names of the fields that name the points.
+        Names of the fields with the two points.
     """
 
     def __init__(self, now: ForceContext, start: str = "start", end: str = "end") -> None:
@@ -46,16 +46,16 @@ class LineOfAction:
         return (end.velocity - start.velocity) @ self._gap / self.length
 
     def push(self, force: Array) -> Iterable[PointLoad]:
-        """Return a force in N that pushes the points apart."""
+        """Return the loads of a force in N that pushes the points apart."""
         vector = self._gap / self.length * force
         return (PointLoad(self._end, vector), PointLoad(self._start, -vector))
 
 
 class Actuator(Force):
-    """A line between two points along which a force acts from outside: a hydraulic cylinder, say.
+    """Actuator between two points with an external force, for example a hydraulic cylinder.
 
-    It gives the outputs `length` and `velocity` and takes the input `force`; a positive force pushes the
-    points apart. Its `static_force` is the one that holds the mechanism still where it starts.
+    The outputs are `length` and `velocity`, the input is `force`; a positive force pushes the points apart.
+    `static_force` is the force of static equilibrium at the start.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Actuator(Force):
     end: PointReference
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the force."""
+        """Return the force input."""
         return (Quantity("force", "N", 0.0, description="force that pushes the ends apart"),)
 
     def outputs(self) -> tuple[Quantity, ...]:
@@ -81,11 +81,11 @@ class Actuator(Force):
         )
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Push the points apart."""
+        """Apply the force at both points."""
         return LineOfAction(now).push(now["force"])
 
     def work_rate(self, now: ForceContext) -> Array:
-        """Return force times velocity in W."""
+        """Return the power of the force in W."""
         return now["force"] * LineOfAction(now).velocity
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
@@ -95,7 +95,7 @@ class Actuator(Force):
 
 
 class SpringDamper(Force):
-    """A spring and a damper side by side between two points.
+    """Spring and damper in parallel between two points.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class SpringDamper(Force):
     damping
         In N s/m.
     free_length
-        Length without force in m.
+        Unloaded length in m.
     """
 
     symbol: ClassVar[str] = "spring"
@@ -118,14 +118,14 @@ class SpringDamper(Force):
     free_length: Annotated[NonNegative, Parameter("m", "length without force")] = 0.0
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad]:
-        """Push with the spring's and the damper's force."""
+        """Apply the spring and damper force at both points."""
         line = LineOfAction(now)
         return line.push(-now["stiffness"] * (line.length - now["free_length"]) - now["damping"] * line.velocity)
 
     def dissipation(self, now: ForceContext) -> Array:
-        """Return the damper's loss in W."""
+        """Return the power dissipated by the damper in W."""
         return now["damping"] * LineOfAction(now).velocity ** 2
 
     def energy(self, now: ForceContext) -> Array:
-        """Return the spring's energy in J."""
+        """Return the elastic energy in J."""
         return 0.5 * now["stiffness"] * (LineOfAction(now).length - now["free_length"]) ** 2

@@ -1,4 +1,4 @@
-"""The bases of blocks with one input and one output."""
+"""Base classes of blocks with one input and one output."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from mbsfmu.modelling import Quantity
 
 
 class OneInput(Block, abstract=True):
-    """A block with the input `input` and the output `output`.
+    """Block with the input `input` and the output `output`.
 
     Attributes
     ----------
     input_unit, output_unit
-        Their units.
+        Units of input and output.
     """
 
     input_unit: Unit = "1"
@@ -34,12 +34,12 @@ class OneInput(Block, abstract=True):
 
 
 class SameUnit(Block, abstract=True):
-    """A block with the input `input` and the output `output` in the same unit.
+    """Block with `input` and `output` in the same unit.
 
     Attributes
     ----------
     unit
-        Of both.
+        Unit of input and output.
     """
 
     unit: Unit = "1"

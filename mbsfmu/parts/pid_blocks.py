@@ -1,4 +1,4 @@
-"""PID controllers: a continuous one, and one that is sampled, as in a computer."""
+"""PID controllers: continuous and sampled."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mbsfmu.parts.limits import check_room, limited, ordered_limits
 
 
 class _Pid(Block, abstract=True):
-    """What both controllers have: u = k_p (b r - y) + I + D within limits, İ = k_i (r - y).
+    """Base of both controllers: u = k_p (b r - y) + I + D within limits, İ = k_i (r - y).
 
-    D is k_d times the derivative of c r - y behind a filter of first order. What the command is beyond its limits draws
-    the integral part back with the tracking time T_t (back-calculation) [Åström & Hägglund: Advanced PID Control, 2006,
-    ch. 3]; where k_i is zero, nothing does. The integral part is in the command's unit, so that its gain can change
-    without a jump.
+    D is k_d times the derivative of c r - y with a first-order filter. Anti-windup by back-calculation: the saturation
+    excess is fed back to the integral part with the tracking time T_t [Åström & Hägglund: Advanced PID Control, 2006,
+    ch. 3], except if k_i is zero. The integral part is in the command's unit, so that k_i can change without a
+    discontinuity.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class _Pid(Block, abstract=True):
     proportional, integral, derivative
         k_p, k_i, k_d: command over measured; over s; times s.
     setpoint_weight, derivative_weight
-        b and c: how much of the setpoint the proportional and the derivative part see.
+        Setpoint weights b and c of the proportional and the derivative part.
     minimum, maximum
-        Limits of the command; None where there is none.
+        Limits of the command; None without a limit.
     tracking_time
         T_t in s; None means the integral time k_p / k_i.
     initial_integral
@@ -48,11 +48,11 @@ class _Pid(Block, abstract=True):
     proportional: Annotated[float, Parameter("1", "proportional gain", tunable=True)]
     integral: Annotated[float, Parameter("1", "integral gain", tunable=True)] = 0.0
     derivative: Annotated[float, Parameter("1", "derivative gain", tunable=True)] = 0.0
-    setpoint_weight: Annotated[float, Parameter("1", "setpoint's weight in the proportional part", tunable=True)] = 1.0
-    derivative_weight: Annotated[float, Parameter("1", "setpoint's weight in the derivative", tunable=True)] = 1.0
+    setpoint_weight: Annotated[float, Parameter("1", "setpoint weight of the proportional part", tunable=True)] = 1.0
+    derivative_weight: Annotated[float, Parameter("1", "setpoint weight of the derivative part", tunable=True)] = 1.0
     minimum: Annotated[float | None, Parameter("1", "least command", tunable=True)] = None
     maximum: Annotated[float | None, Parameter("1", "greatest command", tunable=True)] = None
-    tracking_time: Annotated[OptionalPositive, Parameter("s", "time constant back from limits", tunable=True)] = None
+    tracking_time: Annotated[OptionalPositive, Parameter("s", "tracking time of the anti-windup", tunable=True)] = None
     initial_integral: Annotated[float, Parameter("1", "integral part at the start")] = 0.0
 
     @model_validator(mode="after")
@@ -64,7 +64,7 @@ class _Pid(Block, abstract=True):
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of gains, limits and starts."""
+        """Return the units of gains, limits and start values."""
         gain = ((self.command_unit, 1), (self.measured_unit, -1))
         return {
             "proportional": combined(*gain),
@@ -74,30 +74,30 @@ class _Pid(Block, abstract=True):
         }
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return the limits, where there are both."""
+        """Return the limits, if both are given."""
         return ordered_limits(self)
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return setpoint, measured value, and what is added to the command where that is asked for."""
-        setpoint = Quantity("setpoint", self.measured_unit, 0.0, description="what the measured value is to be")
+        """Return setpoint, measured value, and the feedforward if selected."""
+        setpoint = Quantity("setpoint", self.measured_unit, 0.0, description="setpoint of the measured value")
         measured = Quantity("measured", self.measured_unit, 0.0, description="measured value")
-        added = Quantity("feedforward", self.command_unit, 0.0, description="what is added to the command")
+        added = Quantity("feedforward", self.command_unit, 0.0, description="feedforward, added to the command")
         return (setpoint, measured, added) if self.with_feedforward else (setpoint, measured)
 
     def _command(self, now: Numbers, proportional: Array, integral: Array, slope: Array) -> Array:
-        """Return the command without limits, of what its three parts see."""
+        """Return the unsaturated command from its three errors."""
         wanted = now["proportional"] * proportional + integral + now["derivative"] * slope
         return wanted + now["feedforward"] if self.with_feedforward else wanted
 
     def _tracking_rate(self, now: Numbers) -> Array:
-        """Return 1 / T_t; zero where nothing is integrated."""
+        """Return 1 / T_t; zero without an integral part."""
         integral, proportional = np.abs(now["integral"]), np.abs(now["proportional"])
         if self.tracking_time is not None:
             return np.where(integral > 0.0, 1.0 / now["tracking_time"], 0.0)
         return np.where(proportional > 0.0, integral / np.where(proportional > 0.0, proportional, 1.0), 0.0)
 
     def _differences(self, now: Numbers) -> tuple[Array, Array, Array]:
-        """Return what the integral, the proportional and the derivative part see."""
+        """Return the errors of the integral, the proportional and the derivative part."""
         setpoint, measured = now["setpoint"], now["measured"]
         return (
             setpoint - measured,
@@ -107,7 +107,7 @@ class _Pid(Block, abstract=True):
 
 
 class PidController(_Pid):
-    """A continuous PID controller with anti-windup; its derivative goes through a filter of first order.
+    """Continuous PID controller with anti-windup and a first-order derivative filter.
 
     u = k_p (b r - y) + I + k_d (e_d - f) / T_f within limits, with e_d = c r - y, T_f ḟ = e_d - f, and
     İ = k_i (r - y) + (u - u without limits) / T_t.
@@ -117,37 +117,37 @@ class PidController(_Pid):
     filter_time
         T_f in s.
     initial_filtered
-        f at the start, in the measured value's unit: where it is not c r - y, the derivative begins with a kick.
+        f at the start, in the measured value's unit; unless it equals c r - y, the derivative part starts with a kick.
     """
 
     type: Literal["pid-controller"] = "pid-controller"
     filter_time: Annotated[Positive, Parameter("s", "time constant of the derivative's filter", tunable=True)] = 0.01
-    initial_filtered: Annotated[float, Parameter("1", "what the filter starts from")] = 0.0
+    initial_filtered: Annotated[float, Parameter("1", "filter state at the start")] = 0.0
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of gains, limits and starts."""
+        """Return the units of gains, limits and start values."""
         return {**super().parameter_units(), "initial_filtered": self.measured_unit}
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return the integral part and the filter."""
+        """Return the integral part and the filter state."""
         return (
             Quantity("integral_part", self.command_unit, description="integral part of the command"),
-            Quantity("filtered", self.measured_unit, description="what is differentiated, behind the filter"),
+            Quantity("filtered", self.measured_unit, description="filtered derivative error"),
         )
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return the command and the error."""
+        """Return the command and the control error."""
         return (
             Quantity("command", self.command_unit, description="command"),
-            Quantity("error", self.measured_unit, description="setpoint less measured value"),
+            Quantity("error", self.measured_unit, description="setpoint minus measured value"),
         )
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the states at the start."""
+        """Return the initial states."""
         return {"integral_part": now["initial_integral"], "filtered": now["initial_filtered"]}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the rates of the states."""
+        """Return the derivatives of the states."""
         wanted = self._wanted(now)
         beyond = limited(self, now, wanted) - wanted
         return {
@@ -156,23 +156,23 @@ class PidController(_Pid):
         }
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the command within its limits, and the error."""
+        """Return the saturated command, and the control error."""
         return {"command": limited(self, now, self._wanted(now)), "error": self._differences(now)[0]}
 
     def _slope(self, now: Numbers) -> Array:
         return (self._differences(now)[2] - now["filtered"]) / now["filter_time"]
 
     def _wanted(self, now: Numbers) -> Array:
-        """Return the command without limits."""
+        """Return the unsaturated command."""
         return self._command(now, self._differences(now)[1], now["integral_part"], self._slope(now))
 
 
 class SampledPidController(SampledBlock, _Pid):
-    """A PID controller in a computer: at each instant it reads its inputs, and holds its command until the next one.
+    """Sampled PID controller: it reads its inputs at each sample and holds its command until the next one.
 
-    With the sample time h: I₊ = I + h k_i (r - y), the derivative d₊ = (T_f d + e_d - e_d before) / (T_f + h), and the
-    integral part is drawn back by h / T_t, at most all, of what the command is beyond its limits. The first instant has
-    no derivative.
+    With the sample time h: I₊ = I + h k_i (r - y), and the derivative d₊ = (T_f d + e_d - e_d before) / (T_f + h).
+    Anti-windup feeds back the saturation excess with the factor h / T_t, at most 1. The first sample has no derivative
+    part.
 
     Attributes
     ----------
@@ -184,14 +184,14 @@ class SampledPidController(SampledBlock, _Pid):
     filter_time: Annotated[NonNegative, Parameter("s", "time constant of the derivative's filter", tunable=True)] = 0.0
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return what is kept from one instant to the next."""
+        """Return the discrete states."""
         rate = combined((self.measured_unit, 1), ("s", -1))
         return (
             Quantity("integral_part", self.command_unit, description="integral part of the command"),
-            Quantity("last", self.measured_unit, description="what was differentiated at the last instant"),
-            Quantity("slope", rate, description="its derivative behind the filter"),
-            Quantity("begun", "1", description="1 behind the first instant"),
-            Quantity("held", self.command_unit, description="command until the next instant"),
+            Quantity("last", self.measured_unit, description="derivative error of the last sample"),
+            Quantity("slope", rate, description="filtered derivative of this error"),
+            Quantity("begun", "1", description="1 after the first sample"),
+            Quantity("held", self.command_unit, description="command until the next sample"),
         )
 
     def outputs(self) -> tuple[Quantity, ...]:
@@ -199,12 +199,12 @@ class SampledPidController(SampledBlock, _Pid):
         return (Quantity("command", self.command_unit, description="command"),)
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return the states before the first instant."""
+        """Return the states before the first sample."""
         start = now["initial_integral"]
         return {"integral_part": start, "last": 0.0, "slope": 0.0, "begun": 0.0, "held": limited(self, now, start)}
 
     def update(self, now: Numbers) -> Mapping[str, Array | float]:
-        """Return the states until the next instant."""
+        """Return the states after a sample."""
         time = self.sample_time
         error, proportional, differentiated = self._differences(now)
         change = now["begun"] * (differentiated - now["last"])
@@ -216,5 +216,5 @@ class SampledPidController(SampledBlock, _Pid):
         return {"integral_part": integral + drawn, "last": differentiated, "slope": slope, "begun": 1.0, "held": held}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        """Return the command that is held."""
+        """Return the held command."""
         return {"command": now["held"]}

@@ -1,4 +1,4 @@
-"""Joints that move as they are told to."""
+"""Joints with prescribed motion."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from mbsfmu.modelling import Array, Quantity
 
 
 class PrescribedMotion(Constraint):
-    """A joint whose coordinate follows an input: q = s(t), whatever load that takes, which is its output.
+    """Joint whose coordinate follows an input, q = s(t); its output is the required load.
 
-    The inputs `position`, `velocity` and `acceleration` are s, ṡ and s̈ in rad or m. They begin with the start values
-    of the joint, and s runs on by ṡ and s̈ where they are held. A signal of the position gives the other two as well,
-    where it has a first and a second derivative.
+    The inputs `position`, `velocity` and `acceleration` are s, ṡ and s̈ in rad or m. They start with the joint's start
+    values, and s is extrapolated by ṡ and s̈ while inputs are held. A signal for the position supplies the other two if
+    it has a first and a second derivative.
 
     Attributes
     ----------
     joint
-        Name of a joint of the spanning tree with one coordinate, as revolute or prismatic ones.
+        Name of a joint of the spanning tree with one coordinate, such as a revolute or prismatic joint.
     """
 
     type: Literal["prescribed-motion"] = "prescribed-motion"
     joint: JointReference
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the motion."""
+        """Return the motion inputs."""
         unit = "{joint.coordinate}"
         return (
             Quantity("position", unit, description="prescribed coordinate", rated=True),

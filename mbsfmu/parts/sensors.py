@@ -1,4 +1,4 @@
-"""Sensors: what is measured of points, bodies and joints."""
+"""Sensors of points, bodies and joints."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def _once(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class _Relative(Sensor, abstract=True):
-    """A sensor that looks at a point of a body, from the inertial frame or from a point of another body."""
+    """Base of sensors of a point of a body, relative to the inertial frame or to another body."""
 
     point: PointReference
     relative_to: PointOrNone = None
 
     @property
     def _frame(self) -> str:
-        """Whose axes components are along, in words."""
+        """Return the frame of the components, in words."""
         return "of the inertial frame" if self.relative_to is None else f"as seen from {self.relative_to}"
 
     def _origin(self, now: SensorContext) -> BodyPoint:
-        """Return where it looks from."""
+        """Return position and velocity of the reference origin."""
         return _AT_REST if self.relative_to is None else now.point("relative_to")
 
     def _origin_changing(self, now: SensorContext) -> PointAcceleration:
-        """Return how the motion of that changes."""
+        """Return the acceleration of the reference origin."""
         return _STAYING if self.relative_to is None else now.acceleration("relative_to")
 
     def _components(self, what: str, unit: str, described: str, axes: str = "xyz") -> tuple[Quantity, ...]:
@@ -54,19 +54,18 @@ class _Relative(Sensor, abstract=True):
 
 
 class PointSensor(_Relative):
-    """Position, velocity and acceleration of a point, as somebody sees it who is at rest or rides on another body.
+    """Position, velocity and acceleration of a point, relative to the inertial frame or to another body.
 
-    It gives the outputs `position.x` to `.z`, `velocity.x` to `.z` and `acceleration.x` to `.z`.
+    The outputs are `position.x` to `.z`, `velocity.x` to `.z` and `acceleration.x` to `.z`.
 
     Attributes
     ----------
     point
-        What it looks at, as `body.point`.
+        The measured point, as `body.point`.
     relative_to
-        From where, as `body.point`: the origin, and with the axes of that body the frame in which the point is and
-        moves. By default the inertial frame.
+        Origin of the reference frame, as `body.point`, with the axes of that body. By default the inertial frame.
     measures
-        Which outputs it has.
+        The selected outputs.
     """
 
     type: Literal["point-sensor"] = "point-sensor"
@@ -75,14 +74,14 @@ class PointSensor(_Relative):
     ] = ("position", "velocity")
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return what it tells."""
+        """Return the selected outputs."""
         units = {"position": "m", "velocity": "m/s", "acceleration": "m/s2"}
         return tuple(
             each for what in self.measures for each in self._components(what, units[what], f"{what} of {self.point}")
         )
 
     def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
-        """Return what it tells: in a turning frame less what the frame's motion alone makes of it."""
+        """Return the outputs; in a rotating frame without the frame's own motion."""
         place, origin = now.point("point"), self._origin(now)
         turning = origin.angular_velocity
         gap = place.position - origin.position
@@ -97,24 +96,23 @@ class PointSensor(_Relative):
 
 
 class OrientationSensor(_Relative):
-    """Orientation of a body, and how it turns, as somebody sees it who is at rest or rides on another body.
+    """Orientation and angular motion of a body, relative to the inertial frame or to another body.
 
-    It gives the outputs `quaternion.w` to `.z`, the unit quaternion with w ≥ 0 that turns the frame it looks from into
-    the body's; `cardan_angle.x` to `.z`, angles about x, then the turned y, then the turned z, that do the same, the
-    second one within ±π/2, the others within ±π; `angular_velocity.x` to `.z` and `angular_acceleration.x` to `.z`.
-    At a second angle of ±π/2 the others mean nothing.
+    The outputs are `quaternion.w` to `.z`, the unit quaternion with w ≥ 0 from the reference frame to the body frame;
+    `cardan_angle.x` to `.z`, the angles of the same rotation about x, then the turned y, then the turned z, the second
+    one within ±π/2, the others within ±π; `angular_velocity.x` to `.z` and `angular_acceleration.x` to `.z`. At a
+    second angle of ±π/2 (gimbal lock) the other two are undetermined.
 
     Attributes
     ----------
     point
         Any point of the body, as `body.point`.
     relative_to
-        From where it looks, as a point of another body; by default from the inertial frame.
+        Reference frame, as a point of another body; by default the inertial frame.
     axes
-        Along which axes angular velocity and acceleration have their components: those of the frame it looks from, or
-        those of the `body`.
+        Frame of the components of angular velocity and acceleration: the reference frame, or the `body`.
     measures
-        Which outputs it has.
+        The selected outputs.
     """
 
     type: Literal["orientation-sensor"] = "orientation-sensor"
@@ -130,7 +128,7 @@ class OrientationSensor(_Relative):
         return f"{super()._frame}, along axes of the body" if self.axes == "body" else super()._frame
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return what it tells."""
+        """Return the selected outputs."""
         body, seen = self.point.partition(".")[0], super()._frame
         quaternion = tuple(
             Quantity(
@@ -153,7 +151,7 @@ class OrientationSensor(_Relative):
         return tuple(each for what in self.measures for each in every[what])
 
     def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:
-        """Return what it tells."""
+        """Return the outputs."""
         place, origin = now.point("point"), self._origin(now)
         turned = origin.rotation.T @ place.rotation
         axes = place.rotation if self.axes == "body" else origin.rotation
@@ -179,7 +177,7 @@ def _by_axis(what: str, vector: Array) -> dict[str, Array]:
 class DistanceSensor(Sensor):
     """Distance between two points, and its rate.
 
-    It gives the outputs `distance` and `rate`; where the points are in one place, the rate is zero.
+    The outputs are `distance` and `rate`; the rate is zero if the points coincide.
 
     Attributes
     ----------
@@ -206,9 +204,9 @@ class DistanceSensor(Sensor):
 
 
 class JointSensor(Sensor):
-    """The coordinate of a joint, and its rate.
+    """Joint coordinate and its rate.
 
-    It gives the outputs `coordinate` and `rate`.
+    The outputs are `coordinate` and `rate`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rotating inertias beside mechanisms."""
+"""Rotating inertias outside mechanisms."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mbsfmu.modelling import Array, Name, Parameter, Quantity
 
 
 class Shaft(Block):
-    """A shaft that turns in bearings which do not move: J ω̇ = Σ T − d ω.
+    """Shaft in fixed bearings: J ω̇ = Σ T − d ω.
 
-    It takes torques as inputs, and gives `angle`, `angular_velocity` and `kinetic_energy`.
+    The inputs are torques, the outputs `angle`, `angular_velocity` and `kinetic_energy`.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Shaft(Block):
     damping
         d in N m s/rad.
     torques
-        Names of the inputs, torques in N m that turn it forwards.
+        Names of the inputs, torques in N m, positive in forward rotation.
     initial_angle, initial_speed
         At the start in rad and rad/s.
     """
@@ -45,11 +45,11 @@ class Shaft(Block):
         )
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return the torques."""
+        """Return the torque inputs."""
         return tuple(Quantity(name, "N.m", 0.0, description="torque on the shaft") for name in self.torques)
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return how it turns, and its energy."""
+        """Return the outputs of motion and energy."""
         return (
             Quantity("angle", "rad", description="angle", shared=True),
             Quantity("angular_velocity", "rad/s", description="angular velocity", shared=True),
@@ -57,7 +57,7 @@ class Shaft(Block):
         )
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array]:
-        """Return angle and angular velocity at the start."""
+        """Return the initial angle and angular velocity."""
         return {"turned": now["initial_angle"], "speed": now["initial_speed"]}
 
     def rates(self, now: Numbers) -> Mapping[str, Array]:
@@ -66,7 +66,7 @@ class Shaft(Block):
         return {"turned": now["speed"], "speed": total / now["inertia"]}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
-        """Return how it turns, and its energy."""
+        """Return angle, angular velocity and kinetic energy."""
         return {
             "angle": now["turned"],
             "angular_velocity": now["speed"],

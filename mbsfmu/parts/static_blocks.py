@@ -1,4 +1,4 @@
-"""Blocks whose outputs follow from their inputs at once."""
+"""Blocks without states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ascending = Annotated[tuple[float, ...], Field(min_length=2)]
 
 
 class Gain(OneInput):
-    """The output is a multiple of the input, and an offset: y = k u + y₀.
+    """Gain and offset: y = k u + y₀.
 
     Attributes
     ----------
@@ -32,10 +32,10 @@ class Gain(OneInput):
 
     type: Literal["gain"] = "gain"
     gain: Annotated[float, Parameter("1", "gain", tunable=True)]
-    offset: Annotated[float, Parameter("1", "output without input", tunable=True)] = 0.0
+    offset: Annotated[float, Parameter("1", "output at zero input", tunable=True)] = 0.0
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of the gain and the offset."""
+        """Return the units of gain and offset."""
         return {"gain": self.gain_unit, "offset": self.output_unit}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
@@ -44,14 +44,14 @@ class Gain(OneInput):
 
 
 class Sum(Block):
-    """The output is the sum of the inputs `input_1`, `input_2` and so on, some of which are subtracted.
+    """Sum or difference of the inputs `input_1`, `input_2` and so on.
 
     Attributes
     ----------
     unit
-        Of all of them.
+        Unit of all inputs and the output.
     signs
-        A sign for each input, as `+-` of a difference.
+        One sign for each input, such as `+-` for a difference.
     """
 
     type: Literal["sum"] = "sum"
@@ -75,7 +75,7 @@ class Sum(Block):
 
 
 class Limiter(SameUnit):
-    """The output is the input within limits.
+    """Saturation of the input at limits.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Limiter(SameUnit):
 
 
 class DeadZone(SameUnit):
-    """The output is zero within a zone, and beyond it what the input goes beyond.
+    """Dead zone: zero output within the zone, the excess beyond it.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class DeadZone(SameUnit):
     """
 
     type: Literal["dead-zone"] = "dead-zone"
-    start: Annotated[float, Parameter("1", "begin of the zone", tunable=True)]
+    start: Annotated[float, Parameter("1", "start of the zone", tunable=True)]
     end: Annotated[float, Parameter("1", "end of the zone", tunable=True)]
 
     @model_validator(mode="after")
@@ -124,11 +124,11 @@ class DeadZone(SameUnit):
         return self
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of its ends."""
+        """Return the units of the zone."""
         return {"start": self.unit, "end": self.unit}
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return its ends."""
+        """Return the ends of the zone."""
         return (("start", "end"),)
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
@@ -137,12 +137,12 @@ class DeadZone(SameUnit):
 
 
 class Table(OneInput):
-    """The output follows from the input by a table: straight between its points, constant beyond them.
+    """One-dimensional lookup table: linear interpolation, constant extrapolation.
 
     Attributes
     ----------
     points
-        Pairs of an input and its output, inputs ascending.
+        Pairs of input and output, with ascending inputs.
     """
 
     type: Literal["table"] = "table"
@@ -159,7 +159,7 @@ class Table(OneInput):
 
 
 class Table2D(Block):
-    """The output follows from two inputs by a table: bilinear between its points, constant beyond them.
+    """Two-dimensional lookup table: bilinear interpolation, constant extrapolation.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Table2D(Block):
     rows, columns
         Ascending inputs.
     values
-        An output for each row and column; one tuple a row.
+        Output for each row and column; one tuple per row.
     """
 
     type: Literal["table-2d"] = "table-2d"

@@ -1,4 +1,4 @@
-"""Rules of integration, one file each: a rule that is put beside the others is known by its name."""
+"""Integration rules, one file each; a file in this package is registered by its rule's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backward differences of second order with steps that may change [Hairer1993, sect. III.5]."""
+"""Backward differences of second order with variable steps [Hairer1993, sect. III.5]."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mbsfmu.rules.rule import Array, FirstOrderValues, Rule, Step
 
 @dataclass(frozen=True)
 class BackwardDifferences(Rule):
-    """The slope at the end of the parabola through three values: of second order, and stiff motion dies at once.
+    """Second-order backward differentiation (BDF2), L-stable: stiff components decay in one step.
 
-    With ω = h by the step before and θ = ω / (1 + ω), the usual
+    With ω = h / h_before and θ = ω / (1 + ω), the usual form
 
     (1 + 2ω)/(1 + ω) x_{k+1} − (1 + ω) x_k + ω²/(1 + ω) x_{k−1} = h ẋ
 
-    is ẋ = (1 + θ) (x_{k+1} − x_k)/h − θ (x_k − x_{k−1})/h_before. What is remembered is the mean rate of the step
-    before. Where that is nothing, θ is 1, and the rate at the beginning takes its place: a step of the trapezoidal
+    is ẋ = (1 + θ) (x_{k+1} − x_k)/h − θ (x_k − x_{k−1})/h_before. The history is the mean rate of the previous step.
+    Without a history θ is 1, and the rate at the start of the step replaces it, which is a step of the trapezoidal
     rule.
     """
 
@@ -32,5 +32,5 @@ class BackwardDifferences(Rule):
         return (1.0 + share) / step.size * (end - begin.value) - share * mean
 
     def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:
-        """Return the mean rate of the step."""
+        """Return the mean rate of the step as history."""
         return [(end.value - begin.value) / step.size]

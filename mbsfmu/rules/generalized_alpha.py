@@ -1,4 +1,4 @@
-"""The generalized-α method [Chung1993], with the equations at the end of the step as in [Arnold2007]."""
+"""Generalized-α method [Chung1993], with the equations at the end of the step as in [Arnold2007]."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mbsfmu.rules.rule import Array, FirstOrderValues, PositionValues, Rule, Ste
 
 
 class _Weights(NamedTuple):
-    """α_m, α_f, γ and β."""
+    """Coefficients α_m, α_f, γ and β."""
 
     inertia: Array
     force: Array
@@ -23,20 +23,20 @@ class _Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class GeneralizedAlpha(Rule):
-    """Newmark's formulas with an auxiliary acceleration: of second order, with damping that begins at high frequencies.
+    """Newmark's formulas with an auxiliary acceleration: second order, with numerical damping of high frequencies.
 
-    The auxiliary acceleration a goes along with z̈, (1 − α_m) a_{k+1} + α_m a_k = (1 − α_f) z̈_{k+1} + α_f z̈_k, and
-    Newmark's formulas, with β and γ, hold for it. Quantities of first order have an auxiliary rate in the same way
-    [Jansen2000]. All follows from the spectral radius ρ∞ by which motion of infinite frequency is multiplied in a step.
+    The auxiliary acceleration a satisfies (1 − α_m) a_{k+1} + α_m a_k = (1 − α_f) z̈_{k+1} + α_f z̈_k, and Newmark's
+    formulas with β and γ use it. First-order variables have an auxiliary rate in the same way [Jansen2000]. All
+    coefficients follow from the spectral radius ρ∞ at infinite frequency.
 
-    a is z̈ at the time t + (α_m − α_f) h. Where a step has another size than the one before, a is the value there of
-    the line through z̈ at t and the a that is remembered. The first step, when nothing is, is one of the trapezoidal
-    rule, ρ∞ = 1, and a then follows from z̈ at both ends.
+    a approximates z̈ at the time t + (α_m − α_f) h. If the step size changes, a is evaluated there on the line through
+    z̈ at t and the stored a. The first step, without a stored a, is a step of the trapezoidal rule, ρ∞ = 1, and a then
+    follows from z̈ at both ends.
 
     Attributes
     ----------
     spectral_radius
-        ρ∞: 1 damps nothing, 0 all of the highest frequencies in one step.
+        ρ∞: 1 without damping, 0 removes the highest frequencies in one step.
     """
 
     name: ClassVar[str] = "generalized-alpha"
@@ -49,7 +49,7 @@ class GeneralizedAlpha(Rule):
 
     @property
     def remembered_motion(self) -> tuple[int, int]:
-        """The auxiliary acceleration."""
+        """Number of stored values: the auxiliary acceleration."""
         return 0, 1
 
     def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
@@ -88,13 +88,13 @@ class GeneralizedAlpha(Rule):
 
 
 def _of_second_order(radius: Array) -> _Weights:
-    """Return the weights of [Chung1993, eqs. 17, 20 and 25]."""
+    """Return the coefficients of [Chung1993, eqs. 17, 20 and 25]."""
     inertia, force = (2.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
     return _Weights(inertia, force, 0.5 - inertia + force, 0.25 * (1.0 - inertia + force) ** 2)
 
 
 def _of_first_order(radius: Array) -> _Weights:
-    """Return the weights of [Jansen2000], whose α_m and α_f are 1 − α_m and 1 − α_f here; no β."""
+    """Return the coefficients of [Jansen2000], whose α_m and α_f are 1 − α_m and 1 − α_f here; no β."""
     inertia, force = 0.5 * (3.0 * radius - 1.0) / (radius + 1.0), radius / (radius + 1.0)
     return _Weights(inertia, force, 0.5 - inertia + force, np.zeros(()))
 
@@ -103,12 +103,12 @@ _WeightsOf = Callable[[Array], _Weights]
 
 
 def _at_step(auxiliary: Array, rate: Array, step: Step) -> Array:
-    """Return the auxiliary rate for a step of this size from that for the step before."""
+    """Return the auxiliary rate for the present step size from that of the previous step."""
     ratio = step.size / np.where(step.before > 0.0, step.before, step.size)
     return rate + ratio * (auxiliary - rate)
 
 
 def _true(weights: _Weights, after: Array, before: Array, begin: Array) -> Array:
-    """Return the rate at the end from auxiliary ones at both ends and the rate at the beginning."""
+    """Return the rate at the end from auxiliary rates at both ends and the rate at the start."""
     moving = (1.0 - weights.inertia) * after + weights.inertia * before
     return (moving - weights.force * begin) / (1.0 - weights.force)

@@ -1,4 +1,4 @@
-"""What a rule of integration is: how rates at the end of a step follow from the values there."""
+"""Base class of integration rules: rates at the end of a step from the values there."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Array = NDArray[Any]
 
 
 class Step(NamedTuple):
-    """A step in time.
+    """A time step.
 
     Attributes
     ----------
     size
         h in s.
     before
-        Size in s of the step before; 0 where nothing is remembered: at the start, and where a motion is described anew.
+        Size in s of the previous step; 0 without a history: at the start, and after a change of coordinates.
     """
 
     size: Array
@@ -32,14 +32,14 @@ class Step(NamedTuple):
 
 
 class FirstOrderValues(NamedTuple):
-    """Quantities of first order at one end of a step, each array of shape (k,).
+    """First-order variables at one end of a step, each array of shape (k,).
 
     Attributes
     ----------
     value, rate
         x and ẋ.
     history
-        The earlier rates that the rule remembers; the rate itself where nothing is remembered.
+        Earlier rates of the history; the rate itself without a history.
     """
 
     value: Array
@@ -55,8 +55,8 @@ class PositionValues(NamedTuple):
     position, velocity, acceleration
         z, ż and z̈.
     history
-        The earlier rates that the rule remembers: velocities first, then accelerations; those of `velocity` and
-        `acceleration` where nothing is remembered.
+        Earlier rates of the history: velocities first, then accelerations; `velocity` and `acceleration` without a
+        history.
     """
 
     position: Array
@@ -67,23 +67,23 @@ class PositionValues(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """A rule that makes a time step of differential equations a set of equations for the values at its end.
+    """A rule that turns a step of differential equations into equations for the values at its end.
 
-    The equations of motion hold at the end of the step; its unknowns are positions and values. A rule says how their
-    rates follow, in NumPy functions that are traced: arithmetic and ufuncs, no branch on a value. These functions are
-    linear in the values at the end. Differences of values round off less than sums of them.
+    The equations of motion hold at the end of the step; the unknowns are positions and first-order variables. A rule
+    gives their rates by NumPy functions that are traced: arithmetic and ufuncs, no branch on a value. These functions
+    are linear in the values at the end. Use differences of values rather than sums, for less round-off.
 
-    What a rule remembers of steps before are rates: earlier ones, means, or others that go along with the rates. Where
-    the rates jump, because an input does, these jump with them.
+    The history of a rule consists of rates: earlier ones, means, or auxiliary ones. Where rates are discontinuous,
+    because an input is, the history receives the same change.
 
-    A class of this kind is known as a solver by its name as soon as it is defined. Its fields are numbers with default
-    values, and its options, `name:field=value`.
+    A derived class is registered as a solver by its name. Its fields are numbers with defaults; they are the options
+    `name:field=value`.
     """
 
     name: ClassVar[str]
     """Name of the solver."""
     remembered: ClassVar[int] = 0
-    """How many earlier rates are remembered of each quantity of first order."""
+    """Number of earlier rates in the history of each first-order variable."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -96,7 +96,7 @@ class Rule(ABC):
 
     @property
     def remembered_motion(self) -> tuple[int, int]:
-        """How many earlier velocities and accelerations are remembered of each position."""
+        """Number of earlier velocities and accelerations in the history of each position."""
         return self.remembered, self.remembered
 
     @abstractmethod
@@ -104,22 +104,22 @@ class Rule(ABC):
         """Return ẋ at the end of a step from x there."""
 
     def motion(self, end: Array, begin: PositionValues, step: Step) -> tuple[Array, Array]:
-        """Return ż and z̈ at the end of a step from z there; by default ż is a quantity with the rate z̈."""
+        """Return ż and z̈ at the end of a step from z there; by default ż has the rate z̈."""
         velocities, accelerations = self._parted(begin)
         velocity = self.rate(end, velocities, step)
         return velocity, self.rate(velocity, accelerations, step)
 
     def history(self, end: FirstOrderValues, begin: FirstOrderValues, step: Step) -> Sequence[Array]:  # noqa: ARG002
-        """Return what is remembered after a step that has led to `end`."""
+        """Return the history after a step that ends at `end`."""
         return ()
 
     def motion_history(self, end: PositionValues, begin: PositionValues, step: Step) -> Sequence[Array]:
-        """Return what is remembered of positions after a step that has led to `end`, velocities first."""
+        """Return the history of positions after a step that ends at `end`, velocities first."""
         before, after = self._parted(begin), self._parted(end)
         return [each for k in range(2) for each in self.history(after[k], before[k], step)]
 
     def _parted(self, motion: PositionValues) -> tuple[FirstOrderValues, FirstOrderValues]:
-        """Return positions with their velocities, and velocities with their accelerations, as quantities."""
+        """Return positions with velocities, and velocities with accelerations, as first-order variables."""
         position, velocity, acceleration, history = motion
         return (
             FirstOrderValues(position, velocity, history[: self.remembered]),
@@ -137,17 +137,17 @@ def rule_names() -> tuple[str, ...]:
 
 
 def rule_texts() -> tuple[str, ...]:
-    """Return the names of all rules with their options as these are by default."""
+    """Return the names of all rules with their options and defaults."""
     return tuple(str(RULES.find(name)()) for name in RULES.names())
 
 
 def find_rule(text: str) -> Rule | None:
-    """Return the rule that is called so, as `name` or `name:field=value`; None where there is none of that name.
+    """Return the rule for `name` or `name:field=value`; None if there is no rule of that name.
 
     Raises
     ------
     InputError
-        When an option is not one of the rule, or its value not allowed.
+        If the rule has no such option, or its value is not allowed.
     """
     name, *options = text.split(":")
     kind = RULES.get(name)

@@ -10,7 +10,7 @@ from mbsfmu.rules.rule import Array, FirstOrderValues, Rule, Step
 
 @dataclass(frozen=True)
 class Trapezoidal(Rule):
-    """Mean of the rates at both ends: of second order, and without damping at any frequency."""
+    """Trapezoidal rule: mean of the rates at both ends; second order, without numerical damping."""
 
     name: ClassVar[str] = "trapezoidal"
 

@@ -1,4 +1,4 @@
-"""Mechanisms from URDF files: what robots are described by."""
+"""Mechanisms from URDF files."""
 
 from __future__ import annotations
 
@@ -37,30 +37,30 @@ def mechanism_from_urdf(
     stop_stiffness: float | None = None,
     name: str | None = None,
 ) -> Mechanism:
-    """Return the mechanism that a URDF file describes.
+    """Return the mechanism of a URDF file.
 
-    Links are bodies with their frames where URDF has them, in m, z upwards. A link that is fixed to another one is part
-    of its body, and its frame a point of that, which has the link's name; the frames of joints are points with the
-    joints' names. What is fixed to the root link of a fixed base are points of the ground. Limits of position are
-    stops, where a stiffness is given; damping and friction of a joint are its `JointFriction`; a joint that mimics
-    another one follows it. Visuals are the bodies' shapes, those of the root link of a fixed base the scenery. Limits
-    of effort and velocity, textures, collisions, sensors and transmissions are not taken.
+    Links become bodies with their URDF frames, in m, with z upwards. A link fixed to another one is part of its body,
+    and its frame becomes a point of the body with the link's name. Frames of joints become points with the joints'
+    names. Links fixed to the root link of a fixed base become points of the ground. Position limits become stops if a
+    stiffness is given; damping and friction of a joint become its `JointFriction`; a mimic joint becomes a coupling.
+    Visuals are the shapes of bodies, those of a fixed base's root link the scenery. Limits of effort and velocity,
+    textures, collisions, sensors and transmissions are ignored.
 
     Parameters
     ----------
     path
         The file.
     base
-        Whether the root link stands on the ground, or is free to move.
+        Whether the root link is fixed to the ground, or floats.
     start
-        Coordinates at the start by the names of joints in the file, in rad or m; zero where none is given.
+        Start coordinates by joint name in the file, in rad or m; zero by default.
     drives
-        Whether each joint that moves and mimics none has a `JointDrive`, `<joint>_drive`, with its torque or force as
-        an input.
+        Whether each movable joint that is not a mimic joint has a `JointDrive`, `<joint>_drive`, with its torque or
+        force as an input.
     stop_stiffness
-        Stiffness of the stops at limits of position in N m/rad or N/m; None leaves them out.
+        Stiffness of the stops at limits of position in N m/rad or N/m; None omits them.
     name
-        Name of the mechanism; that of the robot where it is left out.
+        Name of the mechanism; by default that of the robot.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def mechanism_from_urdf(
 
 
 class _Import:
-    """A robot on its way to a mechanism."""
+    """Conversion of a robot to a mechanism."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class _Import:
         self._links = {link.name: link for link in robot.links}
         self._joints = {joint.name: joint for joint in robot.joints}
         if unknown := [each for each in start if each not in self._joints]:
-            raise DataError(f"start names '{unknown[0]}', which is no joint; joints are {', '.join(self._joints)}")
+            raise DataError(f"start names '{unknown[0]}', which is not a joint; joints are {', '.join(self._joints)}")
         self._start = self._with_followers(start)
         self._names = distinct_names("link", self._links)
         self._joint_names = distinct_names("joint", self._joints)
@@ -126,19 +126,19 @@ class _Import:
         )
 
     def _shapes(self, body: str | None) -> Iterator[AnyShape]:
-        """Yield the shapes of all links that are part of a body, or of the ground."""
+        """Yield the shapes of all links of a body, or of the ground."""
         materials = {each.name: each for each in self._robot.materials}
         for name, link in self._links.items():
             if self._frames[name].body == body:
                 yield from shapes_of(link, self._frames[name], materials, self._folder)
 
     def _with_followers(self, start: Mapping[str, float]) -> dict[str, float]:
-        """Return coordinates at the start, those of joints that mimic others from those of their leaders.
+        """Return the start coordinates, with those of mimic joints computed from their leaders.
 
         Raises
         ------
         DataError
-            When a leader is not there, joints mimic each other in a ring, or a start is not what it follows from.
+            If a leader is missing, mimic joints form a cycle, or a start coordinate contradicts its leader.
         """
         result = dict(start)
 
@@ -147,7 +147,7 @@ class _Import:
             if mimic is None:
                 return result.get(name, 0.0)
             if mimic.joint not in self._joints:
-                raise DataError(f"joint '{name}' mimics '{mimic.joint}', which is not there")
+                raise DataError(f"joint '{name}' mimics '{mimic.joint}', which does not exist")
             if name in behind:
                 raise DataError(f"joints mimic each other in a ring: {', '.join(behind)}")
             factor, offset = law_of(mimic)
@@ -166,7 +166,7 @@ class _Import:
     # -- the tree -------------------------------------------------------------------------------------------
 
     def _place(self) -> None:
-        """Go along the tree from its root, and give each link its place in a body."""
+        """Traverse the tree from its root and assign each link to a body."""
         for joint in self._robot.joints:
             for link in (joint.parent, joint.child):
                 if link not in self._links:
@@ -196,14 +196,14 @@ class _Import:
             raise DataError(f"link '{missing[0]}' does not hang on the root '{root}'")
 
     def _begin_body(self, link: str) -> None:
-        """Let a link be the frame of a body."""
+        """Use the link's frame as the frame of a new body."""
         own = self._names[link]
         self._frames[link] = Frame(own, np.zeros(3), np.eye(3))
         self._masses[own], self._points[own] = Mass(), {}
         self._add_mass(link)
 
     def _add_mass(self, link: str) -> None:
-        """Add the inertia of a link to the body that it is part of."""
+        """Add the inertia of a link to its body."""
         frame, inertial = self._frames[link], self._links[link].inertial
         if frame.body is None or inertial is None:
             return
@@ -218,7 +218,7 @@ class _Import:
         self._masses[frame.body].add(float(inertial.mass), centre, turned @ tensor @ turned.T)
 
     def _join(self, joint: Any) -> None:
-        """Place the child of a joint: in the body of its parent where it is fixed to that, else as one of its own."""
+        """Assign the child link of a joint: to the body of its parent if fixed, otherwise to a new body."""
         if joint.type not in _KINDS:
             raise DataError(f"joint '{joint.name}' is of type '{joint.type}'; it may be {', '.join(_KINDS)}")
         parent = self._frames[joint.parent]
@@ -247,7 +247,7 @@ class _Import:
         self._points[body][name] = position
 
     def _joint(self, joint: Any, ends: dict[str, Any], rotation: Floats) -> Joint:
-        """Make a joint that moves."""
+        """Return a movable joint."""
         axis = as_tuple(rotation @ (np.array([1.0, 0.0, 0.0]) if joint.axis is None else np.asarray(joint.axis, float)))
         start = self._start.get(joint.name, 0.0)
         if joint.type in ("revolute", "continuous"):
@@ -263,7 +263,7 @@ class _Import:
     # -- parts ----------------------------------------------------------------------------------------------
 
     def _body(self, name: str) -> RigidBody:
-        """Make a body of what belongs to it."""
+        """Return a body from its links."""
         mass, centre, tensor = self._masses[name].whole()
         if not mass > 0.0:
             raise DataError(
@@ -285,7 +285,7 @@ class _Import:
         return next(link for link, name in self._names.items() if name == body)
 
     def _followers(self) -> Iterator[Mimic]:
-        """Make the couplings of joints that mimic others."""
+        """Return the couplings of mimic joints."""
         for joint in self._robot.joints:
             if joint.mimic is None or joint.type == "fixed":
                 continue
@@ -299,7 +299,7 @@ class _Import:
             )
 
     def _forces(self, following: set[str]) -> Iterator[Force]:
-        """Make drives, friction and stops of joints with one coordinate."""
+        """Return drives, friction and stops of joints with one coordinate."""
         for joint in self._robot.joints:
             own, dynamics = self._joint_names[joint.name], joint.dynamics
             damping, friction = (0.0, 0.0) if dynamics is None else (dynamics.damping or 0.0, dynamics.friction or 0.0)
@@ -317,7 +317,7 @@ class _Import:
                 yield from self._stops(joint, own)
 
     def _stops(self, joint: Any, own: str) -> Iterator[JointStop]:
-        """Make the stops of a joint, where they are asked for.
+        """Return the stops of a joint, if requested.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Links on their way to bodies: where their frames are, and what several that are fixed to each other weigh."""
+"""Frames and mass properties of links that are combined to bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Frame:
-    """A frame of a link in the frame of the body that it is part of."""
+    """Frame of a link relative to its body."""
 
     body: str | None
     position: Floats
@@ -21,20 +21,20 @@ class Frame:
 
 @dataclass
 class Mass:
-    """What a body is made of: masses, centres and inertia tensors in its frame."""
+    """Mass properties of a body's links: masses, centres and inertia tensors in the body frame."""
 
     masses: list[float] = field(default_factory=list)
     centres: list[Floats] = field(default_factory=list)
     tensors: list[Floats] = field(default_factory=list)
 
     def add(self, mass: float, centre: Floats, tensor: Floats) -> None:
-        """Add a part."""
+        """Add the mass properties of a link."""
         self.masses.append(mass)
         self.centres.append(centre)
         self.tensors.append(tensor)
 
     def whole(self) -> tuple[float, Floats, Floats]:
-        """Return mass, centre and tensor about the centre, by the parallel axes."""
+        """Return mass, centre of mass and inertia tensor about it (parallel axis theorem)."""
         mass = sum(self.masses)
         if not mass > 0.0:
             return 0.0, np.zeros(3), np.zeros((3, 3))
@@ -48,6 +48,6 @@ class Mass:
 
 
 def as_tuple(vector: Floats) -> tuple[float, float, float]:
-    """Return three numbers of an array."""
+    """Return three components of an array as a tuple."""
     x, y, z = map(float, vector)
     return x, y, z

@@ -1,4 +1,4 @@
-"""URDF files as the parser has them, and their names and laws as they are called here."""
+"""Reading of URDF files; conversion of their names and mimic laws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def parsed(path: str | os.PathLike[str]) -> Any:
-    """Return the robot of a file as the parser has it, without meshes.
+    """Return the robot of a file from the parser, without meshes.
 
     Raises
     ------
@@ -38,18 +38,18 @@ def parsed(path: str | os.PathLike[str]) -> Any:
 
 
 def clean_name(text: str) -> str:
-    """Return a name of ours: other signs than letters and digits become underscores."""
+    """Return a valid name: other characters than letters and digits become underscores."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
 def distinct_names(kind: str, given: Iterable[str]) -> dict[str, str]:
-    """Return names of ours by those of the file.
+    """Return valid names by the names of the file.
 
     Raises
     ------
     DataError
-        When two would be the same.
+        If two names would be equal.
     """
     names: dict[str, str] = {}
     for text in given:
@@ -61,6 +61,6 @@ def distinct_names(kind: str, given: Iterable[str]) -> dict[str, str]:
 
 
 def law_of(mimic: Any) -> tuple[float, float]:
-    """Return multiplier and offset of a joint that mimics another one."""
+    """Return multiplier and offset of a mimic joint."""
     factor, offset = mimic.multiplier, mimic.offset
     return 1.0 if factor is None else float(factor), 0.0 if offset is None else float(offset)

@@ -1,4 +1,4 @@
-"""What links look like, as shapes of the bodies that they are part of."""
+"""Visuals of links as shapes of their bodies."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def shapes_of(link: Any, frame: Frame, materials: Mapping[str, Any], folder: Pat
     Parameters
     ----------
     link
-        As the parser has it.
+        Link from the parser.
     frame
-        Of the link.
+        Frame of the link.
     materials
-        Those of the robot by name, which visuals may refer to.
+        Materials of the robot by name.
     folder
-        Of the file, where meshes are looked for.
+        Folder of the file, for relative paths of meshes.
     """
     for visual in link.visuals:
         origin = np.eye(4) if visual.origin is None else np.asarray(visual.origin, dtype=float)
@@ -65,7 +65,7 @@ def _mesh(link: str, mesh: Any, folder: Path, place: Mapping[str, Any]) -> Itera
 
 
 def _found(name: str, folder: Path) -> Path | None:
-    """Return the file that a mesh names: of a package, that in a folder above which has the package's name."""
+    """Return the file of a mesh; a package name refers to a parent folder of that name."""
     if not name.startswith(_PACKAGE):
         file = folder / name.removeprefix("file://")
         return file if file.is_file() else None

@@ -1,1 +1,1 @@
-"""Divide and conquer: the binary tree, articulated bodies, their assembly and elimination, level by level."""
+"""Divide and conquer: binary tree, articulated bodies, assembly and elimination by levels."""

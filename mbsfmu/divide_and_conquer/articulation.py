@@ -1,4 +1,4 @@
-"""What divide and conquer needs of a mechanism: inverse inertias, the joints' subspaces, motion across the joints.
+"""Inputs of divide and conquer: inverse inertias, joint subspaces, joint rates.
 
 Each joint has a motion subspace H, spanned by its slides and hinges, and a constrained subspace D with Dᵀ H = 0
 [Chadaj2017, eqs. 10 and 11]. Wrenches and velocities of a body refer to its centre of mass.
@@ -33,20 +33,20 @@ from mbsfmu.tracing.kernels import kernel, sections_wanted
 
 
 class Articulation:
-    """The joints and bodies of a mechanism as the divide-and-conquer assembly takes them.
+    """Joints and bodies of a mechanism for the divide-and-conquer assembly.
 
     Parameters
     ----------
     kinematics, masses, cuts
         Of the mechanism.
     pitched
-        By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+        By body, the closure equations of its joint to the parent, for screw joints.
     relations
-        What holds between joint coordinates, one equation each, behind those of the cut joints.
+        Relations of joint coordinates, one equation each, after those of the cut joints.
     rows
         Indices of the loop equations in use.
     sequential
-        Whether joints are eliminated one after the other where there are no such equations.
+        Whether joints are eliminated sequentially if there are no such equations.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class Articulation:
     def equations(
         self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None
     ) -> LevelEquations:
-        """Return the constraint equations of all joints: those of the tree, then the loop equations in use.
+        """Return the constraint equations of all joints: those of the tree, then the active loop equations.
 
         Parameters
         ----------
         frames, centres, parameters
-            Where the bodies are, and their centres of mass.
+            Poses and centres of mass of the bodies.
         active
-            Ones for loop equations that count, zeros for the others, shape (rows,); None where all count.
+            Ones for active loop equations, zeros for the others, shape (rows,); None if all are active.
         """
         acting: list[list[Array]] = []
         for body, joint in enumerate(self._kinematics.joints):
@@ -140,7 +140,7 @@ class Articulation:
         )
 
     def _across(self, frames: Frames, moved: list[Array]) -> Array:
-        """Return ż (or z̈) of all coordinates from the bodies' V at the inertial origin, shape (n,)."""
+        """Return ż (or z̈) of all coordinates from the body velocities V at the inertial origin, shape (n,)."""
         result: dict[int, Array] = {}
         for body, joint in enumerate(self._kinematics.joints):
             result |= across(frames, moved, body, joint)
@@ -158,8 +158,8 @@ class Articulation:
         frames, parameters
             Where the bodies are.
         wrenches
-            What acts on each body, as force and moment about the inertial origin (or its linear and angular
-            momentum), each of shape (6,).
+            Force and moment on each body about the inertial origin (or its linear and angular momentum), each of shape
+            (6,).
         bias
             γ of the loop equations in use, shape (rows,).
         active
@@ -183,9 +183,9 @@ class Articulation:
         Parameters
         ----------
         motion, given
-            Where the bodies are and how they move, and the numbers beside.
+            Poses and velocities of the bodies, and the other variables.
         moved
-            Derivative of the bodies' Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
+            Derivative of the body velocities Z at the fixed inertial origin, s̈ − ω × ṡ and α, each of shape (6,).
         accelerations
             The z̈ of that, shape (n,).
         """
@@ -218,12 +218,12 @@ class Articulation:
         ]
 
     def pulled(self, wrenches: list[Array], acting: Sequence[tuple[Array, Array]], multipliers: Array) -> list[Array]:
-        """Return wrenches on the bodies with what the cut joints' loop equations in use exert, each of shape (6,).
+        """Return wrenches on the bodies plus those of the cut joints' loop equations in use, each of shape (6,).
 
         Parameters
         ----------
         wrenches
-            What there is.
+            Wrenches without the loop equations.
         acting
             Wrenches of unit multipliers, or their rates, of all equations of cut joints, on parent and child.
         multipliers
@@ -238,12 +238,12 @@ class Articulation:
         return result
 
     def along(self, forces: Array, multipliers: Array, parameters: Array) -> Array:
-        """Return forces along the coordinates with what the relations in use exert, shape (n,).
+        """Return generalized forces plus those of the relations in use, shape (n,).
 
         Parameters
         ----------
         forces
-            What there is, shape (n,).
+            Forces without the relations, shape (n,).
         multipliers, parameters
             Of the equations in use, shape (rows,), and of the mechanism.
         """
@@ -258,7 +258,7 @@ class Articulation:
 
 
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:
-    """Return the bodies between which the joints are whose coordinates a relation has, without the ground."""
+    """Return the bodies adjacent to the joints of a relation, without the ground."""
     ends = {
         body: None
         for outer, joint in enumerate(kinematics.joints)
@@ -272,16 +272,16 @@ def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int,
 def relating_wrenches(
     kinematics: Kinematics, frames: Frames, relation: CoordinateRelation, parameters: Array
 ) -> dict[int, Array]:
-    """Return what a unit multiplier of a relation exerts on each of the bodies that it acts on, each of shape (6,).
+    """Return the wrenches of a unit multiplier of a relation on each of its bodies, each of shape (6,).
 
     Parameters
     ----------
     kinematics, parameters
         The joints.
     frames
-        Where the bodies are, with the axes of the joints.
+        Poses of the bodies, with the axes of the joints.
     relation
-        What holds between coordinates.
+        The relation of coordinates.
     """
     result = dict.fromkeys(acted_on(kinematics, relation), np.zeros(6))
     along = relation.along(parameters, sum(len(joint.elements) for joint in kinematics.joints))
@@ -295,7 +295,7 @@ def relating_wrenches(
 
 
 def by_ends(acting: Sequence[Sequence[Array]]) -> Array:
-    """Return wrenches by equation and end as an array by end and equation, with zeros for ends that are not there."""
+    """Return wrenches by equation and end as an array by end and equation, zero for missing ends."""
     most = max(map(len, acting), default=2)
     filled = [[*each, *[np.zeros(6)] * (most - len(each))] for each in acting]
     return np.stack([np.stack(each) for each in zip(*filled, strict=True)]) if filled else np.zeros((most, 0, 6))
@@ -314,7 +314,7 @@ def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: A
 
 @kernel
 def _inverse_inertia(rotation: Array, mass: Array, inertia: Array) -> Array:
-    """Return M⁻¹ of a body, shape (6, 6), with its inertia tensor in its own axes."""
+    """Return M⁻¹ of a body, shape (6, 6), from its inertia tensor in body axes."""
     turning = rotation @ _inverse(inertia) @ rotation.T
     upper = np.concatenate([np.eye(3) * reciprocal(mass), np.zeros((3, 3))], axis=1)
     return np.concatenate([upper, np.concatenate([np.zeros((3, 3)), turning], axis=1)])

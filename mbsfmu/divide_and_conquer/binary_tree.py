@@ -1,10 +1,10 @@
-"""The binary tree of the divide-and-conquer assembly: which subassemblies are joined on which level.
+"""Binary tree of the divide-and-conquer assembly: the plan of its levels.
 
-A subassembly has one handle for each of its bodies that a joint leads out of: all joints of a body meet in one
-handle, so that bodies with more than two joints are nothing special. On each level, neighbours are joined in
-pairs, from the leaves inwards; a chain of n bodies takes ⌈log₂ n⌉ levels. A joint that closes a loop is dealt
-with as soon as both its bodies are in one subassembly. The joints to the ground come last; where all constraints are
-soft, so that none is singular for what was dealt with before, they come first, which leaves fewer handles to carry on.
+A subassembly has one handle for each of its bodies with a joint to the outside. All joints of a body share one handle,
+so that bodies with more than two joints need no special treatment. On each level, neighbours are assembled in pairs,
+from the leaves inwards; a chain of n bodies takes ⌈log₂ n⌉ levels. A loop-closing joint is eliminated as soon as both
+its bodies are in one subassembly. Joints to the ground come last. If all constraints are soft, so that none is
+singular, they come first, which leaves fewer handles.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Link:
-    """A joint, or another constraint, as the assembly sees it.
+    """A joint, or another constraint, in the assembly.
 
     Attributes
     ----------
     ends
-        Indices of the bodies that it acts on, -1 for the ground; of a joint the parent and the child.
+        Indices of the bodies that it acts on, -1 for the ground; for a joint, parent and child.
     rows
         Indices of its constraint equations.
     """
@@ -45,11 +45,11 @@ class Elimination:
     Attributes
     ----------
     ends
-        Handles of the joined pair that the link acts on, in the order of its ends; None for the ground.
+        Handles of the assembled pair on which the link acts, in the order of its ends; None for the ground.
     rows
         Indices of the equations, shape (members, equations).
     closes_loop
-        Whether the equations may depend on those eliminated before.
+        Whether the equations may depend on those eliminated earlier.
     """
 
     ends: tuple[int | None, ...]
@@ -59,16 +59,16 @@ class Elimination:
 
 @dataclass(frozen=True)
 class SubassemblyBatch:
-    """Subassemblies that are made alike, in one batch.
+    """Subassemblies of equal structure, processed in one batch.
 
     Attributes
     ----------
     parts
-        For one or two parts: number of handles, and where the members' parts stand among all with so many handles.
+        For one or two parts: number of handles, and positions of the members' parts among all with that number.
     eliminations
-        The joints between the parts, and those that close loops in them.
+        The joints between the parts, and the loop-closing joints within them.
     kept
-        The handles that joints still lead out of.
+        The remaining handles, with joints to the outside.
     """
 
     parts: tuple[tuple[int, Indices], ...]
@@ -83,9 +83,9 @@ class TreeLevel:
     Attributes
     ----------
     groups
-        What is joined.
+        Groups of subassemblies to assemble.
     carried
-        What goes to the next level as it is: positions by the number of handles.
+        Subassemblies passed to the next level unchanged: positions by the number of handles.
     """
 
     groups: tuple[SubassemblyBatch, ...]
@@ -94,7 +94,7 @@ class TreeLevel:
 
 @dataclass(frozen=True)
 class _Subassembly:
-    """Bodies that are joined, and the handles that are left."""
+    """A subassembly: its bodies and remaining handles."""
 
     bodies: frozenset[int]
     handles: tuple[int, ...]
@@ -110,16 +110,16 @@ class BinaryTree:
     bodies
         Number of bodies.
     links
-        All joints, those of the spanning tree first and outwards, and what else constrains bodies behind them.
+        All joints, those of the spanning tree first and outwards, then other constraints.
     ground_first
-        Whether the joints to the ground come before all others instead of behind them.
+        Whether the joints to the ground come before all others instead of after them.
 
     Attributes
     ----------
     levels
-        From the leaves to the root; the last one, or the first, holds the joints to the ground, if there are such.
+        From the leaves to the root; the last one, or the first, has the joints to the ground, if any.
     joined
-        Number of levels on which subassemblies are joined.
+        Number of levels on which subassemblies are assembled.
     """
 
     def __init__(self, bodies: int, links: Sequence[Link], *, ground_first: bool = False) -> None:
@@ -150,12 +150,11 @@ class BinaryTree:
         return after
 
     def _pairs(self, live: list[_Subassembly]) -> list[tuple[_Subassembly, _Subassembly | None]]:
-        """Match neighbours, the outermost first; return no pair when none are left.
+        """Match neighbours in pairs, the outermost first; return no pair when none are left.
 
-        Each is joined with the neighbour with which it leaves the fewest handles, and the fewest joints that lead out
-        of them; of those alike, with the innermost. Where one of the two would leave fewer handles with another
-        neighbour, both wait: what closes loops is joined across them, not along their branches, whose handles all
-        were to be carried on until then.
+        Each is matched with the neighbour that leaves the fewest handles, then the fewest outside joints; of equal
+        ones, with the innermost. If one of the two would leave fewer handles with another neighbour, both wait: loops
+        are then assembled across their branches, not along them, which would carry many handles to the end.
         """
         left = self._left(live)
         fewest = {index: min(each.values(), default=(0, 0))[0] for index, each in left.items()}
@@ -172,7 +171,7 @@ class BinaryTree:
         return pairs
 
     def _left(self, live: list[_Subassembly]) -> dict[int, dict[int, tuple[int, int]]]:
-        """Return, by subassembly and neighbour, how many handles both leave once joined, and joints out of them."""
+        """Return, by subassembly and neighbour, the numbers of remaining handles and outside joints of the pair."""
         owner = {body: index for index, each in enumerate(live) for body in each.bodies}
         between: dict[tuple[int, int], list[int]] = {}
         for number in sorted(self._waiting):
@@ -197,7 +196,7 @@ class BinaryTree:
     def _level(
         self, live: list[_Subassembly], pairs: list[tuple[_Subassembly, _Subassembly | None]]
     ) -> tuple[TreeLevel, list[_Subassembly]]:
-        """Join pairs, group by group; return the level and what is there after it."""
+        """Assemble pairs, group by group; return the level and the remaining subassemblies."""
         batches: dict[object, list[tuple[tuple[_Subassembly, ...], list[int]]]] = {}
         shapes: dict[object, tuple[list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]] = {}
         joined: set[int] = set()
@@ -238,7 +237,7 @@ class BinaryTree:
     def _join(
         self, parts: tuple[_Subassembly, ...], *, to_ground: bool
     ) -> tuple[list[int], list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]:
-        """Take the joints inside the joined parts; return them, the handles they act on, and the handles left."""
+        """Eliminate the joints inside the assembled parts; return them, their handles, and the remaining handles."""
         bodies = frozenset().union(*(part.bodies for part in parts)) | ({GROUND} if to_ground else set())
         handles = [body for part in parts for body in part.handles]
         near = set().union(*(self._waiting_at[body] for body in handles))
@@ -273,7 +272,7 @@ class BinaryTree:
 
 
 def _depths(bodies: int, links: Sequence[Link]) -> list[int]:
-    """Return how far each body is from the ground along the links that reach it first."""
+    """Return the distance of each body from the ground, in links."""
     depths = [0] * bodies
     reached: set[int] = set()
     for link in links:

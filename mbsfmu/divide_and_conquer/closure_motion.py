@@ -1,4 +1,4 @@
-"""How cut joints open as the bodies move: Φ̇ and Φ_z from the wrenches of unit multipliers, without derivatives of Φ."""
+"""Rates Φ̇ and Jacobian Φ_z of cut joints from wrenches of unit multipliers, without derivatives of Φ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mbsfmu.tracing.kernels import kernel
 
 
 def joint_rates(joints: Sequence[CutJoint], frames: Frames, velocities: list[Array], parameters: Array) -> list[Array]:
-    """Return dΦ/dt of each equation of joints, scalars.
+    """Return dΦ/dt of each closure equation, scalars.
 
     Parameters
     ----------
     joints
         The joints.
     frames, velocities
-        Where the bodies are, and their Z, each of shape (6,).
+        Poses of the bodies, and their Z, each of shape (6,).
     parameters
         Parameters of the mechanism.
     """
@@ -36,7 +36,7 @@ def joint_rates(joints: Sequence[CutJoint], frames: Frames, velocities: list[Arr
 
 @kernel
 def _powers(wrenches: list[Array], velocities: list[Array]) -> Array:
-    """Return the power of each equation's wrenches, first those on the parent, at both bodies' Z."""
+    """Return the power of each equation's wrenches on the parent and on the child at both bodies' Z."""
     count = len(wrenches) // 2
     pairs = zip(wrenches[:count], wrenches[count:], strict=True)
     return np.stack([one @ velocities[0] + other @ velocities[1] for one, other in pairs])
@@ -45,14 +45,14 @@ def _powers(wrenches: list[Array], velocities: list[Array]) -> Array:
 def joint_accelerations(
     joints: Sequence[CutJoint], motion: MotionState, accelerations: list[Array], parameters: Array
 ) -> list[Array]:
-    """Return d²Φ/dt² of each equation of joints, scalars.
+    """Return d²Φ/dt² of each closure equation, scalars.
 
     Parameters
     ----------
     joints, parameters
         As for `joint_rates`.
     motion
-        Where the bodies are and how they move.
+        Poses and velocities of the bodies.
     accelerations
         Derivative of Z at the fixed inertial origin, each of shape (6,).
     """
@@ -76,14 +76,14 @@ def _quickenings(
 def joint_jacobian(
     joints: Sequence[CutJoint], kinematics: Kinematics, frames: Frames, parameters: Array, count: int
 ) -> Array:
-    """Return Φ_z of joints, shape (equations, count): w · b of each coordinate between a body and where both meet.
+    """Return Φ_z of joints, shape (equations, count): w · b of each coordinate up to the common ancestor.
 
     Parameters
     ----------
     joints, parameters
         As for `joint_rates`.
     kinematics, frames
-        The joints between the bodies, and where these are.
+        The joints of the spanning tree, and the poses of the bodies.
     count
         Number of coordinates.
     """
@@ -102,13 +102,13 @@ def joint_jacobian(
 
 
 Entry = tuple[Sequence[int], int, Array]
-"""Rows and the column of elements of a matrix, and these."""
+"""Rows and column of elements of a matrix, and the elements."""
 
 
 def along_coordinates(
     kinematics: Kinematics, frames: Frames, body: int, rows: Sequence[int], wrenches: list[Array]
 ) -> list[Entry]:
-    """Return w · b of the coordinates of the joint that a body hangs on, for a wrench of each row."""
+    """Return w · b of the coordinates of a body's joint, for the wrench of each row."""
     return [
         (rows, each.coordinate, _along(wrenches, kinematics.transformation(frames, each.coordinate)))
         for each in kinematics.joints[body].elements
@@ -116,7 +116,7 @@ def along_coordinates(
 
 
 def filled(entries: Sequence[Entry], rows: int, columns: int) -> Array:
-    """Return a matrix of zeros but for some elements."""
+    """Return a zero matrix with some elements set."""
     place, first = np.zeros((rows, columns), dtype=np.intp), 1
     for own, column, values in entries:
         place[list(own), column] = first + np.arange(len(values))
@@ -130,7 +130,7 @@ def _along(wrenches: list[Array], column: Array) -> Array:
 
 
 def _behind(kinematics: Kinematics, body: int) -> list[int]:
-    """Return a body and those that it hangs on, from the outermost; none for the ground."""
+    """Return a body and its ancestors, from the outermost; none for the ground."""
     found = []
     while body >= 0:
         found.append(body)

@@ -1,11 +1,11 @@
-"""Bodies that nothing but constraints connects, as the divide-and-conquer assembly takes them.
+"""Bodies in absolute coordinates, connected by constraints only, for the divide-and-conquer assembly.
 
-One linear problem serves positions, velocities and accelerations [Malczyk2012, sects. 2 and 3]: which motion of the
-bodies, mass-orthogonal to the constraints, takes a violation Φ, Φ̇ or Φ̈ away? With increments ΔV and Δλ,
+One linear problem serves positions, velocities and accelerations [Malczyk2012, sects. 2 and 3]: find the
+mass-orthogonal correction that removes a violation Φ, Φ̇ or Φ̈. With increments ΔV and Δλ,
 
 M ΔV + Dᵀ Δλ = 0,  Δλ = α (D ΔV + violation),
 
-every iteration [eqs. 17, 56 and 72] is such a problem: the paper's λ* enters through the violation that is left. The
+every iteration [eqs. 17, 56 and 72] is such a problem: the paper's λ* enters through the remaining violation. The
 matrices depend on positions only.
 """
 
@@ -41,8 +41,9 @@ from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.modelling.fields import Array
 
 ARM = 100.0
-"""Arm in m by which moments of inertia count as masses: iterations take a ten thousandth of α for them at most. In
-smaller machines masses decide, as a larger α multiplies what redundant constraints contradict each other by."""
+"""Lever arm in m that relates moments of inertia to masses in α. In smaller machines masses determine α, because a
+larger α amplifies the inconsistency of redundant constraints.
+"""
 
 
 class ConstrainedBodies:
@@ -53,7 +54,7 @@ class ConstrainedBodies:
     masses
         Mass properties of the bodies.
     floating
-        The joints that let them float; a body's coordinates are those of its joint.
+        The free joints of the bodies; a body's coordinates are those of its joint.
     constraints
         The joints as constraints, those of the spanning tree first and outwards.
     reversed_joints
@@ -61,8 +62,7 @@ class ConstrainedBodies:
     kinematics
         The joints of the spanning tree, whose coordinates are related.
     relations
-        What holds between these coordinates, one equation each, behind those of the joints.
-
+        Relations of these coordinates, one equation each, after those of the joints.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ConstrainedBodies:
 
     @property
     def ends(self) -> list[tuple[int, ...]]:
-        """By equation the bodies that it acts on."""
+        """Bodies on which each equation acts."""
         by_row = {row: link.ends for link in self._links for row in link.rows}
         return [tuple(body for body in by_row[row] if body >= 0) for row in sorted(by_row)]
 
@@ -100,7 +100,7 @@ class ConstrainedBodies:
 
     @cached_property
     def _hung(self) -> list[Hung] | None:
-        """The bodies by the joints that they hang on, where these are all; None where there are others."""
+        """The bodies with their joints to the parent, if these are all joints; otherwise None."""
         by_body = {link.ends[-1]: link for link in self._links}
         bodies = [
             Hung(by_body[body].ends[0], by_body[body].rows) if body in by_body else Hung(GROUND, ())
@@ -124,22 +124,21 @@ class ConstrainedBodies:
         active: Array | None = None,
         sequential: bool = False,
     ) -> BodyCorrections:
-        """Return the problem where the bodies are.
+        """Return the problem at given poses of the bodies.
 
         Parameters
         ----------
         placed
-            Where the bodies are, with the axes of their coordinates.
+            Poses of the bodies, with the axes of their coordinates.
         parameters
             Parameters of the mechanism.
         penalty
             α as a multiple of the bodies' mean mass in kg, or of their mean moment of inertia about their joints by
             `ARM`² where this is more.
         active
-            Ones for the equations in use, and zeros for those that others make up for, shape (rows,); None where all
-            are.
+            Ones for active equations, zeros for redundant ones, shape (rows,); None if all are active.
         sequential
-            Whether joints are eliminated one after the other where they make a tree.
+            Whether joints are eliminated sequentially if they form a tree.
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
         mass = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
@@ -150,9 +149,10 @@ class ConstrainedBodies:
         return BodyCorrections(self._turns(placed), factors)
 
     def _moments(self, parameters: Array) -> Array:
-        """Return the sum of the bodies' moments of inertia about their joints in kg m², means over all directions.
+        """Return the sum of the bodies' mean moments of inertia about their joints in kg m².
 
-        What an iteration leaves of equations of rotation is their share in α: in machines of kilometres, all of it.
+        Rotations converge by the ratio of their inertia to α; without this term they would not in machines of
+        kilometres.
         """
         own = [each.inertia(parameters) for each in self._masses]
         moments: Array = sum(((each[0, 0] + each[1, 1] + each[2, 2]) / 3.0 for each in own), np.asarray(0.0))
@@ -163,24 +163,24 @@ class ConstrainedBodies:
         return moments
 
     def _turns(self, placed: Frames) -> Array:
-        """Return what the products with the angular velocities are the Cardan angles' rates, shape (bodies, 3, 3)."""
+        """Return the matrices from angular velocities to Cardan angle rates, shape (bodies, 3, 3)."""
         return np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
 
     def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
-        """Return q̈ of bodies that no constraint holds, less that of q̈ = 0; shape (6 bodies,).
+        """Return q̈ of unconstrained bodies, minus that of q̈ = 0; shape (6 bodies,).
 
         Parameters
         ----------
         placed, parameters
             Where the bodies are.
         wrenches
-            What acts on each body, inertial forces at q̈ = 0 included, about its centre of mass; each of shape (6,).
+            Wrench on each body about its centre of mass, including inertial forces at q̈ = 0; each of shape (6,).
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
         return in_coordinates(self._turns(placed), (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
 
     def unheld(self, placed: Frames, forces: Array, parameters: Array) -> Array:
-        """Return M⁻¹ f: q̈ that generalized forces alone give bodies that no constraint holds, shape (6 bodies,).
+        """Return M⁻¹ f: q̈ of unconstrained bodies under generalized forces alone, shape (6 bodies,).
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class ConstrainedBodies:
         return self.free(placed, wrenches, parameters)
 
     def constrained(self, placed: Frames, parameters: Array, multipliers: Array) -> list[Array]:
-        """Return Dᵀ λ: what multipliers exert on each body about its centre of mass, each of shape (6,).
+        """Return Dᵀ λ, the constraint wrench on each body about its centre of mass, each of shape (6,).
 
         Parameters
         ----------
@@ -227,14 +227,14 @@ class ConstrainedBodies:
 
 
 class BodyCorrections(Corrections):
-    """The problem where the bodies are.
+    """The problem at given poses.
 
     Parameters
     ----------
     turns
         For each body, what the products with its angular velocity are its Cardan angles' rates; shape (bodies, 3, 3).
     factors
-        What the assembly of the joints has left.
+        Factors of the assembly of the joints.
     """
 
     def __init__(self, turns: Array, factors: LevelFactors | SequentialFactors) -> None:
@@ -242,7 +242,7 @@ class BodyCorrections(Corrections):
         self._factors = factors
 
     def numbers(self) -> Array:
-        """Return what the matrices come to, shape (numbers,)."""
+        """Return all numbers of the matrices."""
         return np.concatenate([self._turns.ravel(), self._factors.numbers()])
 
     def with_numbers(self, numbers: Array) -> BodyCorrections:
@@ -259,7 +259,7 @@ class BodyCorrections(Corrections):
 
 
 def in_coordinates(turns: Array, moved: Array) -> Array:
-    """Return the rates of the coordinates from the V of the bodies about their centres of mass, shape (6 bodies,).
+    """Return the coordinate rates from the body velocities V about the centres of mass, shape (6 bodies,).
 
     Parameters
     ----------

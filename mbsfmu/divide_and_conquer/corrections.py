@@ -1,6 +1,6 @@
-"""Mass-orthogonal corrections: the matrices of a linear problem as an object that solves it.
+"""Mass-orthogonal corrections: factors of a linear problem that solve for several right-hand sides.
 
-Its matrices depend on positions only, and serve for several right sides: who keeps them keeps their numbers.
+The matrices depend on positions only, and are stored as a vector of numbers.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from mbsfmu.equations.vector_pieces import cut
 from mbsfmu.modelling.fields import Array
 
 PENALTY = 1e6
-"""Penalty factor α as a multiple of the bodies' mean mass in kg; the paper's for its bodies of 1 kg [Malczyk2012]."""
+"""Penalty factor α relative to the bodies' mean mass in kg; the paper's value for bodies of 1 kg [Malczyk2012]."""
 
 FEW_BODIES = 64
-"""Bodies up to which this serves; beyond it grows as the square of their number."""
+"""Largest number of bodies for this penalty; beyond it the penalty grows as the square of their number."""
 
 
 def suitable_penalty(coordinates: int) -> float:
-    """Return the factor for bodies with so many coordinates together.
+    """Return the penalty factor for bodies with a total number of coordinates.
 
-    An iteration leaves of each motion what 1/α is of its (Φ_q M⁻¹ Φ_qᵀ)⁻¹, and the slowest motion along a chain of n
-    bodies has one that is n² times that of a single joint.
+    The remainder of an iteration is 1/α of (Φ_q M⁻¹ Φ_qᵀ)⁻¹ of each motion; for the slowest motion along a chain of n
+    bodies this is n² times that of a single joint.
     """
     return PENALTY * max(1.0, (coordinates / (6 * FEW_BODIES)) ** 2)
 
@@ -39,7 +39,7 @@ class Corrections(ABC):
 
     @abstractmethod
     def with_numbers(self, numbers: Array) -> Corrections:
-        """Return the same problem with other matrices, as `numbers` gives them."""
+        """Return the same problem with other matrices, from `numbers`."""
 
     @abstractmethod
     def solve(self, violation: Array) -> tuple[Array, Array]:
@@ -47,14 +47,14 @@ class Corrections(ABC):
 
 
 class BlockDiagonalCorrections(Corrections):
-    """Corrections of parts between which there are no constraints.
+    """Corrections of parts without constraints between them.
 
     Parameters
     ----------
     parts
         The corrections of the parts.
     constraints
-        How many constraints each part has.
+        Number of constraints of each part.
     """
 
     def __init__(self, parts: Sequence[Corrections], constraints: Sequence[int]) -> None:
@@ -80,7 +80,7 @@ class BlockDiagonalCorrections(Corrections):
 
 
 def in_a_row(tree: Any) -> Iterator[Array]:
-    """Yield the elements of all arrays in lists and tuples, which may be in each other."""
+    """Yield the elements of all arrays in nested lists and tuples."""
     if isinstance(tree, (list, tuple)):
         for each in tree:
             yield from in_a_row(each)
@@ -89,7 +89,7 @@ def in_a_row(tree: Any) -> Iterator[Array]:
 
 
 def rebuilt(tree: Any, numbers: Array) -> Any:
-    """Return lists and tuples of arrays of the same shapes with other elements, as `in_a_row` yields them."""
+    """Return nested lists and tuples of arrays of the same shapes with other elements, in the order of `in_a_row`."""
     first = 0
 
     def taken(part: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Elimination of a group's constraint equations, and what acts on its handles then: the kernels of divide and conquer.
+"""Elimination of a group's constraint equations, and solution for its handles: kernels of divide and conquer.
 
-All of it goes by blocks: the six rows of a handle, and of a link as many as it has equations. Where a group has few
-handles it is one kernel, in which the blocks are unrolled code; where it has many, each step of a block is a call of a
-small kernel, so that a wide group has more calls, and no longer code. First axes of all arrays are the group's members.
+All operations are by blocks: the six rows of a handle, and the equations of a link. A group with few handles is one
+kernel of unrolled blocks. In a group with many handles each block operation is a call of a small kernel, so that a wide
+group has more calls, but not more code. The first axis of all arrays is the group's members.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel_of_members
 
 WIDE = 8
-"""Handles beyond which the steps of blocks are kernels."""
+"""Number of handles beyond which block operations are kernels."""
 
 Found = tuple[list[Array], list[Array], Array, list[Array], list[Array]]
 """Wrenches, responses, weights, and effects of earlier links and of the link itself; see `Eliminated`."""
@@ -40,7 +40,7 @@ _Step = TypeVar("_Step", bound=Callable[..., Any])
 
 
 def _at_once_where_narrow(handles: Callable[..., int]) -> Callable[[_Step], _Step]:
-    """Make a function of a group one kernel where it has few handles, which are counted by its arguments."""
+    """Decorate a function of a group: one kernel for few handles, which are counted from its arguments."""
 
     def decorated(function: _Step) -> _Step:
         at_once = kernel_of_members(function)
@@ -75,27 +75,27 @@ def eliminate(
     closes_loop: tuple[bool, ...],
     kept: tuple[int, ...],
 ) -> tuple[Array, list[Found]]:
-    """Eliminate equations from ξ; return the ξ of the handles that are left, and what was eliminated.
+    """Eliminate equations from ξ; return ξ of the remaining handles, and the factors of the elimination.
 
-    Dᵀ ξ D is factored, with a row of blocks for each link, and ξ D of the handles that are left as further rows below
-    it. In between, ξ itself is not needed.
+    Dᵀ ξ D is factorized with a row of blocks for each link, and ξ D of the remaining handles as further rows below it.
+    ξ itself is not needed in between.
 
     Parameters
     ----------
     parts
         ξ of one or two parts of each member, each of shape (members, 6 h, 6 h).
     wrenches
-        For each link what unit multipliers exert at its ends, each of shape (members, equations, 6).
+        For each link the wrenches of unit multipliers at its ends, each of shape (members, equations, 6).
     active
-        For each link ones where equations count and zeros elsewhere, shape (members, equations); None where all do.
+        For each link ones for active equations, zeros for others, shape (members, equations); None if all are active.
     softness
-        1/α in 1/kg of each member, None where constraints are rigid.
+        1/α in 1/kg of each member; None for rigid constraints.
     ends
-        For each link the handles that it acts on; None for the ground.
+        For each link its handles; None for the ground.
     closes_loop
-        For each link whether its equations may depend on those before.
+        For each link whether its equations may depend on earlier ones.
     kept
-        The handles that are left.
+        The remaining handles.
     """
     blocks = blocks_of(parts)
     acting = [
@@ -140,14 +140,14 @@ def gather(
     ends: tuple[tuple[int | None, ...], ...],
     kept: tuple[int, ...],
 ) -> tuple[Array, list[Array]]:
-    """Return the ξ_0 of a group's members on the handles that are kept, and dᵀ ξ_0 + γ of what is eliminated.
+    """Return ξ_0 of the remaining handles, and dᵀ ξ_0 + γ of the eliminated equations, of a group's members.
 
     Parameters
     ----------
     parts
         ξ_0 of one or two parts of each member, each of shape (members, 6 h).
     eliminated, ends, kept
-        As `eliminate` gave it, and what that was given.
+        Result and arguments of `eliminate`.
     biases
         For each link γ, shape (members, equations).
     """
@@ -174,18 +174,18 @@ def spread(
     kept: tuple[int, ...],
     handles: int,
 ) -> tuple[Array, list[Array]]:
-    """Return what acts on all handles of a group's members, shape (members, 6 h), and the multipliers of each link.
+    """Return the wrenches on all handles of a group's members, shape (members, 6 h), and the multipliers.
 
     Parameters
     ----------
     outer
-        What acts on the handles that are kept, shape (members, 6 k).
+        Wrenches on the remaining handles, shape (members, 6 k).
     eliminated, ends, kept
-        As `eliminate` gave it, and what that was given.
+        Result and arguments of `eliminate`.
     rests
-        As `gather` gave it.
+        Result of `gather`.
     handles
-        How many handles there are.
+        Number of handles.
     """
     on_kept = by_handle(outer)
     found: list[Array] = []  # from the last to the first

@@ -1,6 +1,6 @@
-"""Steps of an elimination over blocks: the six rows of a handle, and of a link as many as it has equations.
+"""Block operations of an elimination: the six rows of a handle, and the equations of a link.
 
-First axes of all arrays are the members of a group.
+The first axis of all arrays is the members of a group.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel_of_members
 
 SINGULAR = 1e-10
-"""Where e is below this share of what it is on free bodies, the equation depends on those before it."""
+"""Fraction of e on free bodies below which an equation depends on earlier ones."""
 
 AT_ONCE = 2
-"""Links whose products are taken from a block by one call there."""
+"""Number of links whose products are subtracted from a block in one call."""
 
 
 def reciprocal(value: Array) -> Array:
-    """Return 1/x as a quotient that tracing leaves alone: it turns products with 1/x into as many divisions by x."""
+    """Return 1/x as a quotient that tracing keeps: otherwise it would turn products with 1/x into divisions by x."""
     return value / (value * value)
 
 
@@ -42,7 +42,7 @@ def by_handle(vectors: Array) -> list[Array]:
 
 
 def side_by_side(blocks: list[Array], members: int) -> Array:
-    """Return blocks of shape (members, 1, 6) beside each other, shape (members, 6 h)."""
+    """Concatenate blocks of shape (members, 1, 6) to shape (members, 6 h)."""
     return np.concatenate([np.zeros((members, 1, 0)), *blocks], axis=2)[:, 0]
 
 
@@ -52,7 +52,7 @@ def turned(block: Array) -> Array:
 
 
 def plus(value: Array | None, ones: list[Array], others: list[Array]) -> Array:
-    """Return a block, where there is one, and products of blocks."""
+    """Return a block, if there is one, plus products of blocks."""
     for first in range(0, len(ones), AT_ONCE):
         value = _with_products(value, ones[first : first + AT_ONCE], others[first : first + AT_ONCE])
     assert value is not None
@@ -60,7 +60,7 @@ def plus(value: Array | None, ones: list[Array], others: list[Array]) -> Array:
 
 
 def minus(value: Array, ones: list[Array], others: list[Array]) -> Array:
-    """Return a block without products of blocks."""
+    """Return a block minus products of blocks."""
     for first in range(0, len(ones), AT_ONCE):
         value = _without_products(value, ones[first : first + AT_ONCE], others[first : first + AT_ONCE])
     return value
@@ -72,7 +72,7 @@ def without(
     effects: list[list[Array]],
     fed_through: list[list[Array]],
 ) -> Array:
-    """Return what is left of ξ, shape (members, 6 k, 6 k), from blocks of its lower triangle."""
+    """Return the remaining ξ, shape (members, 6 k, 6 k), from blocks of its lower triangle."""
     members = len(blocks[0, 0])
     left: dict[tuple[int, int], Array] = {}
     for row, slot in enumerate(kept):
@@ -117,7 +117,7 @@ def _lowered(value: Array, effects: list[Array], fed_through: list[Array], *, sy
 
 @cache
 def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
-    """Return rows and columns of a lower triangle, and where in it each element of a symmetric matrix stands."""
+    """Return rows and columns of a lower triangle, and the position of each element of the symmetric matrix in it."""
     one, other = np.tril_indices(size)
     mirrored = np.empty((size, size), dtype=np.intp)
     mirrored[one, other] = mirrored[other, one] = np.arange(len(one))
@@ -128,14 +128,14 @@ def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
 def pivots(
     left: Array, on_free: Array | None, counting: Array | None, softness: Array | None
 ) -> tuple[Array, list[Array]]:
-    """Return 1/e of each equation of a link, and how each but the first feels those before it.
+    """Return 1/e of each equation of a link, and the coupling of each but the first to earlier ones.
 
     Parameters
     ----------
     left
-        Dᵀ ξ D of the link as earlier links leave it, shape (members, equations, equations).
+        Dᵀ ξ D of the link after earlier links, shape (members, equations, equations).
     on_free
-        The same on free parts where equations may depend on others, else None.
+        The same on free parts if equations may be dependent, otherwise None.
     counting, softness
         As for `eliminate`.
     """
@@ -156,7 +156,7 @@ def pivots(
         if softness is not None:
             weight = reciprocal(pivot + softness)
         elif on_free is not None:
-            # A generalized inverse without a branch: 1/e, and next to nothing where e is round-off.
+            # A generalized inverse without a branch: 1/e, and nearly zero if e is round-off.
             small = SINGULAR * on_free[:, row, row]
             weight = pivot / (pivot * pivot + small * small)
         else:
@@ -169,14 +169,14 @@ def pivots(
 
 @kernel_of_members
 def apart(value: Array, within: list[Array], weight: Array) -> tuple[Array, Array]:
-    """Return what a row feels of each equation of a link apart from those before it there, and this times 1/e.
+    """Return the coupling of a row to each equation of a link, decoupled from earlier ones, and this times 1/e.
 
     Parameters
     ----------
     value
-        What it feels of all of them, shape (members, rows, equations).
+        Coupling to all of them, shape (members, rows, equations).
     within, weight
-        As `_pivots` gives them.
+        Result of `pivots`.
     """
     columns = [value[:, :, 0]]
     for equation, own in enumerate(within, 1):
@@ -196,7 +196,7 @@ def opposing(weight: Array, rest: Array) -> Array:
 
 @kernel_of_members
 def back(value: Array, within: list[Array]) -> Array:
-    """Return the multipliers of a link, given them without what those behind each add to it."""
+    """Return the multipliers of a link by back substitution."""
     found = [value[:, 0, -1]]
     for equation in reversed(range(len(within))):
         multiplier = value[:, 0, equation]

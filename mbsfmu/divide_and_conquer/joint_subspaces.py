@@ -1,4 +1,4 @@
-"""What a joint of the tree transmits and lets through: its motion subspace H and its constrained subspace D."""
+"""Motion subspace H and constrained subspace D of a tree joint."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def constrained_subspace(
     Parameters
     ----------
     inner
-        Rotation of the body that the joint begins at, shape (3, 3).
+        Rotation of the inner body, shape (3, 3).
     place
-        A point of the body behind the joint that lies in it, in the inertial frame, shape (3,).
+        The joint's point on the outer body in the inertial frame, shape (3,).
     axes
-        Of the hinges, in the inertial frame; of a planar joint its normal.
+        Hinge axes in the inertial frame; the normal of a planar joint.
     along, turned
-        Where there is one slide, or one hinge: two directions of the inner body across it.
+        For one slide, or one hinge: two perpendicular directions of the inner body.
     slides
-        How many slides there are.
+        Number of slides.
     """
     forces: list[Array] = []
     if slides == 0:
@@ -50,7 +50,7 @@ def constrained_subspace(
 
 
 def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
-    """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin whose power is v · ż, shape (6,).
+    """Return H (Hᵀ H)⁻¹ v: the wrench about the inertial origin with the power v · ż, shape (6,).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
 
 @kernel
 def _exerted(pivot: Array, axes: list[Array], values: list[Array], *, slides: tuple[bool, ...]) -> Array:
-    """Return the wrench about the inertial origin with these generalized forces, shape (6,)."""
+    """Return the wrench about the inertial origin of generalized forces, shape (6,)."""
     force, moment = np.zeros(3), np.zeros(3)
     dual = iter(_dual([axis for axis, slide in zip(axes, slides, strict=True) if not slide]))
     for axis, value, slide in zip(axes, values, slides, strict=True):
@@ -85,7 +85,7 @@ def _exerted(pivot: Array, axes: list[Array], values: list[Array], *, slides: tu
 
 
 def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics) -> dict[int, Array]:
-    """Return ż (or z̈) of a joint's coordinates from the Z (or what z̈ adds to Ż) of all bodies.
+    """Return ż (or z̈) of a joint's coordinates from Z (or the z̈ part of Ż) of all bodies.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics
     moved
         Z of each body at the inertial origin, each of shape (6,).
     body, joint
-        A body and the joint that it hangs on.
+        A body and its joint to the parent.
     """
     if not joint.elements:
         return {}
@@ -110,7 +110,7 @@ def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics
 
 @kernel
 def _relative(outer: Array, inner: Array, pivot: Array, axes: list[Array], *, slides: tuple[bool, ...]) -> list[Array]:
-    """Return ż of a joint's coordinates from Z on both sides."""
+    """Return ż of a joint's coordinates from Z of both bodies."""
     relative = outer - inner
     linear = point_velocity(relative, pivot)
     dual = iter(_dual([axis for axis, slide in zip(axes, slides, strict=True) if not slide]))
@@ -118,9 +118,9 @@ def _relative(outer: Array, inner: Array, pivot: Array, axes: list[Array], *, sl
 
 
 def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:
-    """Return for each hinge the vector whose product with the relative angular velocity is its rate.
+    """Return the dual vector of each hinge: its product with the relative angular velocity is the hinge rate.
 
-    One hinge, or two at right angles, are their own duals; of three Cardan hinges the first and the third are not
+    One hinge, or two perpendicular ones, are their own duals; of three Cardan hinges the first and the third are not
     perpendicular.
     """
     hinges = joint.hinges
@@ -139,5 +139,5 @@ def _dual(axes: list[Array]) -> list[Array]:
 
 
 def _pivot(frames: Frames, joint: JointKinematics) -> Array:
-    """Return a point that the hinges do not move."""
+    """Return a point on all hinge axes."""
     return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]

@@ -1,17 +1,17 @@
-"""Divide-and-conquer assembly and disassembly, level by level, each level in batches.
+"""Divide-and-conquer assembly and disassembly by levels, each level in batches.
 
-A subassembly with handles h is V_h = Σ ξ_hk T_k + ξ_h0 [Chadaj2017, eqs. 15 and 16], T_k being what the joints
-outside exert on handle k. All handles of a body coincide in its centre of mass, so that of a single body every ξ is
-its inverse inertia. V are accelerations [Featherstone1999] or velocities [Chadaj2017] alike.
+A subassembly with handles h satisfies V_h = Σ ξ_hk T_k + ξ_h0 [Chadaj2017, eqs. 15 and 16], where T_k is the wrench of
+the outside joints on handle k. All handles of a body coincide in its centre of mass, so that every ξ of a single body
+is its inverse inertia. V are accelerations [Featherstone1999] or velocities [Chadaj2017].
 
-A joint's constraint equations are eliminated one by one: with d the wrench of a unit multiplier on the handles and
-e = dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and ξ − ξ d dᵀ ξ / e is what the subassembly is then. What
-an equation feels of those before it in the same subassembly is kept as one number for each of them, so that neither ξ
-nor ξ_0 has to follow from one equation to the next.
-That is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factored as L D Lᵀ. With a softness
-1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists whatever the rank.
+Constraint equations of a joint are eliminated one by one. With the wrench d of a unit multiplier on the handles and e =
+dᵀ ξ d, the multiplier is λ = −(dᵀ ξ T + dᵀ ξ_0 + γ) / e, and the subassembly becomes ξ − ξ d dᵀ ξ / e. The coupling of
+an equation to each earlier one in the same subassembly is stored as one number, so that ξ and ξ_0 need no update from
+one equation to the next. This is C = −[Dᵀ (ξ_11 + ξ_22) D]⁻¹ of [Chadaj2017, eq. 27] factorized as L D Lᵀ. With a
+softness 1/α added to every e it is C = (1/α I + Φ_q M⁻¹ Φ_qᵀ)⁻¹ of [Malczyk2012, eq. 20], which exists for any rank.
 
-Matrices come first (`factorize`), vectors after them (`LevelFactors.solve`), as often as there are right sides.
+Matrices are factorized first (`factorize`), then vectors are solved (`LevelFactors.solve`), once for each right-hand
+side.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from mbsfmu.modelling.fields import Array
 
 @dataclass(frozen=True)
 class LevelEquations:
-    """The constraint equations Σ dᵀ V + γ = 0, summed over the bodies that each acts on, but for γ.
+    """Constraint equations Σ dᵀ V + γ = 0, summed over the bodies of each, without γ.
 
     Attributes
     ----------
     wrenches
         d: wrenches of unit multipliers about the centres of mass of the bodies, in the order of the links' ends; zero
-        on the ground, and where a link has less ends than others; shape (ends, rows, 6).
+        on the ground, and for missing ends; shape (ends, rows, 6).
     active
-        Ones, and zeros for equations that are left alone since others make up for them; shape (rows,), None for ones.
+        Ones for active equations, zeros for redundant ones; shape (rows,), None if all are active.
     """
 
     wrenches: Array
@@ -45,7 +45,7 @@ class LevelEquations:
 
 @dataclass(frozen=True)
 class Eliminated:
-    """The eliminated equations of one link of all members of a group.
+    """Factors of the eliminated equations of one link, for all members of a group.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Eliminated:
 
 
 History = list[list[list[Eliminated]]]
-"""What was eliminated: by level, group and order."""
+"""Factors of the eliminated equations, by level, group and order."""
 
 
 class DivideAndConquer:
-    """Assembles matrices.
+    """Assembly of matrices by levels.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class DivideAndConquer:
         self._tree = tree
 
     def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> LevelFactors:
-        """Eliminate all equations.
+        """Eliminate all equations and return the factors.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class DivideAndConquer:
         equations
             The constraints.
         softness
-            1/α in 1/kg; without it, constraints are rigid and equations that depend on others are left out.
+            1/α in 1/kg; without it, constraints are rigid and dependent equations are omitted.
         """
         pools = {1: inverse}
         history = []
@@ -102,12 +102,12 @@ class DivideAndConquer:
 
 
 class LevelFactors:
-    """Solves for all multipliers and all bodies at once.
+    """Factors that solve for all multipliers and all bodies.
 
     Parameters
     ----------
     tree, inverse, history
-        The plan, the inverse inertias, and what was eliminated.
+        The plan, the inverse inertias, and the factors of eliminated equations.
     """
 
     def __init__(self, tree: BinaryTree, inverse: Array, history: History) -> None:
@@ -139,11 +139,11 @@ class LevelFactors:
         return moved, _in_order(multipliers, len(bias))
 
     def numbers(self) -> Array:
-        """Return all that the matrices left, one after the other; shape (numbers,)."""
+        """Return all numbers of the factors as one vector, shape (numbers,)."""
         return np.concatenate(list(in_a_row([self._inverse, self._matrices])))
 
     def with_numbers(self, numbers: Array) -> LevelFactors:
-        """Return factors with other numbers, as `numbers` gives them."""
+        """Return factors with other numbers, in the order of `numbers`."""
         inverse, matrices = rebuilt([self._inverse, self._matrices], numbers)
         history = [
             [
@@ -205,7 +205,7 @@ def _ends(eliminated: list[Eliminated]) -> tuple[tuple[int | None, ...], ...]:
 
 
 def _joined(level: TreeLevel, made: dict[int, list[Array]], pools: dict[int, Array]) -> dict[int, Array]:
-    """Return what a level made and what it carries on, by the number of handles."""
+    """Return the assembled and the unchanged subassemblies of a level, by the number of handles."""
     for count, positions in level.carried.items():
         made.setdefault(count, []).append(pools[count][positions])
     return {count: np.concatenate(pieces) for count, pieces in made.items()}
@@ -222,7 +222,7 @@ def _disassemble(
     forces: dict[int, Array],
     multipliers: list[tuple[Array, Array]],
 ) -> dict[int, Array]:
-    """Return what acts on the handles of the level before; add the level's multipliers to the list."""
+    """Return the wrenches on the handles of the previous level; add the level's multipliers to the list."""
     given = dict.fromkeys(forces, 0)
     placed: dict[int, list[tuple[Array, Array]]] = {}
     for group, eliminated, left in zip(level.groups, history, rests, strict=True):
@@ -249,7 +249,7 @@ def _disassemble(
 
 
 def _in_order(pieces: list[tuple[Array, Array]], count: int) -> Array:
-    """Put pieces with given positions into one array."""
+    """Concatenate pieces with given positions into one array."""
     if not pieces:
         return np.zeros(count)
     order = np.empty(count, dtype=np.intp)

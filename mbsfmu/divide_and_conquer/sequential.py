@@ -1,10 +1,10 @@
-"""Elimination of the joints of a tree one after the other, from the tips to the ground.
+"""Sequential elimination of the joints of a tree, from the tips to the ground.
 
-What is joined so has one handle, the body that the next joint inwards leads to, where a subassembly amid a chain has
-two: an elimination takes a third of the operations, and leaves a third of the numbers. That is an articulated-body
-algorithm [Featherstone1983], with the equations of `divide_and_conquer.py`. Each elimination waits for the one before
-along the branch, though. Where threads share them, the tree is cut into sections, whose joints are eliminated at the
-same time: of the one on the ground outwards, of those with tips inwards. What is left of them is joined in pairs then.
+Each subassembly then has one handle, the parent body of its next joint inwards, whereas one in the middle of a chain
+has two: an elimination takes a third of the operations, and stores a third of the numbers. This is an articulated-body
+algorithm [Featherstone1983], with the equations of `level_assembly.py`. Each elimination depends on the previous one of
+its branch. For parallel threads the tree is cut into sections, whose joints are eliminated at the same time: of the
+section on the ground outwards, of those with tips inwards. The remaining subassemblies are assembled in pairs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mbsfmu.tracing.kernels import in_section
 
 @dataclass(frozen=True)
 class Hung:
-    """A body by the joint that it hangs on.
+    """A body with its joint to the parent.
 
     Attributes
     ----------
     parent
-        The body that this leads to, which comes before it; −1 for the ground.
+        The parent body, with a lower index; −1 for the ground.
     rows
         Indices of the joint's constraint equations.
     """
@@ -41,24 +41,24 @@ class Hung:
 
 @dataclass(frozen=True)
 class _Step:
-    """Elimination of the joint that a body hangs on.
+    """Elimination of the joint of a body to its parent.
 
     Attributes
     ----------
     body
         The body.
     section
-        The section that it belongs to.
+        Its section.
     parts
-        The subassemblies that it joins: bodies, or behind all bodies those that steps leave, in the order of these.
+        Indices of the assembled parts: bodies, then after all bodies the results of steps in their order.
     widths
-        How many handles they have.
+        Numbers of their handles.
     ends
-        The handles that the joint acts on, None for the ground; nothing where it has no equations.
+        The handles of the joint, None for the ground; empty without equations.
     rows
-        Indices of its equations, shape (1, equations); nothing where it has none.
+        Indices of its equations, shape (1, equations); empty without equations.
     kept
-        The handles that are left.
+        The remaining handles.
     """
 
     body: int
@@ -71,7 +71,7 @@ class _Step:
 
 
 class _Joining:
-    """Subassemblies as they are joined.
+    """Subassemblies during the assembly.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class _Joining:
     Attributes
     ----------
     steps
-        What was joined.
+        Eliminations so far.
     """
 
     def __init__(self, bodies: Sequence[Hung]) -> None:
@@ -95,25 +95,25 @@ class _Joining:
                 self._waiting[each.parent] += 1
 
     def subassembly(self, body: int) -> int:
-        """Return which one a body is in."""
+        """Return the subassembly of a body."""
         found = body
         while self._of[found] != found:
             self._of[found] = found = self._of[self._of[found]]
         return found
 
     def parts(self, body: int) -> tuple[int, ...]:
-        """Return the subassemblies that the joint of a body joins."""
+        """Return the subassemblies that the joint of a body connects."""
         parent = self._bodies[body].parent
         return tuple(self.subassembly(each) for each in (parent, body) if each != GROUND)
 
     def left(self, body: int) -> int:
-        """Return how many handles are left where a body is joined to its parent."""
+        """Return the number of remaining handles after a body is assembled with its parent."""
         handles = [each for part in self.parts(body) for each in self._handles[part]]
         ends = body, self._bodies[body].parent
         return sum(self._waiting[each] > (each in ends) for each in handles)
 
     def join(self, body: int, section: int) -> None:
-        """Join a body to its parent."""
+        """Assemble a body with its parent."""
         parent, parts = self._bodies[body].parent, self.parts(body)
         handles = [each for part in parts for each in self._handles[part]]
         ends = None if parent == GROUND else handles.index(parent), handles.index(body)
@@ -156,7 +156,7 @@ def _steps(bodies: Sequence[Hung], pieces: Sequence[Piece]) -> list[_Step]:
 
 
 def _inside(bodies: Sequence[Hung], piece: Piece) -> Iterator[int]:
-    """Return the joints in a piece, by the bodies that hang on them: branches first, then what others hang on."""
+    """Return the joints in a piece, by their outer bodies: branches first, then the main path."""
     path: list[int] = []
     if piece.end is not None:
         path.append(piece.end)
@@ -171,7 +171,7 @@ def _inside(bodies: Sequence[Hung], piece: Piece) -> Iterator[int]:
 
 
 class SequentialAssembly:
-    """Assembles matrices as `DivideAndConquer` does.
+    """Sequential assembly of matrices, with the interface of `DivideAndConquer`.
 
     Parameters
     ----------
@@ -207,12 +207,12 @@ class SequentialAssembly:
 
 
 class SequentialFactors:
-    """Solves for all multipliers and all bodies at once, as `Factors` does.
+    """Factors that solve for all multipliers and all bodies, as `LevelFactors`.
 
     Parameters
     ----------
     bodies, steps, inverse, history
-        The bodies, the steps of the assembly, inverse inertias, and what was eliminated in each step.
+        The bodies, the steps of the assembly, inverse inertias, and the factors of each step.
     """
 
     def __init__(
@@ -224,15 +224,15 @@ class SequentialFactors:
         self._history = history
 
     def numbers(self) -> Array:
-        """Return all that the matrices left, one after the other; shape (numbers,)."""
+        """Return all numbers of the factors as one vector, shape (numbers,)."""
         return np.concatenate(list(in_a_row([self._inverse, self._history])))
 
     def with_numbers(self, numbers: Array) -> SequentialFactors:
-        """Return factors with other numbers, as `numbers` gives them."""
+        """Return factors with other numbers, in the order of `numbers`."""
         return SequentialFactors(self._bodies, self._steps, *rebuilt([self._inverse, self._history], numbers))
 
     def solve(self, free: Array, bias: Array) -> tuple[Array, Array]:
-        """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,); arguments as for `Factors`."""
+        """Return V of each body, shape (bodies, 6), and the multipliers, shape (rows,); as `LevelFactors.solve`."""
         pools = [free[body : body + 1] for body in range(len(self._bodies))]
         rests: list[list[Array]] = []
         for step, found in zip(self._steps, self._history, strict=True):

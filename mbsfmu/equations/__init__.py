@@ -1,1 +1,1 @@
-"""The equations of mechanisms as NumPy functions that run on numbers and on symbols alike."""
+"""Equations of mechanisms as NumPy functions of numbers or symbols."""

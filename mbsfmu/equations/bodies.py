@@ -1,4 +1,4 @@
-"""Mass properties and points of the bodies, as functions of the parameters."""
+"""Mass properties and points of bodies, as functions of the parameters."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from mbsfmu.model.reference_types import GROUND, split_reference
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel
 
-# A body must keep some mass, some length and a positive inertia whatever is set at run time.
+# Lower bounds of mass, length and inertia for parameters that are set at run time.
 SMALLEST = 1e-9
 SLENDER = 1e-6
-"""Share of the largest moment of inertia that stands in for a moment of zero where the inverse is needed."""
+"""Regularisation of a zero moment of inertia for its inverse, relative to the largest moment."""
 
 
 @dataclass(frozen=True)
 class PointSlot:
-    """A point of a body: fixed coordinates and a share of the body's length."""
+    """Point of a body: fixed coordinates plus a fraction of the body's length."""
 
     position: VectorSlot
     along: Slot
     length: Slot
 
     def of(self, parameters: Array) -> Array:
-        """Return the coordinates in the body's frame in m, shape (3,)."""
+        """Return the coordinates in the body frame in m, shape (3,)."""
         return _shifted(self.position.of(parameters), self.along.of(parameters), self.length.of(parameters))
 
 
@@ -76,16 +76,16 @@ class MassProperties:
 
     @property
     def rod(self) -> bool:
-        """Whether the model has a moment of inertia of zero."""
+        """Whether the model has a zero moment of inertia."""
         return any(slot.constant == 0.0 for slot in self._moments)
 
     @property
     def may_be_impossible(self) -> bool:
-        """Whether parameters of the body can give it an inertia tensor that no body has."""
+        """Whether parameters can give the body an impossible inertia tensor."""
         return any(slot.index is not None for slot in self._moments)
 
     def inertia(self, parameters: Array) -> Array:
-        """Return the inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
+        """Return the inertia tensor about the centre of mass in body axes in kg m², shape (3, 3)."""
         mass, length = self.mass.of(parameters), self._length.of(parameters)
         if isinstance(self.body, Beam):
             across = _of_length(mass, length, share=12.0)
@@ -105,10 +105,10 @@ class MassProperties:
         return _diagonal(moments)
 
     def regular_inertia(self, parameters: Array) -> Array:
-        """Return the inertia tensor with a small moment in place of one that the model has as zero, shape (3, 3).
+        """Return the inertia tensor with a small moment instead of a zero one, shape (3, 3).
 
-        A slender beam has no moment about its axis; where an inverse is needed it gets `SLENDER` times the largest
-        moment. That is exact for whatever cannot turn about the axis, all planar mechanisms among them.
+        A slender beam has no moment about its axis; for the inverse it gets `SLENDER` times the largest moment. This is
+        exact for bodies that cannot rotate about the axis, such as those of planar mechanisms.
         """
         inertia = self.inertia(parameters)
         constant = [slot.constant for slot in self._moments] if self._moments else []
@@ -145,23 +145,23 @@ class Points:
         self._length_by_body = {body.name: getattr(body, "length", None) for body in mechanism.bodies}
 
     def length(self, body: str) -> Slot:
-        """Return the slot of a body's length in m; zero for a body without one and for the ground."""
+        """Return the slot of a body's length in m; zero for a body without length and for the ground."""
         length = self._length_by_body.get(body) or 0.0
         return self._properties.scalar(f"{body}.length", length, "m", "length", SMALLEST)
 
     def slot(self, body: str, name: str, point: Point) -> PointSlot:
-        """Return the slot of a point of a body; the points that every beam has are no parameters."""
+        """Return the slot of a point of a body; the predefined points of beams are not parameters."""
         if name in self._built_in.get(body, {}):
             along = Slot(point.along, None)
         else:
             along = self._properties.scalar(
-                f"{body}.{name}.along", point.along, "1", f"share of the length at point {name}"
+                f"{body}.{name}.along", point.along, "1", f"fraction of the length at point {name}"
             )
         position = self._properties.vector(f"{body}.{name}", point.position, "m", f"position of point {name}")
         return PointSlot(position, along, self.length(body))
 
     def find(self, reference: str) -> PointSlot:
-        """Return the slot of the point that `body.point` means."""
+        """Return the slot of the point `body.point`."""
         return self.slot(*split_reference(reference), self._mechanism.point(reference))
 
 

@@ -1,4 +1,4 @@
-"""Closure equations that joints are made of, and the forces and moments that they transmit."""
+"""Elementary closure equations of joints, and their constraint wrenches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mbsfmu.modelling.fields import Array
 
 @dataclass(frozen=True)
 class Gap(ClosureEquation):
-    """The distance of the points along a direction of the inertial frame, shape (3,)."""
+    """Distance of the points along a direction of the inertial frame, shape (3,)."""
 
     unit: ClassVar[str] = "m"
     direction: Array
@@ -30,17 +30,17 @@ class Gap(ClosureEquation):
         return self.direction @ (child.position - parent.position)
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return a force at each point."""
+        """Return the force at each point per unit multiplier, as wrenches."""
         return -_force(self.direction, parent.position), _force(self.direction, child.position)
 
     def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return the rates that follow from the points' velocities."""
+        """Return the rates of the wrenches from the points' velocities."""
         return -_moving(self.direction, parent.velocity), _moving(self.direction, child.velocity)
 
 
 @dataclass(frozen=True)
 class Offset(ClosureEquation):
-    """The distance of the points along a direction of the parent's frame, shape (3,)."""
+    """Distance of the points along a direction of the parent's frame, shape (3,)."""
 
     unit: ClassVar[str] = "m"
     direction: Array
@@ -50,12 +50,12 @@ class Offset(ClosureEquation):
         return (parent.rotation @ self.direction) @ (child.position - parent.position)
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return a force at the child's point on both."""
+        """Return the force on both bodies at the child's point per unit multiplier, as wrenches."""
         wrench = _force(parent.rotation @ self.direction, child.position)
         return -wrench, wrench
 
     def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return the rates that follow from the parent's turning and the child's point's velocity."""
+        """Return the rates of the wrenches from the parent's rotation and the child point's velocity."""
         direction = parent.rotation @ self.direction
         rate = _force(cross(parent.angular_velocity, direction), child.position) + _moving(direction, child.velocity)
         return -rate, rate
@@ -63,23 +63,23 @@ class Offset(ClosureEquation):
 
 @dataclass(frozen=True)
 class Angle(ClosureEquation):
-    """A sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
+    """Sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
 
     unit: ClassVar[str] = "rad"
     pairs: tuple[tuple[Array, Array, float], ...]
 
     def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
-        """Return the violation in rad, for small ones."""
+        """Return the violation in rad, for small angles."""
         return _total(factor * (u @ v) for u, v, factor in self._turned(parent, child))
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return a moment."""
+        """Return the moment per unit multiplier, as wrenches."""
         moment = _total(factor * cross(v, u) for u, v, factor in self._turned(parent, child))
         wrench = np.concatenate([np.zeros(3), moment])
         return -wrench, wrench
 
     def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return the rates that follow from the turning of both."""
+        """Return the rates of the wrenches from the rotation of both bodies."""
         one, other = parent.angular_velocity, child.angular_velocity
         turning = ((cross(one, u), cross(other, v), u, v, f) for u, v, f in self._turned(parent, child))
         moment = _total(f * (cross(v_rate, u) + cross(v, u_rate)) for u_rate, v_rate, u, v, f in turning)
@@ -91,12 +91,12 @@ class Angle(ClosureEquation):
 
 
 class Relation(ClosureEquation, ABC):
-    """A relation F = 0 of what other equations measure: of a gap and an angle, say.
+    """Relation F = 0 between the violations of other equations: a distance and an angle, for example.
 
     Attributes
     ----------
     measures
-        Equations whose violations are the quantities of the relation.
+        Equations whose violations are the arguments of the relation.
     """
 
     measures: tuple[ClosureEquation, ...]
@@ -107,24 +107,24 @@ class Relation(ClosureEquation, ABC):
 
     @abstractmethod
     def slopes(self, measured: Sequence[Array]) -> Sequence[Array]:
-        """Return the derivatives of F by each of what is measured."""
+        """Return the derivatives of F with respect to each violation."""
 
     @abstractmethod
     def slope_rates(self, measured: Sequence[Array], rates: Sequence[Array]) -> Sequence[Array]:
-        """Return the rates of the slopes."""
+        """Return the rates of these derivatives."""
 
     def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
         """Return the violation."""
         return self.relate(self._measured(parent, child))
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return the measures' wrenches by their slopes."""
+        """Return the wrenches of the equations, weighted by the derivatives of F."""
         slopes = self.slopes(self._measured(parent, child))
         on_parent, on_child = zip(*(each.wrenches(parent, child) for each in self.measures), strict=True)
         return _weighted(slopes, on_parent), _weighted(slopes, on_child)
 
     def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return the rates by the rule of products."""
+        """Return the rates of the wrenches by the product rule."""
         measured = self._measured(parent, child)
         wrenches = [each.wrenches(parent, child) for each in self.measures]
         rates = [on_parent @ _of_origin(parent) + on_child @ _of_origin(child) for on_parent, on_child in wrenches]
@@ -141,19 +141,19 @@ class Relation(ClosureEquation, ABC):
 
 
 def gaps() -> dict[str, ClosureEquation]:
-    """Return what keeps the points together."""
+    """Return three equations of coincident points."""
     return {axis: Gap(direction) for axis, direction in zip("xyz", np.eye(3), strict=True)}
 
 
 def offsets(axis: ArrayLike) -> dict[str, ClosureEquation]:
-    """Return what keeps the child's point on an axis through the parent's point, in the parent's frame."""
+    """Return two equations that keep the child's point on an axis of the parent."""
     return {
         f"offset {number}": Offset(direction) for number, direction in enumerate(perpendicular(unit(axis)), start=1)
     }
 
 
 def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, ClosureEquation]:
-    """Return what keeps an axis of the parent's frame the same in the child's: seen from the parent, it stays."""
+    """Return two equations that keep an axis of the parent parallel to the same axis of the child."""
     there = turned_back(orientation) @ unit(axis)
     return {
         f"tilt {number}": Angle(((direction, there, 1.0),))
@@ -162,7 +162,7 @@ def tilts(axis: ArrayLike, orientation: ArrayLike) -> dict[str, ClosureEquation]
 
 
 def turns(orientation: ArrayLike) -> dict[str, ClosureEquation]:
-    """Return what keeps the child from turning: the vector part of the relative rotation, sin θ about its axis."""
+    """Return three equations against rotation: the vector part of the relative rotation, sin θ about its axis."""
     e, back = np.eye(3), turned_back(orientation)
     return {
         f"turn {name}": Angle(((e[i], back @ e[j], 0.5), (e[j], back @ e[i], -0.5)))
@@ -171,12 +171,12 @@ def turns(orientation: ArrayLike) -> dict[str, ClosureEquation]:
 
 
 def square(axis: ArrayLike, second_axis: ArrayLike, orientation: ArrayLike) -> ClosureEquation:
-    """Return what keeps an axis that the parent carries perpendicular to one that the child carries."""
+    """Return one equation that keeps an axis of the parent perpendicular to one of the child."""
     return Angle(((unit(axis), turned_back(orientation) @ unit(second_axis), 1.0),))
 
 
 def turned_back(orientation: ArrayLike) -> Array:
-    """Return the rotation from the joint's frame on the parent to the child's frame, at coordinates zero."""
+    """Return the rotation from the joint frame on the parent to the child frame, at zero coordinates."""
     return rotation_from_vector(orientation).T
 
 
@@ -185,7 +185,7 @@ def _force(force: Array, point: Array) -> Array:
 
 
 def _moving(force: Array, velocity: Array) -> Array:
-    """Return the rate of the wrench of a constant force whose point moves."""
+    """Return the rate of the wrench of a constant force at a moving point."""
     return np.concatenate([np.zeros(3), cross(velocity, force)])
 
 
@@ -198,6 +198,6 @@ def _weighted(factors: Sequence[Array], vectors: Sequence[Array]) -> Array:
 
 
 def _of_origin(point: BodyPoint) -> Array:
-    """Return Z of a point's body, shape (6,)."""
+    """Return Z of the body of a point, shape (6,)."""
     linear = point.velocity - cross(point.angular_velocity, point.position)
     return np.concatenate([linear, point.angular_velocity])

@@ -1,4 +1,4 @@
-"""Cut joints: their closure equations between two bodies, Φ(z) = 0, and what they transmit."""
+"""Cut joints: closure equations Φ(z) = 0 between two bodies, and their constraint wrenches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbsfmu.tracing.kernels import kernel
 
 
 class CutJoint:
-    """The closure equations of one cut joint: what it takes away of six degrees of freedom, in m and rad.
+    """The closure equations of one cut joint, in m and rad.
 
     Attributes
     ----------
@@ -47,11 +47,11 @@ class CutJoint:
         return np.stack(_values(*self._sides(frames, [], parameters), equations=self._equations))
 
     def wrenches(self, frames: Frames, parameters: Array) -> list[tuple[Array, Array]]:
-        """Return for each equation what a unit multiplier exerts on the parent and on the child."""
+        """Return the wrench of a unit multiplier of each equation on the parent and on the child."""
         return _wrenches(*self._sides(frames, [], parameters), equations=self._equations)
 
     def wrench_rates(self, frames: Frames, velocities: list[Array], parameters: Array) -> list[tuple[Array, Array]]:
-        """Return the rates of `wrenches` at the bodies' velocities Z."""
+        """Return the rates of `wrenches` at the body velocities Z."""
         return _wrench_rates(*self._sides(frames, velocities, parameters), equations=self._equations)
 
     def child_place(self, frames: Frames, parameters: Array) -> Array:
@@ -59,7 +59,7 @@ class CutJoint:
         return frames.point(self.child, self._child_point.of(parameters))
 
     def points(self, parameters: Array) -> Iterator[tuple[int, Array]]:
-        """Yield the bodies of its ends, without the ground, each with the joint's point in the body's frame in m."""
+        """Yield the bodies of its ends, except the ground, each with the joint's point in the body frame in m."""
         for body, point in ((self.parent, self._parent_point), (self.child, self._child_point)):
             if body >= 0:
                 yield body, point.of(parameters)
@@ -78,7 +78,7 @@ _Side = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class _Equations:
-    """Equations of a joint; those of joints that are alike are equal.
+    """Equations of a joint; equal for joints of the same kind and data.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class _Equations:
 
     @classmethod
     def of(cls, members: tuple[ClosureEquation, ...]) -> _Equations:
-        """Return equations with what tells them from others."""
+        """Return equations with their comparison key."""
         return cls(members, _hashable(members))
 
 

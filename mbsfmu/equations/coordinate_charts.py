@@ -1,8 +1,8 @@
-"""Orientations of joints that turn freely: Cardan angles from a reference quaternion, which moves along.
+"""Coordinate charts of ball and free joints: Cardan angles relative to a reference quaternion.
 
-With the hinges' axes a₁, a₂, a₃ (orthonormal, right-handed), R = R(a₁, θ₁) R(a₂, θ₂) R(a₃, θ₃) turns from the
-reference orientation, and ω = A θ̇ with A = [a₁, R₁ a₂, R₁ R₂ a₃]. A is singular at θ₂ = ±π/2 only. Long before
-that the present orientation becomes the reference: a change of coordinates, exact but for round-off.
+With the orthonormal, right-handed hinge axes a₁, a₂, a₃, R = R(a₁, θ₁) R(a₂, θ₂) R(a₃, θ₃) is the rotation from the
+reference orientation, and ω = A θ̇ with A = [a₁, R₁ a₂, R₁ R₂ a₃]. A is singular at θ₂ = ±π/2 only (gimbal lock). Well
+before that the present orientation becomes the reference: a change of coordinates, exact except for round-off.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from mbsfmu.equations.rotation import cross, quaternion_about, quaternion_produc
 from mbsfmu.modelling.fields import Array
 
 NEAR_GIMBAL_LOCK = 1.0
-"""Second angle in rad beyond which the reference moves."""
+"""Second angle in rad beyond which the reference quaternion changes."""
 
 
 @dataclass(frozen=True)
 class ChartedMotion:
-    """What belongs to one joint that turns freely.
+    """Coordinates, rates, momenta and reference of one ball or free joint.
 
     Attributes
     ----------
@@ -40,16 +40,16 @@ class ChartedMotion:
 
 
 def orientation(axes: list[Array], angles: Array, reference: Array) -> Array:
-    """Return the quaternion (w, x, y, z) of the present orientation, of length one, shape (4,)."""
+    """Return the unit quaternion (w, x, y, z) of the present orientation, shape (4,)."""
     for axis, angle in zip(axes, angles, strict=True):
         reference = quaternion_product(reference, quaternion_about(axis, angle))
     return reference / np.sqrt(reference @ reference)
 
 
 def cardan_angles(rotation: Array) -> Array:
-    """Return the angles about x, y and z, one after the other, that make a rotation matrix, shape (3,).
+    """Return the Cardan angles about x, y and z of a rotation matrix, shape (3,).
 
-    The second one is within ±π/2; there the others are open.
+    The second one is within ±π/2; at these limits the other two are undetermined.
     """
     return np.stack(
         [
@@ -61,7 +61,7 @@ def cardan_angles(rotation: Array) -> Array:
 
 
 def angle_rates(axes: list[Array], angles: Array, angular_velocity: Array) -> Array:
-    """Return θ̇ = A⁻¹ ω, shape (3,), of the angular velocity in the frame that the first hinge is fixed in."""
+    """Return θ̇ = A⁻¹ ω, shape (3,), from the angular velocity in the frame of the first hinge."""
     turned = rotation_about(axes[0], angles[0]).T @ angular_velocity
     third = axes[2] @ turned / np.cos(angles[1])
     return np.stack([axes[0] @ turned - np.sin(angles[1]) * third, axes[1] @ turned, third])
@@ -70,8 +70,8 @@ def angle_rates(axes: list[Array], angles: Array, angular_velocity: Array) -> Ar
 def with_present_references(axes: list[Array], turning: ChartedMotion) -> ChartedMotion:
     """Return the same motion with the present orientation as reference.
 
-    In the new coordinates, zero at this moment, θ̇ are the components of ω along the axes, and so are the momenta
-    those of the angular momentum.
+    The new coordinates are zero; θ̇ are the components of ω along the axes, and the momenta those of the angular
+    momentum.
     """
     first, second, third = (rotation_about(axis, turning.coordinates[index]) for index, axis in enumerate(axes))
     one, two, three = axes[0], first @ axes[1], first @ (second @ axes[2])
@@ -83,7 +83,7 @@ def with_present_references(axes: list[Array], turning: ChartedMotion) -> Charte
         + three * turning.accelerations[2]
         + _quadratic([one, two, three], rates)
     )
-    # A⁻ᵀ p in the frame behind the first hinge.
+    # A⁻ᵀ p in the frame after the first hinge.
     sine, cosine = np.sin(turning.coordinates[1]), np.cos(turning.coordinates[1])
     p = turning.momenta
     momentum = axes[0] * p[0] + axes[1] * p[1] + axes[2] * ((p[2] - sine * p[0]) / cosine)

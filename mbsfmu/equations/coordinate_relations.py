@@ -19,16 +19,16 @@ from mbsfmu.modelling.fields import Array
 
 
 class CoordinateRelation(PlacedPart):
-    """A constraint between joint coordinates in its place.
+    """A constraint between joint coordinates in its mechanism.
 
     Parameters
     ----------
     constraint, mechanism
         The constraint, and the mechanism whose joints it relates.
     properties
-        Gets its parameters.
+        Receives its parameters.
     first_input
-        Where its inputs stand among those of the mechanism.
+        Index of its first input among those of the mechanism.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class CoordinateRelation(PlacedPart):
     coordinates
         Indices of the coordinates.
     loads
-        What it exerts along each of them: name, unit, description.
+        Load along each coordinate: name, unit, description.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class CoordinateRelation(PlacedPart):
         super().__init__(constraint, mechanism, named, properties, first_state=0, first_input=first_input)
         self._constraint = constraint
         self.name = f"{constraint.name} ({constraint.type})"
-        # What it measures has the unit of the coordinate whose factor comes first.
+        # Φ has the unit of the coordinate with the first factor.
         self._joints = tuple(constraint.factors(self._given(properties.starts())))
         if sorted(self._joints) != sorted(constraint.coupled):
             told, wanted = (", ".join(sorted(each)) or "nothing" for each in (self._joints, constraint.coupled))
@@ -65,7 +65,7 @@ class CoordinateRelation(PlacedPart):
         return [np.asarray(0.0) + each for each in self._constraint.factors(self._given(parameters)).values()]
 
     def along(self, parameters: Array, count: int) -> Array:
-        """Return a by coordinate, zero where it does not count, shape (count,)."""
+        """Return the coefficients a of all coordinates, zero for unrelated ones, shape (count,)."""
         factors = dict(zip(self.coordinates, self.factors(parameters), strict=True))
         return np.stack([factors.get(index, np.asarray(0.0)) for index in range(count)])
 
@@ -73,7 +73,7 @@ class CoordinateRelation(PlacedPart):
         return Numbers(self.owner, {**self.numbers(given.parameters), **self.live(given.states, given.inputs)})
 
     def sum(self, coordinates: Array, parameters: Array) -> Array:
-        """Return Σ a q of coordinates, of their rates or accelerations, a scalar."""
+        """Return Σ a q of coordinates, rates or accelerations, a scalar."""
         total: Array = np.asarray(0.0)
         for index, factor in zip(self.coordinates, self.factors(parameters), strict=True):
             total = total + factor * coordinates[index]
@@ -93,7 +93,7 @@ class CoordinateRelation(PlacedPart):
 
 
 def _starting(inputs: Iterable[Quantity], mechanism: Mechanism, joint: str) -> Iterator[Quantity]:
-    """Yield inputs, those without a start value with those of a joint: of its coordinate, then of its rate."""
+    """Yield the inputs; those without a start value start at the joint's coordinate and rate."""
     (element,) = next(each for each in mechanism.joints if each.name == joint).elements
     starts = iter((element.start, element.start_rate))
     for each in inputs:

@@ -1,4 +1,4 @@
-"""The forces of a mechanism in their places there: what they have, and what they do together."""
+"""The forces of a mechanism: variables, loads, energies, and their sums."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mbsfmu.modelling.fields import Array
 
 
 class ActingForce(LocatedPart):
-    """A force in its place.
+    """A force in its mechanism.
 
     Parameters
     ----------
     force, mechanism, points
-        The force, the mechanism that it acts on, and the points of this.
+        The force, its mechanism, and the points of the mechanism.
     properties
-        Gets the force's parameters.
+        Receives the force's parameters.
     first_state, first_input
-        Where its states and inputs stand among those of the mechanism.
+        Indices of its first state and input among those of the mechanism.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ActingForce(LocatedPart):
     # -- equations ------------------------------------------------------------------------------------------
 
     def present(self, motion: MotionState, given: Given) -> ForceContext:
-        """Return what the force sees."""
+        """Return the evaluation context of the force."""
         return ForceContext(
             self.owner,
             {**self.numbers(given.parameters), **self.live(given.states, given.inputs)},
@@ -60,7 +60,7 @@ class ActingForce(LocatedPart):
         )
 
     def add_to(self, loads: Loads, motion: MotionState, given: Given) -> None:
-        """Add what the force exerts."""
+        """Add the loads of the force."""
         now = self.present(motion, given)
         for load in self._exerted(now):
             if isinstance(load, JointLoad):
@@ -73,12 +73,12 @@ class ActingForce(LocatedPart):
                 loads.add_moment(body, load.moment)
 
     def components(self, motion: MotionState, given: Given) -> list[Array]:
-        """Return the components of what the force exerts in N and N m."""
+        """Return the components of the loads in N and N m."""
         parts = [part for load in self._exerted(self.present(motion, given)) for part in load[1:] if part is not None]
         return [component for part in parts for component in np.reshape(part, -1)]
 
     def power(self, motion: MotionState, given: Given) -> Array:
-        """Return the power of what the force exerts in W, a scalar."""
+        """Return the power of the loads in W, a scalar."""
         now = self.present(motion, given)
         total = np.asarray(0.0)
         for load in self._exerted(now):
@@ -93,12 +93,12 @@ class ActingForce(LocatedPart):
         return total
 
     def _exerted(self, now: ForceContext) -> list[PointLoad | JointLoad]:
-        """Return the loads.
+        """Return the loads of the force.
 
         Raises
         ------
         DataError
-            When they act on a point or joint that the force does not name, or one is no number or vector.
+            If a load acts on a point or joint that the force does not name, or is not a number or vector.
         """
         loads = list(self.force.loads(now))
         for load in loads:
@@ -122,12 +122,12 @@ class ActingForce(LocatedPart):
             raise DataError(f"{self.owner}: loads gives a {what} of shape {np.shape(value)}; it must be {returned}")
 
     def scalar(self, function: str, motion: MotionState, given: Given) -> Array:
-        """Return what a function gives that has one number, as `energy` in J.
+        """Return the scalar result of a function of the force, such as `energy` in J.
 
         Raises
         ------
         DataError
-            When it gives more.
+            If the result is not a scalar.
         """
         value = getattr(self.force, function)(self.present(motion, given))
         if np.shape(value) != ():
@@ -135,7 +135,7 @@ class ActingForce(LocatedPart):
         return value
 
     def rates(self, motion: MotionState, given: Given) -> list[Array | float]:
-        """Return the rates of its states."""
+        """Return the derivatives of its states."""
         return in_order(self.force, "rates", self.force.states(), self.force.rates(self.present(motion, given)))
 
     def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
@@ -144,27 +144,27 @@ class ActingForce(LocatedPart):
         return in_order(self.force, "evaluate_outputs", self.force.outputs(), returned)
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
-        """Return its states at the start."""
+        """Return its initial states."""
         start = self.force.initial_states(ForceContext(self.owner, self.numbers(parameters), {}, {}))
         return in_order(self.force, "initial_states", self.force.states(), start)
 
 
 class MechanismForces:
-    """All that acts on a mechanism but gravity.
+    """All forces of a mechanism except gravity.
 
     Parameters
     ----------
     mechanism, points
         The mechanism and its points.
     properties
-        Gets the forces' parameters.
+        Receives the forces' parameters.
 
     Attributes
     ----------
     states, inputs, outputs
         Those of all forces, under their full names.
     balancing
-        Indices of the inputs that can hold the mechanism still.
+        Indices of the inputs that can balance the mechanism in static equilibrium.
     """
 
     def __init__(self, mechanism: Mechanism, points: Points, properties: Properties) -> None:
@@ -184,24 +184,24 @@ class MechanismForces:
             self.outputs += of_part(force, acting.outputs)
 
     def add_to(self, loads: Loads, motion: MotionState, given: Given) -> None:
-        """Add what they exert."""
+        """Add the loads of all forces."""
         for each in self.acting:
             each.add_to(loads, motion, given)
 
     def work_rates(self, motion: MotionState, given: Given) -> list[Array]:
-        """Return the power that each brings in from outside in W."""
+        """Return the external power of each force in W."""
         return [each.scalar("work_rate", motion, given) for each in self.acting]
 
     def dissipations(self, motion: MotionState, given: Given) -> list[Array]:
-        """Return the power that is lost in each in W."""
+        """Return the dissipated power of each force in W."""
         return [each.scalar("dissipation", motion, given) for each in self.acting]
 
     def energies(self, motion: MotionState, given: Given) -> list[Array]:
-        """Return the energy stored in each in J."""
+        """Return the stored energy of each force in J."""
         return [each.scalar("energy", motion, given) for each in self.acting]
 
     def rates(self, motion: MotionState, given: Given) -> list[Array | float]:
-        """Return the rates of the states."""
+        """Return the derivatives of the states."""
         return [rate for each in self.acting for rate in each.rates(motion, given)]
 
     def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
@@ -209,5 +209,5 @@ class MechanismForces:
         return [value for each in self.acting for value in each.evaluate_outputs(motion, given)]
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
-        """Return the states at the start."""
+        """Return the initial states."""
         return [state for each in self.acting for state in each.initial_states(parameters)]

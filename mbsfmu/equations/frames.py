@@ -1,7 +1,7 @@
-"""Where bodies are, and how points of them move.
+"""Poses of bodies, and motion of their points.
 
 Velocities and accelerations of a body are those of its point that coincides with the origin of the inertial frame at
-that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
+that time, together with the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mbsfmu.modelling.fields import Array
 
 @dataclass(frozen=True)
 class Frames:
-    """Where the bodies are.
+    """Poses of the bodies, and axes of the joint coordinates.
 
     Attributes
     ----------
@@ -46,18 +46,18 @@ class Frames:
 
 
 def point_velocity(velocity: Array, point: Array) -> Array:
-    """Return the velocity in m/s of the point of a body that is at `point`, shape (3,)."""
+    """Return the velocity in m/s of the body point at the position `point`, shape (3,)."""
     return velocity[:3] + cross(velocity[3:], point)
 
 
 def point_acceleration(acceleration: Array, angular_velocity: Array, point: Array) -> Array:
-    """Return the acceleration in m/s² of the point of a body that is at `point`, shape (3,) [Jaiswal2021, eq. 7]."""
+    """Return the acceleration in m/s² of the body point at the position `point`, shape (3,) [Jaiswal2021, eq. 7]."""
     turning = cross(angular_velocity, cross(angular_velocity, point))
     return acceleration[:3] + cross(acceleration[3:], point) + turning
 
 
 def point_of_body(frames: Frames, velocity: Array, body: int, local: Array) -> BodyPoint:
-    """Return where a body's point is and how it moves, from the body's Z; body -1 is the ground."""
+    """Return position and velocity of a body's point from the body's Z; body -1 is the ground."""
     position = frames.point(body, local)
     return BodyPoint(position, point_velocity(velocity, position), frames.orientation(body), velocity[3:])
 

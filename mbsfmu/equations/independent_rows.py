@@ -1,8 +1,8 @@
-"""Equations whose rows are independent beyond doubt, most of whose coefficients are zero: shortest solutions.
+"""Least-norm solutions of sparse linear equations with well-conditioned independent rows.
 
-A Aᵀ has an element where two equations have an unknown in common. Of loops that only touch their neighbours it has a
-narrow band, whose factors take a time that grows as their number. Where some follow from others, solutions are found by
-iteration, which takes products with A and Aᵀ alone.
+A Aᵀ has an element where two equations have an unknown in common. If loops are connected to their neighbours only, it
+has a narrow band, and the time of its factors is linear in their number. For dependent equations, solutions are found
+by iteration, with products with A and Aᵀ only.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from mbsfmu.equations.linear import Floats
 
 MANY = 64
-"""Of no more rows than these singular values are quickly found, and tell more."""
+"""Largest number of rows for which singular values are used instead: they are fast, and more reliable."""
 WELL_CONDITIONED = 1e-8
-"""Rows are independent beyond doubt where the eigenvalues of A Aᵀ differ by less than this …"""
+"""Largest ratio of eigenvalues of A Aᵀ of rows that count as independent …"""
 ITERATIONS = 4
-"""… the least of which is found by so many inverse iterations: what counts as zero outweighs the rest after two."""
+"""… where so many inverse iterations find the least eigenvalue; two suffice for one at round-off."""
 MOST_PRODUCTS = 1000
-"""Iterations for equations that follow from others, after which these are left to dense algebra."""
+"""Largest number of iterations for dependent equations; beyond it dense algebra is used."""
 _AGREES = 1e-14
 _SOLVED = (0, 1, 2, 4, 5)
 
 
 class IndependentRows:
-    """The factors of A Aᵀ.
+    """Cholesky factors of A Aᵀ.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class IndependentRows:
     Attributes
     ----------
     well_conditioned
-        Whether solutions mean anything.
+        Whether solutions are valid.
     """
 
     def __init__(self, matrix: Floats) -> None:
@@ -51,7 +51,7 @@ class IndependentRows:
             self.well_conditioned = self._least() > WELL_CONDITIONED * float(np.max(abs(normal).sum(axis=0)))
 
     def _least(self) -> float:
-        """Return the least eigenvalue of A Aᵀ, or one that is little larger."""
+        """Return an estimate of the least eigenvalue of A Aᵀ, from above."""
         vector = np.random.default_rng(20261122).standard_normal(self._matrix.shape[0])
         size = 0.0
         for _ in range(ITERATIONS):
@@ -60,14 +60,14 @@ class IndependentRows:
         return 1.0 / size if np.isfinite(size) else 0.0
 
     def shortest(self, right: Floats) -> Floats:
-        """Return the shortest x with A x = b, shape (n,), from b of shape (m,)."""
+        """Return the least-norm x with A x = b, shape (n,), from b of shape (m,)."""
         solution = self._matrix.T @ self._factors.solve(right)
         missing = right - self._matrix @ solution
         return np.asarray(solution + self._matrix.T @ self._factors.solve(missing), dtype=np.float64)
 
 
 def independent_rows(matrix: Floats) -> IndependentRows | None:
-    """Return the factors where rows are many, and independent beyond doubt."""
+    """Return the factors if there are many rows, and they are well conditioned; otherwise None."""
     if not MANY < len(matrix) <= matrix.shape[1]:
         return None
     factors = IndependentRows(matrix)
@@ -75,12 +75,12 @@ def independent_rows(matrix: Floats) -> IndependentRows | None:
 
 
 def shortest_of_any_rank(matrix: Floats, right: Floats) -> Floats | None:
-    """Return the shortest x with the least |A x − b| by iteration [Fong2011]; None for few rows, or where it is slow.
+    """Return the least-norm least-squares x by iteration [Fong2011]; None for few rows or slow convergence.
 
     Parameters
     ----------
     matrix
-        A, shape (m, n); rows may follow from others, and contradict each other.
+        A, shape (m, n); rows may be dependent and inconsistent.
     right
         b, shape (m,).
 
@@ -94,7 +94,7 @@ def shortest_of_any_rank(matrix: Floats, right: Floats) -> Floats | None:
     sparse = _sparse()
     equations = sparse.csr_array(matrix)
     found = np.zeros(matrix.shape[1])
-    for _ in range(2):  # the second time for what the first one has left
+    for _ in range(2):  # the second solution corrects the residual of the first
         missing = right - equations @ found
         step, told, *_ = sparse.linalg.lsmr(
             equations, missing, atol=_AGREES, btol=_AGREES, conlim=0.0, maxiter=MOST_PRODUCTS
@@ -106,7 +106,7 @@ def shortest_of_any_rank(matrix: Floats, right: Floats) -> Floats | None:
 
 
 def _sparse() -> ModuleType:
-    """Return SciPy's sparse matrices, which are loaded where loops are many."""
+    """Return SciPy's sparse module, imported for many loops only."""
     import scipy.sparse.linalg  # noqa: PLC0415 - as said
 
     return scipy.sparse

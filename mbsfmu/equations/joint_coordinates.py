@@ -1,4 +1,4 @@
-"""Coordinates of joints that parts look at and act along: those of the spanning tree, and measured ones."""
+"""Joint coordinates for sensors and loads: coordinates of the spanning tree, and measured ones."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class JointCoordinate(ABC):
 
     @abstractmethod
     def motion(self, motion: MotionState, parameters: Array) -> JointMotion:
-        """Return where it is and its rate."""
+        """Return the coordinate and its rate."""
 
     @abstractmethod
     def add_load(self, loads: Loads, load: Array, motion: MotionState, parameters: Array) -> None:
-        """Add a load along it, in N m or N: on the joint's child, and the other way round on the parent."""
+        """Add a load along it in N m or N: on the joint's child, and the opposite on the parent."""
 
 
 @dataclass(frozen=True)
@@ -54,36 +54,36 @@ class TreeCoordinate(JointCoordinate):
 
 
 class _End(NamedTuple):
-    """A point of a joint: index of its body, -1 for the ground, and the point there."""
+    """A point of a joint: index of its body, -1 for the ground, and the point."""
 
     body: int
     point: PointSlot
 
 
 class Measure(Protocol):
-    """What is told by a joint's points: as an `ClosureEquation`, but for rates of wrenches."""
+    """A quantity measured from the points of a joint, like a `ClosureEquation` without rates of wrenches."""
 
     def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
-        """Return it, a scalar."""
+        """Return the measured value, a scalar."""
         ...
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return what a unit load along it exerts on parent and child, each of shape (6,)."""
+        """Return the wrenches of a unit load along it on parent and child, each of shape (6,)."""
         ...
 
 
 class MeasuredCoordinate(JointCoordinate):
-    """A coordinate that is told by where parent and child are: of a joint that is cut, or turns freely.
+    """Coordinate of a cut, ball or free joint, computed from the poses of parent and child.
 
-    Its rate is exactly the derivative of what is measured, and the load does exactly the work load times rate,
-    whether the joint's other equations hold or not. Angles are within ±π.
+    Its rate is the exact derivative of the measured value, so that the work of a load equals load times rate, also off
+    the constraint manifold. Angles are within ±π.
 
     Parameters
     ----------
     measure
-        What it measures between the joint's points.
+        Measured quantity of the joint's points.
     parent, child
-        Where these are.
+        The points on both bodies.
     """
 
     def __init__(self, measure: Measure, parent: _End, child: _End) -> None:
@@ -114,7 +114,7 @@ class MeasuredCoordinate(JointCoordinate):
 
 @dataclass(frozen=True)
 class _Turn:
-    """The angle whose sine and cosine, times anything, are measured; within ±π."""
+    """Angle from multiples of its sine and cosine; within ±π."""
 
     sine: Angle
     cosine: Angle
@@ -124,7 +124,7 @@ class _Turn:
         return np.arctan2(self.sine.value(parent, child), self.cosine.value(parent, child))
 
     def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
-        """Return moments."""
+        """Return the moments, as wrenches."""
         sine, cosine = self.sine.value(parent, child), self.cosine.value(parent, child)
         of_sine, of_cosine = self.sine.wrenches(parent, child), self.cosine.wrenches(parent, child)
         one, other = (
@@ -136,7 +136,7 @@ class _Turn:
 
 @dataclass(frozen=True)
 class _Lean:
-    """The angle within ±π/2 whose sine is measured."""
+    """Angle within ±π/2 from its sine."""
 
     sine: Angle
 
@@ -152,12 +152,12 @@ class _Lean:
 
 
 def coordinate_at(mechanism: Mechanism, points: Points, reference: str) -> JointCoordinate:
-    """Return the coordinate of a joint that `joint` or `joint.coordinate` means.
+    """Return the joint coordinate for `joint` or `joint.coordinate`.
 
     Raises
     ------
     DataError
-        When it cannot be measured.
+        If it cannot be measured.
     """
     joint, index = mechanism.joint_element(reference)
     body = mechanism.topology.body_of_joint(joint.name)
@@ -168,7 +168,7 @@ def coordinate_at(mechanism: Mechanism, points: Points, reference: str) -> Joint
 
 
 def _measure(joint: Joint, index: int) -> Measure:
-    """Return what tells a coordinate of a joint, from the joint's points."""
+    """Return the measurement of a joint coordinate from the joint's points."""
     element = joint.elements[index]
     hinges = [unit(each.axis) for each in joint.elements if not each.slides]
     turned_before = any(not each.slides for each in joint.elements[:index])
@@ -183,7 +183,7 @@ def _measure(joint: Joint, index: int) -> Measure:
     back = turned_back(joint.orientation)
 
     def product(one: Array, other: Array, factor: float = 1.0) -> Angle:
-        """Return one · T other, T being the turn that the hinges make."""
+        """Return one · T other, where T is the rotation of the hinges."""
         return Angle(((one, back @ other, factor),))
 
     place = sum(not each.slides for each in joint.elements[:index])
@@ -193,7 +193,7 @@ def _measure(joint: Joint, index: int) -> Measure:
     if len(hinges) == 2:
         inner, outer = hinges
         normal = cross(inner, outer)
-        # The second axis shows how far the first hinge has turned it, the first one how far the second hinge has.
+        # The second axis gives the angle of the first hinge, the first axis that of the second hinge.
         return (
             _Turn(product(inner, normal), product(inner, inner))
             if place

@@ -1,7 +1,7 @@
-"""Recursive kinematics of the open tree, from the base to the leaves.
+"""Recursive kinematics of the spanning tree, from the base to the leaves.
 
-Velocities and accelerations are those of the point of each body that coincides with the origin of the
-inertial frame at that time, and the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
+Velocities and accelerations are those of the body point that coincides with the origin of the inertial frame at that
+time, together with the angular ones: Z = (ṡ, ω) [Jaiswal2021, eq. 1].
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mbsfmu.tracing.kernels import in_section, kernel, sections_wanted
 
 Carried = TypeVar("Carried")
 _PLACES, _VELOCITIES, _ACCELERATIONS = range(3)
-"""Stages of what is found from the ground outwards."""
+"""Stages of the outward recursion."""
 
 
 class Kinematics:
-    """Positions, velocities and accelerations of the bodies from the coordinates of the joints that they hang on.
+    """Positions, velocities and accelerations of bodies from joint coordinates.
 
     Parameters
     ----------
     joints
-        The joint of each body, from the ground outwards.
+        Joint of each body to its parent, from the ground outwards.
     """
 
     def __init__(self, joints: Sequence[JointKinematics]) -> None:
@@ -39,7 +39,7 @@ class Kinematics:
         self._elements = {element.coordinate: element for element in elements}
 
     def frames(self, coordinates: Array, references: Array, parameters: Array) -> Frames:
-        """Place the bodies.
+        """Return the poses of the bodies.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Kinematics:
         return frames
 
     def _place(self, body: int, inner: _Placed, coordinates: Array, references: Array, parameters: Array) -> _Placed:
-        """Place a body behind another, or the ground."""
+        """Return the pose of a body relative to its parent, or the ground."""
         joint = self.joints[body]
         return _placed(
             *inner[:2],
@@ -90,20 +90,20 @@ class Kinematics:
         recorded: Array,
         stage: int,
     ) -> list[Carried]:
-        """Return what is found from the ground outwards, of each body.
+        """Return the result of an outward recursion for each body.
 
         Parameters
         ----------
         add
-            Adds a body's own to what the one has that it hangs on.
+            Returns the result of a body from that of its parent.
         join
-            Adds what a body has relative to another one to what that has.
+            Combines the result relative to another body with that body's result.
         ground
-            What the ground has.
+            Result of the ground.
         recorded
-            What they follow from, which tells in how many sections they are wanted.
+            Arguments of the recursion, which determine the number of sections.
         stage
-            Which of the recursions it is.
+            Stage of the recursion.
         """
         found: dict[int, Carried] = {}
         for piece in sections(self._parents, sections_wanted(recorded)):
@@ -124,11 +124,11 @@ class Kinematics:
         return [found[body] for body in range(len(self.joints))]
 
     def _summed(self, add: Callable[[int, Array], Array], recorded: Array, stage: int) -> list[Array]:
-        """Return what is summed up from the ground outwards, of each body, shape (6,)."""
+        """Return the sum of contributions from the ground to each body, shape (6,)."""
         return self._outwards(add, _sum, np.zeros(6), recorded, stage)
 
     def transformation(self, frames: Frames, coordinate: int) -> Array:
-        """Return b, the velocity Z that a unit joint velocity gives to a body [Jaiswal2021, eq. 2]; shape (6,)."""
+        """Return b, the velocity Z of a body per unit joint rate [Jaiswal2021, eq. 2]; shape (6,)."""
         element, axis = self._elements[coordinate], frames.axis[coordinate]
         return _column(axis, frames.joint_point[coordinate], np.asarray(element.pitch), slides=element.slides)
 
@@ -159,7 +159,7 @@ class Kinematics:
         frames
             Where the bodies are.
         body_velocities
-            What `velocities` gave.
+            Result of `velocities`.
         velocities, accelerations
             ż and z̈, each of shape (n,).
         """
@@ -173,12 +173,12 @@ class Kinematics:
         return self._summed(add, velocities, _ACCELERATIONS)
 
     def quadratic(self, frames: Frames, joint: JointKinematics, angular: Array, velocities: Array) -> Array:
-        """Return what a joint adds to Ż without z̈, d of [Jaiswal2021, eq. 3]; shape (6,).
+        """Return the contribution of a joint to Ż without z̈, d of [Jaiswal2021, eq. 3]; shape (6,).
 
         Parameters
         ----------
         frames, joint
-            Where the bodies are, and the joint.
+            Poses of the bodies, and the joint.
         angular
             Angular velocity of the inner body in rad/s, shape (3,).
         velocities
@@ -187,7 +187,7 @@ class Kinematics:
         return _quadratic(angular, _columns_of(frames, joint), _along(joint, velocities), slides=_slides(joint))
 
     def transformation_rates(self, frames: Frames, body_velocities: list[Array], velocities: Array) -> dict[int, Array]:
-        """Return ḃ of each coordinate, the column b being carried along by the inner side; each of shape (6,)."""
+        """Return ḃ of each coordinate, with the column b moving with the inner body; each of shape (6,)."""
         result: dict[int, Array] = {}
         for joint in self.joints:
             carrier = body_velocity(body_velocities, joint.parent)
@@ -201,9 +201,9 @@ class Kinematics:
 
 
 _Placed: TypeAlias = tuple[Array, Array, list[Array], list[Array]]
-"""Rotation and origin of a body, and axis and point of each coordinate of the joint that it hangs on."""
+"""Pose of a body, and axis and point of each coordinate of its joint."""
 Columns = tuple[list[Array], list[Array], list[Array]]
-"""Axes, points of them, and pitches of a joint's coordinates."""
+"""Axes, points of the axes, and pitches of a joint's coordinates."""
 
 
 def _columns_of(frames: Frames, joint: JointKinematics) -> Columns:
@@ -233,7 +233,7 @@ def _placed(
     *,
     slides: tuple[bool, ...],
 ) -> _Placed:
-    """Return rotation and origin of the body behind a joint, and axis and point of each of its coordinates."""
+    """Return the pose of the outer body of a joint, and axis and point of each of its coordinates."""
     inner, outer = points
     place = origin + rotation @ inner
     turned: list[Array] = []
@@ -257,7 +257,7 @@ def _placed(
 def _carried(
     turned: Array, place: Array, rotation: Array, origin: Array, axes: list[Array], points: list[Array]
 ) -> _Placed:
-    """Return the same of a body that is placed relative to another one, from rotation and origin of that."""
+    """Return a relative pose transformed by the pose of another body."""
     return (
         turned @ rotation,
         place + turned @ origin,
@@ -281,7 +281,7 @@ def _column(axis: Array, point: Array, pitch: Array, *, slides: bool) -> Array:
 
 @kernel
 def _added(carried: Array, columns: Columns, values: list[Array], *, slides: tuple[bool, ...]) -> Array:
-    """Return Z, or Ż, of the body behind a joint from that of the body before it, shape (6,)."""
+    """Return Z, or Ż, of the outer body of a joint from that of its inner body, shape (6,)."""
     for axis, point, pitch, value, slide in zip(*columns, values, slides, strict=True):
         carried = carried + _column(axis, point, pitch, slides=slide) * value
     return carried
@@ -291,9 +291,8 @@ def _added(carried: Array, columns: Columns, values: list[Array], *, slides: tup
 def _quadratic(angular: Array, columns: Columns, values: list[Array], *, slides: tuple[bool, ...]) -> Array:
     """Return d of a joint, shape (6,).
 
-    Both sides of a hinge have its point in common: with the accelerations of the points at the origin,
-    s̈ + α × p + ω × (ω × p) is the same on both; on a slide it differs by z̈ w + 2 ω × w ż, on a hinge with a pitch
-    by that times the pitch.
+    Both bodies have the hinge point in common: with the accelerations of the points at the origin, s̈ + α × p + ω × (ω
+    × p) is equal on both. A slide adds z̈ w + 2 ω × w ż, a hinge with a pitch that times the pitch.
     """
     total = np.zeros(6)
     for axis, point, pitch, velocity, slide in zip(*columns, values, slides, strict=True):

@@ -1,4 +1,4 @@
-"""Small dense linear systems, factored once and solved often."""
+"""Small dense linear systems, factorized once and solved repeatedly."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 RANK_TOLERANCE = 1e-8
-"""Singular values and pivots below this share of the largest count as zero."""
+"""Singular values and pivots below this fraction of the largest count as zero."""
 
 Floats = NDArray[np.float64]
 
 
 @cache
 def _lapack() -> ModuleType:
-    """Return LAPACK as SciPy has it, which takes longer to load than a compiled run that does without."""
+    """Return SciPy's LAPACK, imported on demand because it loads slowly."""
     import scipy.linalg.lapack  # noqa: PLC0415 - as said
 
     return scipy.linalg.lapack
 
 
 class LuFactors:
-    """The LU factors of a square matrix, straight from LAPACK: matrices here have a handful of rows.
+    """LU factors of a small square matrix, by LAPACK.
 
-    A matrix of right-hand sides is solved column by column. OpenBLAS hands several columns to threads however
-    small they are, and waiting for these costs more than a thousand times the solution where cores are busy.
+    A matrix of right-hand sides is solved column by column. OpenBLAS distributes several columns over threads even if
+    they are small, and the waiting costs more than a thousand times the solution on busy cores.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class LuFactors:
     Attributes
     ----------
     singular
-        Whether a pivot is exactly zero; solutions mean nothing then.
+        Whether a pivot is exactly zero; solutions are then invalid.
     """
 
     def __init__(self, matrix: Floats) -> None:
         self.singular = False
         self._rows = len(matrix)
-        if self._rows:  # LAPACK refuses to factor nothing, as is there of a circuit without a mechanism
+        if self._rows:  # LAPACK refuses an empty matrix, as of a circuit without a mechanism
             self._factors, self._pivots, info = _lapack().dgetrf(matrix)
             self.singular = info != 0
 
@@ -63,11 +63,11 @@ class LuFactors:
 
 
 NEXT_TO_ZERO = 1e-14
-"""Diagonal elements of R below this share of the largest count as zero."""
+"""Diagonal elements of R below this fraction of the largest count as zero."""
 
 
 class TallFactors:
-    """The QR factors of a matrix with more rows than columns: solutions are those of least squares.
+    """QR factors of a matrix with more rows than columns, for least-squares solutions.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class TallFactors:
     Attributes
     ----------
     singular
-        Whether a diagonal element of R is zero or next to it; solutions mean nothing then.
+        Whether a diagonal element of R is zero or below `NEXT_TO_ZERO`; solutions are then invalid.
     """
 
     def __init__(self, matrix: Floats) -> None:
@@ -98,27 +98,27 @@ class TallFactors:
 
 
 AS_LONG = 1e-9
-"""Lengths that differ by less than this share are the same: what is chosen must not be a matter of round-off."""
+"""Lengths that differ by less than this fraction are equal, so that round-off does not decide a choice."""
 
 
 NEGLIGIBLE = 1e-17
-"""Components of a unit vector below this change no sum by as much as round-off."""
+"""Components of a unit vector below this do not change a sum beyond round-off."""
 WORN = 1e-2
-"""Squares of lengths from which others were subtracted are summed up anew below this share of what they were."""
+"""Squared lengths below this fraction of their first value are summed again after subtractions (cancellation)."""
 
 
 def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDArray[np.intp]]:
-    """Return the lengths by which columns stand out of the span of those before, and the columns in that order.
+    """Return the distances of columns from the span of earlier pivot columns, and the pivot columns.
 
-    Each time the longest is taken, of several that are as long the first. A column only changes where it has something
-    in common with the one that is taken: where rows have few elements, next to each other, so is the work.
+    Each pivot is the column of largest distance, the first one of equal ones. A column changes only if it has a row in
+    common with the pivot, so that the work is small for banded rows.
 
     Parameters
     ----------
     matrix
         Shape (m, n).
     most
-        How many columns to find; min(m, n) by default, which is the most there are.
+        Number of columns to find; min(m, n), the largest number, by default.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDAr
     left = np.ones(len(rest), dtype=bool)
     squares = np.einsum("ij,ij->i", rest, rest)
     summed = squares.copy()
-    begins = np.argmax(rest != 0.0, axis=1)  # of the elements of each column, which are next to each other or nearly so
+    begins = np.argmax(rest != 0.0, axis=1)  # range of the elements of each column, which are nearly contiguous
     ends = rest.shape[1] - np.argmax(rest[:, ::-1] != 0.0, axis=1)
     for step in range(count):
         roots = np.sqrt(squares)
@@ -159,21 +159,21 @@ def pivot_columns(matrix: Floats, most: int | None = None) -> tuple[Floats, NDAr
 
 
 def _extent(chosen: NDArray[np.bool_]) -> slice:
-    """Return from the first to the last that is chosen."""
+    """Return the range from the first to the last selected index."""
     places = np.flatnonzero(chosen)
     return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 0)
 
 
 def pivot_lengths(matrix: Floats) -> Floats:
-    """Return the lengths of `pivot_columns` alone, by LAPACK, which is quicker: shape (min(m, n),)."""
+    """Return the lengths of `pivot_columns` by LAPACK, which is faster: shape (min(m, n),)."""
     return np.abs(np.diagonal(_lapack().dgeqp3(matrix)[0]))
 
 
 def pivots(matrix: Floats) -> tuple[Floats, float]:
-    """Return the magnitudes of the pivots of LU factors, and the sign of the determinant.
+    """Return the magnitudes of the LU pivots, and the sign of the determinant.
 
-    Rows and columns only change where they have something in common with the pivot's: of matrices with a narrow band
-    the work is little.
+    Rows and columns change only if they have an element in common with the pivot's, so that the work is small for
+    banded matrices.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def pivots(matrix: Floats) -> tuple[Floats, float]:
     Returns
     -------
     tuple
-        Pivots, shape (n,), up to the first that vanishes all above zero; and 1.0 or -1.0.
+        Pivots, shape (n,), positive up to the first one that vanishes; and 1.0 or -1.0.
     """
     rest, sign = matrix.copy(), 1.0
     found = np.zeros(len(rest))
@@ -202,19 +202,19 @@ def pivots(matrix: Floats) -> tuple[Floats, float]:
 
 
 def null_space(matrix: Floats, tolerance: float) -> Floats:
-    """Return orthonormal directions that a matrix takes to nothing, shape (n, n − rank).
+    """Return an orthonormal basis of the null space of a matrix, shape (n, n − rank).
 
     Parameters
     ----------
     matrix
         Shape (m, n).
     tolerance
-        Share of the largest singular value up to which others count as zero.
+        Fraction of the largest singular value up to which others count as zero.
     """
     _, sizes, turned = np.linalg.svd(matrix)
     return np.asarray(turned[np.count_nonzero(sizes > tolerance * np.max(sizes, initial=0.0)) :].T)
 
 
 def factors_of(matrix: Floats) -> LuFactors | TallFactors:
-    """Return the factors of a matrix that has at least as many rows as columns."""
+    """Return the factors of a matrix with at least as many rows as columns."""
     return LuFactors(matrix) if matrix.shape[0] == matrix.shape[1] else TallFactors(matrix)

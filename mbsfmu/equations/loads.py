@@ -1,4 +1,4 @@
-"""Sums of loads on the bodies of a mechanism and in its joints, and the motion that they may depend on."""
+"""Sums of loads on the bodies and joints of a mechanism, and the motion they depend on."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mbsfmu.modelling.fields import Array
 
 @dataclass(frozen=True)
 class MotionState:
-    """What a force may depend on.
+    """Motion of a mechanism, on which forces may depend.
 
     Attributes
     ----------
     coordinates, velocities
         z and ż, each of shape (n,).
     frames
-        Where the bodies are.
+        Poses of the bodies.
     body_velocities
         Z of each body, each of shape (6,).
     """
@@ -33,7 +33,7 @@ class MotionState:
 
 @dataclass(frozen=True)
 class Loads:
-    """Sums up what acts on the bodies and in the joints.
+    """Sum of the loads on bodies and joints.
 
     Attributes
     ----------
@@ -48,22 +48,22 @@ class Loads:
 
     @classmethod
     def none(cls, bodies: int, coordinates: int) -> Loads:
-        """Return loads of zero."""
+        """Return zero loads."""
         return cls([np.zeros(6)] * bodies, [np.asarray(0.0)] * coordinates)
 
     def add_force(self, body: int, force: Array, point: Array) -> None:
-        """Add a force in N at a point of a body; on the ground it has no effect."""
+        """Add a force in N at a point of a body; without effect on the ground."""
         self.add_wrench(body, np.concatenate([force, cross(point, force)]))
 
     def add_moment(self, body: int, moment: Array) -> None:
-        """Add a moment in N m to a body; on the ground it has no effect."""
+        """Add a moment in N m to a body; without effect on the ground."""
         self.add_wrench(body, np.concatenate([np.zeros(3), moment]))
 
     def add_in_joint(self, coordinate: int, load: Array) -> None:
-        """Add a load in N m or N along a joint's coordinate."""
+        """Add a load in N m or N along a joint coordinate."""
         self.joint_loads[coordinate] = self.joint_loads[coordinate] + load
 
     def add_wrench(self, body: int, wrench: Array) -> None:
-        """Add a force in N and a moment about the inertial origin in N m, shape (6,); on the ground without effect."""
+        """Add a force in N and a moment about the inertial origin in N m, shape (6,); without effect on the ground."""
         if body >= 0:
             self.wrenches[body] = self.wrenches[body] + wrench

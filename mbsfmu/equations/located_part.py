@@ -1,4 +1,4 @@
-"""Parts of a mechanism at their points and joints there: what they see of its motion."""
+"""Parts of a mechanism with points and joints: the motion in their evaluation context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mbsfmu.modelling.fields import Array
 
 
 class Given(NamedTuple):
-    """The numbers of a mechanism beside its motion, each a vector.
+    """States, inputs and parameters of a mechanism, each a vector.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LocatedPart(PlacedPart):
     Parameters
     ----------
     part, mechanism, points
-        The part, the mechanism that it is of, and the points of this.
+        The part, its mechanism, and the points of the mechanism.
     properties, first_state, first_input
         As for `PlacedPart`.
     """
@@ -61,16 +61,16 @@ class LocatedPart(PlacedPart):
         super().__init__(part, mechanism, joints, properties, first_state=first_state, first_input=first_input)
 
     def _placed(self, motion: MotionState, parameters: Array) -> dict[str, Callable[[], BodyPoint]]:
-        """Return where the points are, by field."""
+        """Return the positions and velocities of the points, by field."""
         return {field: cache(partial(_point, motion, *place, parameters)) for field, place in self._points.items()}
 
     def _moved(self, motion: MotionState, parameters: Array) -> dict[str, Callable[[], JointMotion]]:
-        """Return how the joints move, by field."""
+        """Return the coordinates and rates of the joints, by field."""
         return {field: cache(partial(each.motion, motion, parameters)) for field, each in self._joints.items()}
 
 
 def of_part(part: DynamicPart, quantities: Iterable[Quantity]) -> tuple[Quantity, ...]:
-    """Return quantities of a part under their full names."""
+    """Return variables of a part with full names."""
     return tuple(belonging_to(part.name, quantity) for quantity in quantities)
 
 

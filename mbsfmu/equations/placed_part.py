@@ -1,4 +1,4 @@
-"""A part of a mechanism in its place there: its own numbers among those of the mechanism."""
+"""A part of a mechanism: its own variables among those of the mechanism."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mbsfmu.modelling.fields import Array
 
 
 class JointWords(NamedTuple):
-    """What belongs to the coordinate of a joint: words for its effort, itself and its rate, and units.
+    """Words and units of a joint coordinate: effort, coordinate, rate.
 
     Attributes
     ----------
     effort, position, rate
-        What effort, coordinate and rate are called.
+        Names of effort, coordinate and rate.
     load, coordinate
         Units of effort and coordinate.
     """
@@ -36,25 +36,25 @@ _HINGE = JointWords("torque", "N.m", "rad", "angle", "angular_velocity")
 
 
 class PlacedPart:
-    """A part with its numbers.
+    """A part with its variables in the mechanism.
 
     Parameters
     ----------
     part, mechanism
-        The part, and the mechanism that it belongs to.
+        The part and its mechanism.
     joints
-        Names of its joints by the words that stand for them.
+        Names of its joints by their placeholders.
     properties
-        Gets the part's parameters.
+        Receives the part's parameters.
     first_state, first_input
-        Where its states and inputs stand among those of the mechanism.
+        Indices of its first state and input among those of the mechanism.
 
     Attributes
     ----------
     owner
         Its type and name, for messages.
     states, inputs, outputs
-        Its quantities, by short names.
+        Its variables, with short names.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class PlacedPart:
         self._first_state, self._first_input = first_state, first_input
 
     def _in_words(self, quantity: Quantity) -> Quantity:
-        """Return a quantity with the words of its joints."""
+        """Return a variable with the words of its joints."""
         name, unit, description = (
             text.format(**self._words) if self._words else text
             for text in (quantity.name, quantity.unit, quantity.description)
@@ -86,7 +86,7 @@ class PlacedPart:
         return replace(quantity, name=name, unit=unit, description=description)
 
     def _registered(self, properties: Properties) -> Iterable[tuple[str, Slot | VectorSlot]]:
-        """Register the parameters; yield where they come from, by the names of the fields."""
+        """Register the parameters; yield their slots by field name."""
         slots: dict[str, list[Slot]] = {}
         for quantity in map(self._in_words, parameters_of(self._part, self._part.name)):
             field = quantity.name.split(".")[1]
@@ -95,11 +95,11 @@ class PlacedPart:
             yield field, VectorSlot(tuple(own)) if len(own) > 1 else own[0]
 
     def numbers(self, parameters: Array) -> dict[str, Callable[[], Array]]:
-        """Return what gives its parameters, by short names."""
+        """Return the slots of its parameters, by short name."""
         return {field: partial(slot.of, parameters) for field, slot in self._slots.items()}
 
     def live(self, states: Array, inputs: Array) -> dict[str, Callable[[], Array]]:
-        """Return what gives its states and inputs, by short names."""
+        """Return the slots of its states and inputs, by short name."""
         numbers: dict[str, Callable[[], Array]] = {}
         for quantities, values, first in (
             (self._part.states(), states, self._first_state),
@@ -111,7 +111,7 @@ class PlacedPart:
 
 
 def coordinate_of(mechanism: Mechanism, joint: str) -> int:
-    """Return the index of the coordinate of a joint of the tree that has one."""
+    """Return the index of the coordinate of a tree joint with one coordinate."""
     body = mechanism.topology.body_of_joint(joint)
     assert body is not None, joint  # the mechanism was checked when it was made
     (coordinate,) = mechanism.topology.tree[body].coordinates
@@ -119,6 +119,6 @@ def coordinate_of(mechanism: Mechanism, joint: str) -> int:
 
 
 def joint_words(mechanism: Mechanism, joint: str) -> JointWords:
-    """Return the words and units of the coordinate that `joint` or `joint.coordinate` means."""
+    """Return the words and units of the coordinate `joint` or `joint.coordinate`."""
     found, index = mechanism.joint_element(joint)
     return _SLIDE if found.elements[index].slides else _HINGE

@@ -1,7 +1,7 @@
-"""The numbers of a mechanism as parameters: which there are, and how the equations take them.
+"""Numbers of a mechanism as parameters, and their slots in the equations.
 
-A number of the model that is zero is structural: it stays the constant zero, folds away in the traced
-equations and is no parameter. That is what keeps a planar mechanism planar.
+A zero in the model is structural: it remains the constant zero, is removed from the traced equations, and is not a
+parameter. A planar mechanism therefore remains planar.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a number comes from: the parameter vector, or the model itself where it is structural."""
+    """Source of a number: the parameter vector, or the model itself if structural."""
 
     constant: float
     index: int | None
@@ -40,7 +40,7 @@ class VectorSlot:
 
 
 class Properties:
-    """Registers the parameters of a mechanism in the order in which the equations ask for them."""
+    """Registry of a mechanism's parameters, in the order of their first use in the equations."""
 
     def __init__(self) -> None:
         self.variables: list[Variable] = []
@@ -57,14 +57,16 @@ class Properties:
         maximum: float | None = None,
         tunable: bool = False,
     ) -> Slot:
-        """Register one number; asking twice for the same name gives the same slot."""
+        """Register one number; a repeated name returns the same slot."""
         if name in self._slot_by_name:
             return self._slot_by_name[name]
         if value == 0.0 and structural_zero:
             slot = Slot(0.0, None)
         else:
             slot = Slot(value, len(self.variables))
-            least = value if minimum is not None and value < minimum else minimum  # what the model has may stay
+            least = (
+                value if minimum is not None and value < minimum else minimum
+            )  # values of the model are always allowed
             self.variables.append(
                 Variable(
                     name,
@@ -81,11 +83,11 @@ class Properties:
         return slot
 
     def starts(self) -> Array:
-        """Return the values that parameters have in the model, shape (number of parameters until now,)."""
+        """Return the parameter values of the model, shape (number of parameters so far,)."""
         return np.array([variable.start or 0.0 for variable in self.variables])
 
     def quantity(self, quantity: Quantity) -> Slot:
-        """Register a number of a part; one that may change while the mechanism works is there at zero as well."""
+        """Register a number of a part; a tunable one is a parameter even if zero."""
         return self.scalar(
             quantity.name,
             quantity.start or 0.0,

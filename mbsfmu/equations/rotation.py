@@ -15,10 +15,10 @@ def unit(vector: ArrayLike) -> Array:
 
 
 def perpendicular(axis: Array) -> tuple[Array, Array]:
-    """Return two unit vectors that make a right-handed frame with a constant unit axis, each shape (3,).
+    """Return two unit vectors that complete a constant unit axis to a right-handed frame, each shape (3,).
 
-    The first one lies in the plane of the axis and the coordinate axis that is least aligned with it, so that
-    an axis along x, y or z gives coordinate axes again and its zeros fold away.
+    The first one is in the plane of the axis and the coordinate axis that is least aligned with it. An axis along x, y
+    or z gives coordinate axes again, and their zeros are removed in tracing.
     """
     helper = np.eye(3)[np.argmin(np.abs(axis))]
     first = unit(np.cross(helper, axis))
@@ -88,9 +88,9 @@ def quaternion_from_rotation(rotation: Array) -> Array:
 
 
 def vector_from_rotation(rotation: Array) -> Array:
-    """Return the rotation vector in rad of a rotation matrix, shape (3,), of an angle up to π; it jumps there.
+    """Return the rotation vector in rad of a rotation matrix, shape (3,), for angles up to π; discontinuous there.
 
-    It is 2 arcsin(s)/s times the vector part of the quaternion, of length s; for small angles by the series of that.
+    It is 2 arcsin(s)/s times the vector part of the quaternion, of length s; a series for small angles.
     """
     quaternion = quaternion_from_rotation(rotation)
     vector = quaternion[1:]
@@ -103,18 +103,18 @@ def vector_from_rotation(rotation: Array) -> Array:
 
 
 def quaternion_about(axis: Array, angle: Array) -> Array:
-    """Return the unit quaternion (w, x, y, z) of a turn about a constant unit axis, shape (4,)."""
+    """Return the unit quaternion (w, x, y, z) of a rotation about a constant unit axis, shape (4,)."""
     half = 0.5 * angle
     return np.concatenate([np.stack([np.cos(half)]), np.sin(half) * axis])
 
 
 def quaternion_conjugate(quaternion: Array) -> Array:
-    """Return the quaternion of the turn back, shape (4,)."""
+    """Return the quaternion of the inverse rotation, shape (4,)."""
     return np.concatenate([quaternion[:1], -quaternion[1:]])
 
 
 def quaternion_product(first: Array, second: Array) -> Array:
-    """Return the quaternion of the turn `first` followed by `second` in the turned frame, shape (4,)."""
+    """Return the quaternion of the rotation `first` followed by `second` in the rotated frame, shape (4,)."""
     a, b = first[0], second[0]
     u, v = first[1:], second[1:]
     return np.concatenate([np.stack([a * b - u @ v]), a * v + b * u + cross(u, v)])

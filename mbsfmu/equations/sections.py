@@ -1,9 +1,9 @@
-"""Sections of a tree of bodies, which threads can take at the same time.
+"""Sections of a tree of bodies for parallel threads.
 
-A tree is cut at few bodies into pieces of equal weight, each of which hangs on one body outside, and has at most one
-body that others hang on [Gazit1988]: however the rest is joined, a piece has two handles at most. Pieces make up as
-many sections as there are threads. Along a chain joints are eliminated from both ends towards the middle, where pieces
-have one handle and cost least; pieces in between have two.
+A tree is cut at few bodies into pieces of equal weight. Each piece is attached to one outside body, and other pieces
+are attached to at most one of its bodies [Gazit1988]; in any order of assembly it has at most two handles. Pieces are
+distributed over as many sections as threads. Along a chain joints are eliminated from both ends towards the middle,
+where pieces have one handle and cost least; pieces in between have two.
 
 [Gazit1988] H. Gazit, G. L. Miller, S.-H. Teng, Optimal tree contraction in the EREW model, Concurrent Computations
 (1988).
@@ -18,36 +18,37 @@ from functools import lru_cache
 
 GROUND = -1
 JOINED = -1
-"""Label of what is found one piece after the other, in no section."""
+"""Label of sequential work outside all sections."""
 _BETWEEN = 1.6
-"""Weight of a body in a piece with two handles; that of others is one."""
+"""Weight of a body in a piece with two handles, relative to one."""
 _FINER = (1, 2, 4, 8)
-"""How many pieces there may be for each section; where a tree branches, few are seldom equal."""
+"""Largest number of pieces per section; branching trees need more than one for equal weights."""
 _JOINING = 3.0
-"""Weight of joining two pieces."""
+"""Weight of the assembly of two pieces."""
 _KEPT = 0.125
-"""Share of the weight of a piece up to which small branches stay with the body that they hang on."""
+"""Fraction of a piece's weight up to which small branches stay with their parent."""
 _AHEAD = 3.0
-"""A piece waits for where the one that it hangs on is, if no more bodies come before than so many times its own: to be
-placed relative to that one at first takes more operations."""
+"""Largest ratio of preceding bodies to own bodies for which a piece waits for its parent's pose; relative placement
+takes more operations.
+"""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Bodies that hang together.
+    """A connected set of bodies.
 
     Attributes
     ----------
     bodies
         Their indices, parents first.
     parent
-        The body that the first of them hangs on; −1 for the ground.
+        Parent of the first body; −1 for the ground.
     end
-        The body that other pieces hang on; None where none do.
+        The body to which other pieces are attached; None without such pieces.
     section
-        Which section it belongs to.
+        Section of the piece.
     apart
-        Whether where its bodies are is found relative to `parent` first, at the same time as that of other pieces.
+        Whether the poses of its bodies are first computed relative to `parent`, in parallel to other pieces.
     """
 
     bodies: tuple[int, ...]
@@ -58,14 +59,14 @@ class Piece:
 
 
 def sections(parents: Sequence[int], count: int) -> tuple[Piece, ...]:
-    """Cut a tree into pieces, those nearer to the ground first.
+    """Return the pieces of a tree, those nearer to the ground first.
 
     Parameters
     ----------
     parents
-        By body the one that it hangs on, which comes before it; −1 for the ground.
+        Parent of each body, with a lower index; −1 for the ground.
     count
-        How many sections there are.
+        Number of sections.
     """
     return _sections(tuple(parents), count)
 
@@ -83,7 +84,7 @@ def _sections(parents: tuple[int, ...], count: int) -> tuple[Piece, ...]:
 
 
 def _summed(parents: Sequence[int], values: Sequence[float]) -> list[float]:
-    """Return the sum of what each body and all behind it have."""
+    """Return the sum over each body and its descendants."""
     total = list(values)
     for body in reversed(range(len(total))):
         if parents[body] != GROUND:
@@ -92,7 +93,7 @@ def _summed(parents: Sequence[int], values: Sequence[float]) -> list[float]:
 
 
 def _weights(parents: Sequence[int], sizes: Sequence[float], count: int) -> list[float]:
-    """Return the weight of each body: at the ends, where a piece has one handle, less than between them."""
+    """Return the weight of each body: less at the ends, where a piece has one handle."""
     bodies = len(parents)
     whole = list(sizes)
     for body, parent in enumerate(parents):
@@ -114,7 +115,7 @@ def _weights(parents: Sequence[int], sizes: Sequence[float], count: int) -> list
 
 
 def _cuts(parents: Sequence[int], below: Sequence[float], most: float) -> list[int]:
-    """Return for each body the one that its piece begins behind, or its piece's of the parent: −2 where it stays."""
+    """Return for each body the parent of its piece; −2 if the body belongs to its parent's piece."""
     children: list[list[int]] = [[] for _ in parents]
     for body, parent in enumerate(parents):
         if parent != GROUND:
@@ -135,11 +136,11 @@ def _cuts(parents: Sequence[int], below: Sequence[float], most: float) -> list[i
 
 
 _STAYS = -2
-"""Instead of a body that a piece begins behind: the body belongs to the piece of its parent."""
+"""Mark of a body that belongs to its parent's piece."""
 
 
 def _pieces(parents: Sequence[int], cut: Sequence[int], count: int) -> tuple[list[Piece], float]:
-    """Return pieces shared by sections, and how much the heaviest section and joining the pieces weigh."""
+    """Return the pieces with their sections, and the weight of the heaviest section plus assembly."""
     bodies: list[list[int]] = []
     own: list[int] = []
     for body, behind in enumerate(cut):
@@ -163,7 +164,7 @@ def _pieces(parents: Sequence[int], cut: Sequence[int], count: int) -> tuple[lis
     for piece in sorted(range(len(bodies)), key=lambda each: -weights[each]):
         section[piece] = min(range(count), key=loads.__getitem__)
         loads[section[piece]] += weights[piece]
-    before = [0.0] * len(bodies)  # bodies between a piece and the ground, one after the other
+    before = [0.0] * len(bodies)  # bodies between a piece and the ground, in sequence
     pieces = []
     for piece, (each, parent) in enumerate(zip(bodies, hung, strict=True)):
         apart = False

@@ -1,4 +1,4 @@
-"""The sensors of a mechanism in their places there, and what they tell."""
+"""The sensors of a mechanism and their outputs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mbsfmu.modelling.fields import Array
 
 
 class Seen(NamedTuple):
-    """What sensors look at.
+    """Motion of the mechanism for its sensors.
 
     Attributes
     ----------
     motion
-        Where the bodies are and how they move.
+        Poses and velocities of the bodies.
     accelerations
-        Returns Ż of each body, each of shape (6,); only what asks for it depends on accelerations.
+        Returns Ż of each body, each of shape (6,); outputs that call it depend on accelerations.
     parameters
         Of the mechanism.
     """
@@ -37,14 +37,14 @@ class Seen(NamedTuple):
 
 
 class PlacedSensor(LocatedPart):
-    """A sensor in its place.
+    """A sensor in its mechanism.
 
     Parameters
     ----------
     sensor, mechanism, points
-        The sensor, the mechanism that it is on, and the points of this.
+        The sensor, its mechanism, and the points of the mechanism.
     properties
-        Gets the sensor's parameters.
+        Receives the sensor's parameters.
 
     Attributes
     ----------
@@ -71,26 +71,26 @@ class PlacedSensor(LocatedPart):
     def _accelerated(
         self, seen: Seen, points: Mapping[str, Callable[[], BodyPoint]]
     ) -> dict[str, Callable[[], PointAcceleration]]:
-        """Return how the motion of the points changes, by field."""
+        """Return the accelerations of the points, by field."""
         return {field: partial(_changing, seen, body, points[field]) for field, (body, _) in self._points.items()}
 
 
 class MechanismSensors:
-    """All that is measured of a mechanism.
+    """All sensors of a mechanism.
 
     Parameters
     ----------
     mechanism, points
         The mechanism and its points.
     properties
-        Gets the sensors' parameters.
+        Receives the sensors' parameters.
 
     Attributes
     ----------
     placed
         The sensors.
     outputs
-        What they tell, under full names.
+        Outputs with full names.
     """
 
     def __init__(self, mechanism: Mechanism, points: Points, properties: Properties) -> None:
@@ -108,7 +108,7 @@ class MechanismSensors:
 
 
 def _changing(seen: Seen, body: int, point: Callable[[], BodyPoint]) -> PointAcceleration:
-    """Return the accelerations of a point of a body."""
+    """Return the acceleration of a point of a body."""
     rates = body_velocity(seen.accelerations(), body)
     place = point()
     return PointAcceleration(point_acceleration(rates, place.angular_velocity, place.position), rates[3:])

@@ -1,4 +1,4 @@
-"""The joints of the open tree as the recursions take them: slides and hinges from the inner body outwards."""
+"""Joints of the spanning tree for the recursions: slides and hinges from the inner body outwards."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ElementKinematics:
     slides
         True for a slide.
     axis
-        Unit axis in the frame that the elements before it have turned, shape (3,).
+        Unit axis in the frame after the previous elements, shape (3,).
     pitch
-        How far a hinge moves along its axis as it turns, in m/rad.
+        Displacement of a hinge along its axis per angle, in m/rad.
     """
 
     coordinate: int
@@ -47,7 +47,7 @@ class JointKinematics:
     elements
         Its slides and hinges, from the inner body outwards.
     reference
-        Index of the reference orientation, from which the hinges turn; None where there is none.
+        Index of the reference orientation of the hinges; None without one.
     orientation
         Rotation from the inner to the outer body's frame at coordinates zero, shape (3, 3).
     quaternion
@@ -81,7 +81,7 @@ def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:
 
 
 def floating_joints(centres: Sequence[PointSlot]) -> list[JointKinematics]:
-    """Return for each body a joint that lets it float: its coordinates say where the body is.
+    """Return a free joint for each body, whose coordinates are the pose of the body.
 
     Parameters
     ----------

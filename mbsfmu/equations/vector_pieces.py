@@ -1,4 +1,4 @@
-"""Vectors put together from numbers, and cut into pieces."""
+"""Assembly of vectors from numbers, and their division into pieces."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def stack(scalars: Sequence[Array | float]) -> Array:
 
 
 def cut(vector: Array, sizes: Sequence[int]) -> list[Array]:
-    """Return pieces of a vector of these sizes; none of what is empty."""
+    """Return pieces of a vector with the given sizes, empty ones included."""
     return [vector[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]

@@ -256,7 +256,7 @@ MASSLESS = re.search(r'<link name="wrist_2">.*?</link>', ARM.read_text(), re.DOT
         ((('<link name="tool"/>', '<link name="shoulder_link"/>'),
           ('<child link="tool"/>', '<child link="shoulder_link"/>')),
          "the links 'shoulder-link' and 'shoulder_link' would both be called 'shoulder_link' here"),
-        ((('mimic joint="left"', 'mimic joint="middle"'),), "joint 'right' mimics 'middle', which is not there"),
+        ((('mimic joint="left"', 'mimic joint="middle"'),), "joint 'right' mimics 'middle', which does not exist"),
         ((('<mass value="2.3"/>', '<mass value="0"/>'),), "link 'forearm' has an inertia but no mass"),
         ((('izz="0.0151"', 'izz="1.0"'),), "upper_arm.*principal moments"),
     ],
@@ -273,7 +273,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.urdf").write_text("no XML at all")
     with pytest.raises(InputError, match=r"text\.urdf is no URDF"):
         mechanism_from_urdf(tmp_path / "text.urdf")
-    with pytest.raises(DataError, match="start names 'elbows', which is no joint"):
+    with pytest.raises(DataError, match="start names 'elbows', which is not a joint"):
         mechanism_from_urdf(ARM, start={"elbows": 1.0})
 
 

@@ -76,6 +76,7 @@ CALLS = {
         (mbsfmu.CoupledModel.simulation,),
         (RunOptions,),
         {
+            "inputs": "`model.driven_by(\"recorded.csv:steps\")`",
             "stop": "`.run(stop=3.0)`",
             "assignments": SET,
             "output": "`result.to_file(\"run.csv\")`",

@@ -20,6 +20,12 @@ from mbsfmu.simulation.run_options import RunOptions
 @model_argument
 @values_option
 @options_of(RunOptions, *RUN)
+@click.option(
+    "--input",
+    "inputs",
+    metavar="FILE[:steps]",
+    help="Table of input signals by column; steps: values hold until the next.",
+)
 @click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
 @click.option(
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
@@ -31,6 +37,7 @@ def command(
     model: str,
     parts: tuple[str, ...],
     assignments: tuple[str, ...],
+    inputs: str | None,
     stop: float | None,
     output: str | None,
     report: str | None,
@@ -44,13 +51,17 @@ def command(
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
     Example: mbsfmu simulate four-bar --report four-bar.html
+    Example: mbsfmu simulate four-bar --input recorded.csv:steps --solver trapezoidal
     Example: mbsfmu simulate four-bar --set boom.mass=310kg --set pump.pressure="200 bar"
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, report, json_file, inputs=[model, *parts])
+    refuse_same_files(
+        output, report, json_file, inputs=[model, *parts, *([inputs.removesuffix(":steps")] if inputs else [])]
+    )
     reporter = Reporter(report)
     with at_work("preparing", quiet):
-        simulation = find_model(model, parts).simulation(**options)
+        found = find_model(model, parts)
+        simulation = (found.driven_by(inputs) if inputs else found).simulation(**options)
         set_values(simulation, assignments)
     with progress_bar("simulating", quiet) as progress:
         result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)

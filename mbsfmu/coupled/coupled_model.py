@@ -24,6 +24,7 @@ from mbsfmu.coupled.model_simulation import monolithic_simulation, run_options, 
 from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
+from mbsfmu.io.signals import read_signals
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -87,6 +88,28 @@ class CoupledModel(ModelData):
         """
         chosen = run_options(self, options, given, ("compiled",))
         return monolithic_simulation(self, chosen, compiled=compiled)
+
+    def driven_by(self, table: str) -> Self:
+        """Return the model whose inputs follow the columns of a file, in place of their signals.
+
+        Parameters
+        ----------
+        table
+            `recorded.csv`, or a file of another format; columns are called as inputs, and values run straight between
+            the times. With `:steps` behind it, each value holds until the next time, as in files that pages of
+            `mbsfmu.play` save.
+
+        Raises
+        ------
+        InputError
+            When there is no such file, or no column is called as an input.
+        """
+        system = self.system()
+        inputs = {each.name for each in system.inputs}
+        references = {each.name: reference for reference, each in system.settable().items() if each.name in inputs}
+        signals = {references[name]: signal for name, signal in read_signals(table, references).items()}
+        start = {name: value for name, value in self.start.items() if name not in signals}
+        return self.model_copy(update={"signals": {**self.signals, **signals}, "start": start})
 
     def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
         """Return the values that each system's connected inputs and parameters have at the start, by system.

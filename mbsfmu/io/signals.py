@@ -6,7 +6,7 @@ import logging
 import math
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
+from mbsfmu.io.tabular import UnknownNameError, full_name
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import Data, DataError
 
@@ -274,22 +275,69 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
     InputError
         When it does not read so, or the file has no such column.
     """
-    rest, _, last = text.rpartition(":")
-    kind = last if last in ("steps", "linear") and ":" in rest else "linear"
-    file, colon, column = (rest if kind == last and rest else text).rpartition(":")
+    rest, kind = _file_and_kind(text)
+    file, colon, column = rest.rpartition(":")
     if not colon or not file or not column:
         raise InputError(f"the signal '{text}' is refused: it must read table.csv:column or table.csv:column:steps")
     table = Trajectory.from_file(file)
     try:
-        times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
-        if not is_si(unit := table.unit(column)):
-            told = "%s: the column %s is in %s; values are taken as they are, in the unit of the input"
-            _LOGGER.warning(told, file, column, unit)
-        if kind == "steps":
-            return StepSignal(times=times, values=values, initial=values[0])
-        return LinearSignal(times=times, values=values)
+        return _signal_of(table, column, kind, file)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
+
+
+def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | LinearSignal]:
+    """Read the signals of all columns of a table that are called as an input; the log names those that are left out.
+
+    Parameters
+    ----------
+    text
+        `table.csv`, or a file of another format; straight between the times. With `:steps` behind it, each value holds
+        until the next time. Units as of `read_signal`.
+    names
+        What inputs are called; a column may be called by the trailing part of such a name.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, no column is called as an input, or two as the same one.
+    """
+    file, kind = _file_and_kind(text)
+    table = Trajectory.from_file(file)
+    found: dict[str, str] = {}
+    for column in table.names:
+        try:
+            name = full_name(column, names, "input")
+        except UnknownNameError:
+            continue
+        if name in found:
+            raise InputError(f"{file}: the columns '{found[name]}' and '{column}' are both {name}; leave one out")
+        found[name] = column
+    if not found:
+        raise InputError(f"{file} has no column of an input; inputs are {', '.join(names) or 'none'}")
+    if left := [column for column in table.names if column not in found.values()]:
+        _LOGGER.warning("%s: %s drive nothing: no inputs that are free", file, ", ".join(left))
+    try:
+        return {name: _signal_of(table, column, kind, file) for name, column in found.items()}
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+
+
+def _file_and_kind(text: str) -> tuple[str, str]:
+    """Return a text without what it says of how values are connected, and that."""
+    rest, _, last = text.rpartition(":")
+    return (rest, last) if rest and last in ("steps", "linear") else (text, "linear")
+
+
+def _signal_of(table: Trajectory, column: str, kind: str, file: str) -> StepSignal | LinearSignal:
+    """Return the signal that a column of a table is."""
+    times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
+    if not is_si(unit := table.unit(column)):
+        told = "%s: the column %s is in %s; values are taken as they are, in the unit of the input"
+        _LOGGER.warning(told, file, column, unit)
+    if kind == "steps":
+        return StepSignal(times=times, values=values, initial=values[0])
+    return LinearSignal(times=times, values=values)
 
 
 AnySignal = Annotated[

@@ -68,6 +68,26 @@ def test_an_export_loads_no_library_that_it_does_without() -> None:
     assert loaded.isdisjoint({"fmpy", "rich", "matplotlib", "jinja2", "scipy.integrate", "scipy.optimize"})
 
 
+def test_inputs_follow_a_file(tmp_path: Path) -> None:
+    """The load's weight jumps from nothing to where it holds the bar: from the jump on, the bar's speed is kept."""
+    (tmp_path / "load.csv").write_text("time,tip.force.y\n0,0\n0.25,49.05\n", encoding="utf-8")
+    bar = mbsfmu.Beam(name="bar", length=2.0, mass=10.0)
+    joint = mbsfmu.Revolute(name="pin", parent="ground.origin", child="bar.start")
+    load = mbsfmu.AppliedForce(name="tip", point="bar.end")
+    mechanism = mbsfmu.Mechanism(ground={"origin": (0.0, 0.0, 0.0)}, bodies=(bar,), joints=(joint,), forces=(load,))
+    mbsfmu.CoupledModel(name="bar", systems={"mechanism": mechanism}).to_file(tmp_path / "bar.json")
+    given = ("--input", "load.csv:steps", "--stop", "0.5", "--step", "1e-3")
+    done = call("simulate", "bar.json", *given, "-o", "run.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    run = mbsfmu.Trajectory.from_file(tmp_path / "run.csv")
+    speed = run["bar.angular_velocity"]
+    assert speed[250] < -0.1
+    np.testing.assert_allclose(speed[250:], speed[250], rtol=1e-6)
+    refused = call("simulate", "bar.json", "--input", "none.csv", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "none.csv" in refused.stderr
+
+
 def test_simulate_writes_what_it_promises(tmp_path: Path) -> None:
     done = call("simulate", "four-bar", "--stop", "0.05", "-o", "run.csv", "--json", "run.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr

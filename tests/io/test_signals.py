@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.signals import LinearSignal, StepSignal, read_signal
+from mbsfmu.io.signals import LinearSignal, StepSignal, read_signal, read_signals
 from mbsfmu.modelling import DataError
 
 Signal = StepSignal | LinearSignal
@@ -177,3 +177,21 @@ def test_mapped_signal_has_the_mapped_values(
     assert mapped.events == signal.events
     for time in (*signal.times, signal.times[0] - 1.0):
         assert mapped.after(time) == pytest.approx(factor * signal.after(time) + offset, rel=1e-9, abs=1e-9)
+
+
+def test_all_inputs_of_a_table_are_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "recorded.csv"
+    path.write_text("time,valve.command,circuit.pump.pressure,other\n0,0,1e7,3\n0.5,1,2e7,4\n", encoding="utf-8")
+    names = ("circuit.valve.command", "circuit.pump.pressure", "mechanism.tip.force")
+    found = read_signals(f"{path}:steps", names)
+    command, pressure = (
+        StepSignal(times=(0.0, 0.5), values=each, initial=each[0]) for each in ((0.0, 1.0), (1e7, 2e7))
+    )
+    assert found == {"circuit.valve.command": command, "circuit.pump.pressure": pressure}
+    assert "other drive nothing" in caplog.text
+    assert read_signals(str(path), names)["circuit.valve.command"].before(0.25) == 0.5
+    with pytest.raises(InputError, match=r"has no column of an input; inputs are mechanism\.tip\.force"):
+        read_signals(str(path), names[2:])
+    path.write_text("time,valve.command,circuit.valve.command\n0,0,1\n1,0,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"the columns 'valve\.command' and 'circuit\.valve\.command' are both"):
+        read_signals(str(path), names)

@@ -28,7 +28,7 @@ COMMANDS = {
     "models": "List the built-in models.",
     "optimize": "Find parameters of MODEL that minimise a scalar of its run under constraints.",
     "schema": "Write the JSON Schema of model files.",
-    "show": "Show what MODEL is made of, how it hangs together, its variables with their units, and how it moves.",
+    "show": "Show the parts of MODEL, an FMU or an SSP package, its topology, variables and motion.",
     "simulate": "Simulate MODEL monolithically, in process.",
     "sweep": "Run MODEL at every combination of parameters and settings.",
     "validate": "Check FMU files, ours or not, of FMI 2.0 and 3.0.",

@@ -62,6 +62,11 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
             return _as_model(read_json(argument), Path(argument).stem)
         if ".py" in argument:
             return _from_factory(argument)
+        if argument.lower().endswith((".fmu", ".ssp")):
+            raise InputError(
+                f"{argument} is refused: the model cannot be read from an FMU; "
+                "`mbsfmu show` lists what it holds, `mbsfmu cosim` runs it"
+            )
         return built_in(argument)
 
 

@@ -13,8 +13,10 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.source_tables import print_source
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
+from mbsfmu.cosim.runs.source_overview import is_source
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions
@@ -58,10 +60,13 @@ def command(
     debug: bool,  # noqa: ARG001
     **options: Any,
 ) -> None:
-    """Show what MODEL is made of, how it hangs together, its variables with their units, and how it moves.
+    """Show the parts of MODEL, an FMU or an SSP package, its topology, variables and motion.
+
+    An FMU or an SSP package may come from any tool and be for any platform: nothing of it is loaded or run.
 
     \b
     Example: mbsfmu show four-bar --variables
+    Example: mbsfmu show theirs.fmu --variables
     Example: mbsfmu show four-bar --html four-bar.html --stop 2
     """
     log_to_stderr(quiet or page is None)  # what notes say of a model is in the tables
@@ -70,6 +75,13 @@ def command(
     without = [name for name, value in of_motion.items() if value is not None]
     if without and not page:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
+    if is_source(model):
+        if page:
+            raise InputError(f"{model} is refused with --html: only models of mbsfmu are shown in motion")
+        content = overview(model)
+        write_json(json_file, content)
+        print_source(content, contents, variables)
+        return
     found = find_model(model, parts)
     content = overview(found)
     write_json(json_file, content)

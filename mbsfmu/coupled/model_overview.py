@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from hydraulics import Circuit
 from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.runs.source_overview import source_overview
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization
@@ -20,13 +22,21 @@ from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System
 
 
-def overview(model: CoupledModel) -> dict[str, Any]:
+def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
     """Return what `mbsfmu show --json` writes.
 
-    Its entries: `model`, `description`, `stop_time` and `step` in s; `systems`, the names of what each is made of;
-    `parts` with their data; `topology` of mechanisms and circuits; `freedom` of mechanisms; `connections`; `signals`;
-    `variables` with kind, unit, default, bounds, and what drives them.
+    Of an FMU or SSP file: see `source_overview`. Of a model: `model`, `description`, `stop_time` and `step` in s;
+    `systems`, the names of what each is made of; `parts` with their data; `topology` of mechanisms and circuits;
+    `freedom` of mechanisms; `connections`; `signals`; `variables` with kind, unit, default, bounds, and what drives
+    them.
+
+    Raises
+    ------
+    InputError
+        When a file is not there, or cannot be read.
     """
+    if not isinstance(model, CoupledModel):
+        return source_overview(model)
     systems = model.system().parts
     return {
         "model": model.name,

@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
+from ended_calls import Ended
 from scipy.integrate import solve_ivp
 from started import run_python
 
 import mbsfmu
-from mbsfmu.cli import main
 
 
 def call(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     return run_python("-m", "mbsfmu", *arguments, folder=folder)
-
-
-@dataclass
-class Ended:
-    """A call of the command line in this process, which costs no start of another one."""
-
-    status: int | str | None
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def in_process(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Iterator[Callable[..., Ended]]:
-    logger = logging.getLogger("mbsfmu")
-    before = list(logger.handlers), logger.level
-    monkeypatch.chdir(tmp_path)
-
-    def call_here(*arguments: str) -> Ended:
-        monkeypatch.setattr(sys, "argv", ["mbsfmu", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Ended(ended.value.code, *capsys.readouterr())
-
-    yield call_here
-    logger.handlers[:], level = before
-    logger.setLevel(level)
 
 
 def test_models_lists_every_built_in() -> None:

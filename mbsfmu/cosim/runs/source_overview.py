@@ -1,0 +1,173 @@
+"""What FMU files and SSP packages hold, as plain data, read without running anything."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import fmpy
+from lxml import etree
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import Connection, Exposed
+from mbsfmu.cosim.fmus.measurement_units import IDENTITY
+from mbsfmu.cosim.fmus.variable_descriptions import described_states
+from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
+
+_LIBRARIES = (".so", ".dll", ".dylib")
+_INTERFACES = {
+    "coSimulation": "co-simulation",
+    "modelExchange": "model exchange",
+    "scheduledExecution": "scheduled execution",
+}
+_CAPABILITIES = {
+    "canGetAndSetFMUstate": "saves its state",
+    "canGetAndSetFMUState": "saves its state",
+    "canSerializeFMUstate": "serializes its state",
+    "canSerializeFMUState": "serializes its state",
+    "providesDirectionalDerivative": "directional derivatives",
+    "providesDirectionalDerivatives": "directional derivatives",
+    "providesAdjointDerivatives": "adjoint derivatives",
+    "canHandleVariableCommunicationStepSize": "variable communication steps",
+    "canInterpolateInputs": "interpolates inputs",
+    "providesIntermediateUpdate": "intermediate update",
+    "mightReturnEarlyFromDoStep": "may return early",
+    "hasEventMode": "event mode",
+    "canBeInstantiatedOnlyOncePerProcess": "only one instance a process",
+    "needsExecutionTool": "needs its tool",
+}
+"""The flags of a model description that decide how an FMU can be run, as FMI 2.0 and 3.0 spell them."""
+
+
+def is_source(path: str) -> bool:
+    """Return whether a path names an FMU, an SSP package, or the folder of an unpacked package."""
+    return Path(path).suffix.lower() in (".fmu", ".ssp") or (Path(path) / STRUCTURE).is_file()
+
+
+def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what an FMU or an SSP package holds; nothing is loaded or run, so that any platform will do.
+
+    Parameters
+    ----------
+    path
+        An FMU of FMI 1.0, 2.0 or 3.0, an SSP package, or the folder of an unpacked one.
+
+    Returns
+    -------
+    dict
+        Of an FMU: `model`, `description`, `fmi` (the version), `interfaces`, `platforms`, `sources` (whether it has
+        source code), `capabilities`, `tool`, `date`, `size` in bytes, `start`, `stop`, `step` and `tolerance` of its
+        default experiment (s; None where it has none), and `variables` with `name`, `kind` (causality, or state),
+        `type`, `variability`, `unit`, `default`, `minimum`, `maximum` and `description`. Of a package: `package`,
+        `start`, `stop`, `components` (such overviews by name), `connections`, `inputs`, `outputs`, and the
+        `parameters` that it sets.
+
+    Raises
+    ------
+    InputError
+        When the file is not there, or cannot be read.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".fmu":
+        return _fmu(path, str(path))
+    with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
+        graph = read_ssp(path, Path(folder))
+        read = {file: _fmu(file, graph.called.get(file, str(file))) for file in set(graph.units.values())}
+        return {
+            "package": path.name,
+            "start": graph.start,
+            "stop": graph.stop,
+            "components": {name: read[file] for name, file in graph.units.items()},
+            "connections": [_connection(each) for each in graph.connections],
+            "inputs": [_connector(each) for each in graph.inputs],
+            "outputs": [_connector(each) for each in graph.outputs],
+            "parameters": {".".join(name): value for name, value in graph.parameters.items()},
+        }
+
+
+def _connection(connection: Connection) -> dict[str, Any]:
+    plain = connection.transformation == IDENTITY
+    return {
+        "source": ".".join(connection.source),
+        "target": ".".join(connection.target),
+        "factor": None if plain else connection.factor,
+        "offset": None if plain else connection.offset,
+    }
+
+
+def _connector(exposed: Exposed) -> dict[str, Any]:
+    return {"name": exposed.name, "variable": ".".join(exposed.end)}
+
+
+def _fmu(file: Path, called: str) -> dict[str, Any]:
+    if not file.is_file():
+        raise InputError(f"there is no file {called}")
+    try:
+        described = fmpy.read_model_description(str(file), validate=False)
+        with zipfile.ZipFile(file) as archive:
+            entries = [PurePosixPath(name) for name in archive.namelist()]
+            root = etree.fromstring(archive.read("modelDescription.xml"))
+    except Exception as error:  # FMPy raises bare exceptions here
+        raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+    experiment = described.defaultExperiment
+    return {
+        "model": described.modelName,
+        "description": described.description,
+        "fmi": described.fmiVersion,
+        "interfaces": [name for attribute, name in _INTERFACES.items() if getattr(described, attribute) is not None],
+        "platforms": sorted(
+            {
+                each.parts[1]
+                for each in entries
+                if len(each.parts) == 3 and each.parts[0] == "binaries" and each.suffix in _LIBRARIES
+            }
+        ),
+        "sources": any(each.parts[0] == "sources" and each.suffix == ".c" for each in entries),
+        "capabilities": _capabilities(root),
+        "tool": described.generationTool,
+        "date": described.generationDateAndTime,
+        "size": file.stat().st_size,
+        **{
+            name: None if experiment is None else _number(getattr(experiment, attribute))
+            for name, attribute in (
+                ("start", "startTime"),
+                ("stop", "stopTime"),
+                ("step", "stepSize"),
+                ("tolerance", "tolerance"),
+            )
+        },
+        "variables": list(_variables(described)),
+    }
+
+
+def _capabilities(root: etree._Element) -> list[str]:
+    """Return the flags that are set; FMPy leaves some of them out of FMI 3.0."""
+    set_flags = {name for each in root for name, value in each.attrib.items() if value in ("true", "1")}
+    return list(dict.fromkeys(text for name, text in _CAPABILITIES.items() if name in set_flags))
+
+
+def _variables(described: Any) -> Iterable[dict[str, Any]]:
+    states = set(described_states(described.derivatives))
+    for each in described.modelVariables:
+        dimensions = "".join(f"[{part.start or part.variable.name}]" for part in each.dimensions)
+        causality = each.causality or "local"
+        declared = None if each.declaredType is None else each.declaredType.unit
+        yield {
+            "name": each.name,
+            "kind": "state" if causality == "local" and each.name in states else causality,
+            "type": f"{each.type}{dimensions}",
+            "variability": each.variability,
+            "unit": each.unit or declared,
+            "default": each.start,
+            "minimum": each.min,
+            "maximum": each.max,
+            "description": each.description,
+        }
+
+
+def _number(text: Any) -> float | None:
+    return None if text is None else float(text)

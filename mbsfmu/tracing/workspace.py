@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.tracing.linear_solver import solution_operations
-from mbsfmu.tracing.tape.recorded_program import Program
+from mbsfmu.tracing.tape.recorded_program import BoundProgram, Program
 
 Floats = NDArray[np.float64]
 Overwritten: TypeAlias = Floats
@@ -126,11 +126,11 @@ class RecordedFunction:
         self.length = sum(program.kernels[index].cost for index in {loop.kernel for loop in program.schedule.loops})
         self._arrays = {name: memory[name] for name in program.given}
         self._written = [memory[part] for part in self.into]
-        self._memory = program.memory() if work is None else work
+        self._evaluate = BoundProgram(program, program.memory() if work is None else work)
 
     def __call__(self) -> list[Overwritten]:
         """Evaluate at what the shared arrays hold."""
-        results = self.program.evaluate(self._memory, self._arrays)
+        results = self._evaluate(self._arrays)
         own = len(results) - len(self.into)
         for array, values in zip(self._written, results[own:], strict=True):
             array[:] = values

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.equations.rotation import cross
 from mbsfmu.tracing.kernels import kernel
 from mbsfmu.tracing.symbols import TracingError
-from mbsfmu.tracing.tape.recorded_program import depends, program_of
+from mbsfmu.tracing.tape.recorded_program import BoundProgram, depends, program_of
 from mbsfmu.tracing.tape.recording import Recorder, _Shared, _TracedKernel
 
 VALUES = {"x": np.array([0.3, -1.2, 0.0, 2.5]), "y": np.array([0.3, 1.2, 0.5, -2.0])}
@@ -34,7 +34,7 @@ def values_of(function: Callable[[Any, Any], Any]) -> NDArray[np.float64]:
     recorder = Recorder()
     given = {name: recorder.new(len(values)) for name, values in VALUES.items()}
     program = program_of("recorded", recorder, given, [function(given["x"], given["y"])])
-    return program.evaluate(program.memory(), VALUES)[0]
+    return BoundProgram(program, program.memory())(VALUES)[0]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -92,7 +92,7 @@ def test_blocks_change_no_value_and_keep_what_is_used_near(monkeypatch: pytest.M
         recorder = Recorder(in_blocks=in_blocks)
         x = recorder.new(size)
         program = program_of("recorded", recorder, {"x": x}, [pairs(x)])
-        found.append(program.evaluate(program.memory(), values)[0])
+        found.append(BoundProgram(program, program.memory())(values)[0])
         loops = program.schedule.loops
         taken = np.concatenate([loop.arguments for loop in loops])
         made = np.concatenate([loop.first + np.arange(len(loop.arguments)) for loop in loops])
@@ -113,7 +113,7 @@ def test_changes_along_directions_are_differences() -> None:
     x, along = recorder.new(2), recorder.new(2)
     program = program_of("change", recorder, {"x": x, "d": along}, recorder.changes([function(x)], [(x, along)]))
     at, direction, small = np.array([0.4, 1.7]), np.array([0.8, -0.3]), 1e-6
-    found = program.evaluate(program.memory(), {"x": at, "d": direction})[0]
+    found = BoundProgram(program, program.memory())({"x": at, "d": direction})[0]
     expected = (function(at + small * direction) - function(at - small * direction)) / (2.0 * small)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
@@ -133,7 +133,7 @@ def test_models_share_kernels_of_these_packages() -> None:
     assert [*map(id, one.kernels)] == [*map(id, other.kernels)]
     values = np.array([1.0, 2.0, 3.0, -2.0, 0.5, 4.0])
     program = program_of("shared", other, {"given": given}, results)
-    found, change = program.evaluate(program.memory(), {"given": values})
+    found, change = BoundProgram(program, program.memory())({"given": values})
     assert found == pytest.approx(np.cross(values[:3], values[3:]))
     expected = np.cross([0.0, 1.0, 2.0], values[3:]) + np.cross(values[:3], [3.0, 4.0, 5.0])
     assert change == pytest.approx(expected)
@@ -151,7 +151,7 @@ def test_kernels_of_users_are_traced_for_each_model() -> None:
         recorder = Recorder()
         given = recorder.new(1)
         program = program_of("scaled", recorder, {"given": given}, [scaled(given)])
-        return program.evaluate(program.memory(), {"given": np.array([3.0])})[0]
+        return BoundProgram(program, program.memory())({"given": np.array([3.0])})[0]
 
     assert evaluated() == pytest.approx([6.0])
     factor = 5.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,27 +69,51 @@ class Program:
         memory[self.first_constant :][: len(self.constants)] = self.constants
         return memory
 
-    def evaluate(self, memory: Floats, given: Mapping[str, Floats]) -> list[Floats]:
-        """Return the results: independent calls of a loop are made at once.
 
-        Parameters
-        ----------
-        memory
-            What `memory` gave; it is overwritten.
-        given
-            The arrays, by name.
-        """
-        first = self.schedule.first
-        for name, size in self.given.items():
+class BoundProgram:
+    """A program with its memory; calls of a loop that do not depend on each other are made at once.
+
+    Parameters
+    ----------
+    program
+        The program.
+    memory
+        What `Program.memory` gave; it is overwritten.
+    """
+
+    def __init__(self, program: Program, memory: Floats) -> None:
+        self._program = program
+        self._memory = memory
+
+    def __call__(self, given: Mapping[str, Floats]) -> list[Floats]:
+        """Return the results for arrays by name."""
+        memory, first = self._memory, self._program.schedule.first
+        for name, size in self._program.given.items():
             memory[first : first + size] = given[name].ravel()
             first += size
-        for loop in self.schedule.loops:
-            kernel = self.kernels[loop.kernel]
+        for places, arguments, evaluate, _ in self._calls:
+            memory.take(places, out=arguments)
+            evaluate()
+        return [memory[places] for places in self._program.results]
+
+    @cached_property
+    def _calls(self) -> list[tuple[MemoryIndices, Floats, Callable[[], None], ca.FunctionBuffer]]:
+        """The calls in order: places of what they take, where they find it, what makes them, and what that lives on.
+
+        They write their results to the memory.
+        """
+        calls = []
+        for loop in self._program.schedule.loops:
+            kernel = self._program.kernels[loop.kernel]
             for begin, end in pairwise((*loop.stages, len(loop.arguments))):
-                values = kernel.function(memory[loop.arguments[begin:end]].T)
-                place = loop.first + begin * kernel.results
-                memory[place : place + (end - begin) * kernel.results] = np.asarray(values).T.ravel()
-        return [memory[places] for places in self.results]
+                places = np.ascontiguousarray(loop.arguments[begin:end].ravel())
+                arguments = np.zeros(places.size)
+                buffer, evaluate = kernel.repeated(end - begin).buffer()
+                made = slice(loop.first + begin * kernel.results, loop.first + end * kernel.results)
+                buffer.set_arg(0, arguments.data)  # pyright: ignore[reportCallIssue]
+                buffer.set_res(0, self._memory[made].data)  # pyright: ignore[reportCallIssue]
+                calls.append((places, arguments, evaluate, buffer))
+        return calls
 
 
 def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:

@@ -240,6 +240,16 @@ class Kernel:
         """How many operations a call takes."""
         return self.function.n_instructions()
 
+    def repeated(self, count: int) -> ca.Function:
+        """Return so many calls at once: arguments and results of each are a column; made once for each count."""
+        if count not in self._repeated:
+            self._repeated[count] = self.function if count == 1 else self.function.map(count)
+        return self._repeated[count]
+
+    @cached_property
+    def _repeated(self) -> dict[int, ca.Function]:
+        return {}
+
     @cached_property
     def change(self) -> ca.Function:
         """The changes of the results, of the arguments and their changes."""

@@ -54,7 +54,7 @@ def monolithic_simulation(
     """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
     _warn_of_implausible_data(model)
     known = _known(model, options)
-    traces = Traces((_equations(model), options.kind.absolute) if compiled and known else None)
+    traces = Traces((_equations(model), options.kind.absolute) if known else None, for_others=compiled)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     exposed = ExposedVariables(model.outputs, local_variables=local_variables)

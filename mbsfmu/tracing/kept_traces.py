@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from mbsfmu.compiling import kept
 
 PACKAGES = ("mbsfmu", "hydraulics")
 _SUFFIX = ".traces"
+_REMEMBERED = 16
+"""Models that a process remembers: functions of the largest with unrolled code take some 10 MB."""
 
 
 @cache
@@ -40,71 +43,102 @@ def toolkit() -> str:
 
 
 class _Book:
-    """What is kept under one name, all of it: texts of functions, and facts."""
+    """What is kept under one name, all of it: functions, and facts.
+
+    Parameters
+    ----------
+    name
+        What it is kept under; None where it is forgotten with who has it.
+    """
 
     def __init__(self, name: str | None) -> None:
-        self.name = name
-        self.entries: dict[str, Any] = {}
-        self.changed = False
+        self._name = name
+        self._functions: dict[str, ca.Function] = {}
+        self._entries: dict[str, Any] = {}  # texts of functions, and facts, as they are in the file
+        self._changed = False
         self._file = None if name is None else kept.find(name, toolkit(), _SUFFIX)
         if self._file is not None:
             try:
-                self.entries = json.loads(self._file.read_bytes())
+                self._entries = json.loads(self._file.read_bytes())
             except OSError:  # gone since
                 self._file = None
 
+    def function(self, place: str, make: Callable[[], ca.Function]) -> ca.Function:
+        """Return a function, which is made where it is not there."""
+        found = self._functions.get(place)
+        if found is None:
+            text = self._entries.get(place)
+            found = self._functions[place] = ca.Function.deserialize(text) if text else make()
+            self._changed |= text is None
+        return found
+
+    def fact(self, place: str, make: Callable[[], Any]) -> Any:
+        """Return a fact, which is worked out where it is not there."""
+        if place not in self._entries:
+            self._entries[place], self._changed = make(), True
+        return self._entries[place]
+
     def keep(self) -> None:
         """Write what is new, in the place of what was there."""
-        if self.name is None or not self.changed:
+        if self._name is None or not self._changed:
             return
-        before, self.changed = self._file, False
+        before, self._changed = self._file, False
+        for place in self._functions.keys() - self._entries.keys():
+            self._entries[place] = self._functions[place].serialize()
         try:
-            self._file = kept.store(self.name, toolkit(), _SUFFIX, json.dumps(self.entries).encode())
+            self._file = kept.store(self._name, toolkit(), _SUFFIX, json.dumps(self._entries).encode())
             if before is not None and before != self._file:
                 before.unlink(missing_ok=True)
         except OSError as error:
             kept.warn_once(f"what was traced cannot be kept: {error}; models are traced again in every process")
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(name: str, maker: str, folder: str | None) -> _Book:  # noqa: ARG001 - of other ones it is another
+    """Return what this process knows of one name, made by a version of the toolkit and kept in a folder."""
+    return _Book(name)
+
+
 class Traces:
-    """Functions and facts of a model, by names; those that are not kept are made.
+    """Functions and facts of a model, by names; those that are not known are made.
+
+    A process remembers those of the models that it had last.
 
     Parameters
     ----------
     made_from
-        What they follow from besides the toolkit; None where nothing is kept.
+        What they follow from besides the toolkit; None where nothing is remembered.
+    for_others
+        Whether `keep` keeps them for other processes.
     """
 
-    def __init__(self, made_from: object = None) -> None:
-        self._book = _Book(None if made_from is None else content_key("traces", made_from))
+    def __init__(self, made_from: object = None, *, for_others: bool = True) -> None:
+        if made_from is None:
+            self._book = _Book(None)
+        else:
+            self._book = _remembered(content_key("traces", made_from), toolkit(), os.environ.get(kept.FOLDER))
+        self._for_others = for_others
         self._scope = ""
         self._asked: set[str] = set()
 
     def of(self, *scope: object) -> Traces:
         """Return those of a part of what is traced, kept with the rest."""
-        part = Traces()
+        part = Traces(for_others=self._for_others)
         part._book, part._scope = self._book, f"{self._scope}{content_key(*scope)[:16]}/"
         return part
 
     def function(self, name: str, make: Callable[[], ca.Function]) -> ca.Function:
-        """Return a function that is kept, or make it."""
-        place = self._place(name)
-        if text := self._book.entries.get(place):
-            return ca.Function.deserialize(text)
-        function = make()
-        self._book.entries[place], self._book.changed = function.serialize(), True
-        return function
+        """Return a function that is known, or make it."""
+        return self._book.function(self._place(name), make)
 
     def fact(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return numbers or truths, in lists where there are several, that are kept, or work them out."""
-        place = self._place(name)
-        if place not in self._book.entries:
-            self._book.entries[place], self._book.changed = make(), True
-        return self._book.entries[place]
+        """Return numbers or truths, in lists where there are several, that are known, or work them out."""
+        return self._book.fact(self._place(name), make)
 
     def keep(self) -> None:
-        """Keep what was made, for the next time."""
-        self._book.keep()
+        """Keep what was made for other processes, where it is for these."""
+        if self._for_others:
+            self._book.keep()
 
     def _place(self, name: str) -> str:
         if name in self._asked:

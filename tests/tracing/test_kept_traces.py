@@ -18,7 +18,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling import kept
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing import kept_traces as traces_module
-from mbsfmu.tracing.kept_traces import Traces, toolkit
+from mbsfmu.tracing.kept_traces import Traces, _remembered, toolkit
 
 PACE = 1.0
 
@@ -71,6 +71,7 @@ def test_what_was_traced_once_gives_the_same_to_the_last_bit(name: str, formulat
     first, second = (mbsfmu.models.built_in(name).simulation(formulation=formulation).run(0.02) for _ in range(2))
     assert traced
     traced.clear()
+    _remembered.cache_clear()
     third = mbsfmu.models.built_in(name).simulation(formulation=formulation).run(0.02)
     assert not traced
     for result in (second, third):
@@ -87,6 +88,17 @@ def test_a_second_process_loads_what_the_first_kept(folder: Path) -> None:
         "import mbsfmu; mbsfmu.models.four_bar().simulation().run(0.01)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_a_process_remembers_what_it_traced(folder: Path, traced: list[str]) -> None:
+    """Interpreted runs keep nothing for other processes; another formulation finds what they have in common."""
+    first = mbsfmu.models.built_in("loop-4").simulation(compiled=False, formulation="dca").run(0.01)
+    assert "outputs" in traced
+    traced.clear()
+    second = mbsfmu.models.built_in("loop-4").simulation(compiled=False, formulation="dca").run(0.01)
+    assert "outputs" not in traced
+    assert all(np.array_equal(first[each], second[each]) for each in first.names)
+    assert not folder.exists()
 
 
 @pytest.mark.usefixtures("folder")
@@ -156,6 +168,7 @@ def test_damaged_traces_are_made_anew(folder: Path, caplog: pytest.LogCaptureFix
     first = mbsfmu.models.pendulum(2).simulation().run(0.01)
     (file,) = (each for each in folder.iterdir() if each.suffix == ".traces")
     file.write_bytes(file.read_bytes()[:-1])
+    _remembered.cache_clear()
     again = mbsfmu.models.pendulum(2).simulation().run(0.01)
     assert "is damaged; it is compiled again" in caplog.text
     assert np.array_equal(first["link_2.angle"], again["link_2.angle"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mbsfmu.base.errors import SimulationError
@@ -40,6 +41,8 @@ LINK = {
     ),
 }
 """What linkers are told, by how the names of libraries end."""
+_QUOTED = re.compile(r'"([\w.]+)"')
+"""How C names a file: in a directive, or in a macro that stands for one."""
 SOURCES = "MBSFMU_SOURCES"
 """Environment variable: a folder where the C sources of all that is compiled stay, to be read and debugged; nothing
 that was compiled before is used then, and libraries know their lines."""
@@ -63,15 +66,29 @@ class Compilation:
         How much each of the files to compile is optimized, such as `-O2`.
     suffix
         How the library's name ends.
+    made
+        Object files by the name of the file to compile, of those that were compiled before.
     """
 
     command: tuple[str, ...]
     sources: Mapping[str, str]
     levels: Mapping[str, str]
     suffix: str
+    made: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
-    def library(self, keep_sources_in: str | None = None) -> bytes:
-        """Compile, and return what the library is; the sources stay in a folder where one is given.
+    def content(self, main: str) -> str:
+        """Return a name for all that is read where a file is compiled: it, and whatever file it or these name."""
+        known, found = {main}, [main]
+        for name in found:
+            named = {*_QUOTED.findall(self.sources.get(name, ""))} & self.sources.keys() - known
+            known |= named
+            found += sorted(named)
+        return content_key(FLAGS, CODE[self.suffix], main, [(name, self.sources.get(name)) for name in sorted(known)])
+
+    def library(self, keep_sources_in: str | None = None) -> tuple[bytes, dict[str, bytes]]:
+        """Compile what is not made yet, and return what the library is, and the object files that are new.
+
+        The sources stay in a folder where one is given.
 
         Raises
         ------
@@ -92,12 +109,15 @@ class Compilation:
         except OSError as error:
             raise CompilerError(f"nothing can be compiled in {tempfile.gettempdir()}: {reason(error)}") from None
 
-    def _made_in(self, folder: Path) -> bytes:
+    def _made_in(self, folder: Path) -> tuple[bytes, dict[str, bytes]]:
         for name, text in self.sources.items():
             (folder / name).write_text(text, encoding="utf-8")
         objects = {main: f"{main}.o" for main in self.levels}
+        for main, content in self.made.items():
+            (folder / objects[main]).write_bytes(content)
+        new = [main for main in objects if main not in self.made]
         flags = (*FLAGS, *CODE[self.suffix])
-        calls = [[*self.command, *flags, self.levels[main], "-c", main, "-o", made] for main, made in objects.items()]
+        calls = [[*self.command, *flags, self.levels[main], "-c", main, "-o", objects[main]] for main in new]
         call_compilers(calls, folder)
         library = f"unit{self.suffix}"
         link = [each for each in LINK[self.suffix] if not ("-g" in self.command and each == "-s")]
@@ -105,7 +125,7 @@ class Compilation:
         if not (folder / library).is_file():
             told = f"the C compiler {shlex.join(self.command)} says that all is well, but makes no library"
             raise CompilerError(told)
-        return (folder / library).read_bytes()
+        return (folder / library).read_bytes(), {main: (folder / objects[main]).read_bytes() for main in new}
 
 
 def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:

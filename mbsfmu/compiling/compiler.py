@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mbsfmu.base.errors import InputError
@@ -28,6 +29,7 @@ OPTIMIZATION = "MBSFMU_OPTIMIZATION"
 large models are compiled in a third of the time, and their steps take several times as long. With `suited`, runs in
 process take what suits from their first step on, however long that takes to compile."""
 _SUITED = "suited"
+_OBJECT = ".o"
 _LEVELS = ("0", "1", "2", "3")
 _LOGGER = logging.getLogger(__name__)
 
@@ -102,8 +104,22 @@ def compile_library(
     place = platform or "this machine"
     _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
     levels = {main: _level() or suited for main, suited in mains.items()}
-    made = Compilation(tuple(command), sources, levels, suffix).library(os.environ.get(SOURCES))
-    return kept.store(content, maker, suffix, made)
+    return kept.store(content, maker, suffix, _compiled(Compilation(tuple(command), sources, levels, suffix)))
+
+
+def _compiled(compilation: Compilation) -> bytes:
+    """Return a library; files that two have in common, as the steps of one model in two FMUs, are compiled once."""
+    if SOURCES in os.environ:
+        return compilation.library(os.environ[SOURCES])[0]
+    names = {
+        main: (compilation.content(main), _maker(compilation.command, level), _OBJECT)
+        for main, level in compilation.levels.items()
+    }
+    found = {main: path for main, name in names.items() if (path := kept.find(*name))}
+    library, new = replace(compilation, made={main: path.read_bytes() for main, path in found.items()}).library()
+    for main, content in new.items():
+        kept.store(*names[main], content)
+    return library
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O
 LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
+_TABLES = '#include "operations.h"\n'
+"""What tables need, and functions in C do not: with these, the files of steps are those of FMUs."""
 _RUNTIME = Path(__file__).parent / "runtime"
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""
@@ -79,7 +81,7 @@ class StepSources:
 
     def tables(self) -> dict[str, str]:
         """Return the files with tables of operations in place of functions."""
-        return filled(self.files, {name: each.table() for name, each in self.functions.items()})
+        return filled(self.files, {name: f"{_TABLES}{each.table()}" for name, each in self.functions.items()})
 
 
 def runtime_files() -> dict[str, Path]:

@@ -67,8 +67,7 @@ class ModelCode:
         self._simulation = simulation
         self._held = held
         self._apart = None if exchange is None or exchange.beside_steps else ApartCode()
-        also = ['"operations.h"'] * (held is not None) + [f'"{HEADER}"'] * (self._apart is not None)
-        self._included = ['#include "model.h"', *(f"#include {each}" for each in also)]
+        self._included = ['#include "model.h"', *([] if self._apart is None else [f'#include "{HEADER}"'])]
         self._functions = simulation.functions
         self._system = self._functions.system
         self._placed = self._system.start_system is not self._system

@@ -13,7 +13,7 @@ import pytest
 import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.compiling import compiler, kept, platforms
-from mbsfmu.compiling.compilation import LINK
+from mbsfmu.compiling.compilation import LINK, Compilation
 from mbsfmu.native.c_sources import StepSources
 from mbsfmu.native.loop import CompiledRunner
 from mbsfmu.simulation.simulation import Simulation
@@ -309,6 +309,41 @@ def test_a_failing_compiler_ends_an_export_with_a_sentence(
     with pytest.raises(mbsfmu.SimulationError, match=r"the C compiler .*false refuses the generated sources"):
         mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path / "out", layout="monolithic")
     assert not list((tmp_path / "out").glob("*"))
+
+
+def test_steps_are_compiled_once_for_runs_and_for_fmus(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop of runs, FMI 2.0 and FMI 3.0 have files of their own beside; a library of older objects runs as ever."""
+    monkeypatch.setattr(compiler, "_zig", lambda: None)
+    model, options = mbsfmu.models.pendulum(1), {"solver": "trapezoidal", "step": 1e-2}
+    counts = []
+    for fmi in (2, 3):
+        mbsfmu.export(model, tmp_path / str(fmi), layout="monolithic", fmi=fmi, **options)
+        counts.append(len(list(folder.glob("*.o"))))
+    simulation = model.simulation(**options)
+    counts.append(len(list(folder.glob("*.o"))))
+    assert counts == [4, 6, 7]  # steps, pool, unit, FMI 2.0; another unit, FMI 3.0; the loop
+    assert is_compiled(simulation)
+    assert runs_as_ever(simulation)
+
+
+def test_files_are_known_by_all_that_they_read() -> None:
+    """Through a macro that names a file, too; what nothing includes is of no matter."""
+    files = {
+        "a.c": '#include "b.h"\n#include NEXT\n',
+        "b.h": '#define NEXT "c.c"\n',
+        "c.c": "int c;\n",
+        "d.c": "int d;\n",
+    }
+
+    def content(**changes: str) -> str:
+        changed = {**files, **{name.replace("_", "."): text for name, text in changes.items()}}
+        return Compilation(("cc",), changed, {"a.c": "-O2"}, ".so").content("a.c")
+
+    assert content(d_c="int e;\n") == content()
+    assert content(c_c="int e;\n") != content()
+    assert content(b_h='#define NEXT "d.c"\n') != content()
 
 
 def test_models_that_differ_in_numbers_share_their_code(folder: Path) -> None:

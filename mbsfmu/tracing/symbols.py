@@ -36,44 +36,46 @@ def _elementwise(function: Callable[..., Any], arguments: int) -> np.ufunc:
 
 
 # CasADi folds zeros and ones too, but a call of it takes longer than all that is done here: in a planar mechanism most
-# sums and products have such a number in them.
-
-
-def _is(value: Scalar, number: float) -> bool:
-    return not isinstance(value, ca.SX) and value == number
-
-
-# CasADi's operators look for all that their operands could be, which takes several times as long as `SX.binary`.
+# sums and products have such a number in them. Its operators look for all that their operands could be, which takes
+# several times as long as `SX.binary`.
+_SX = ca.SX
+_binary = ca.SX.binary
 
 
 def _product(one: Scalar, other: Scalar) -> Scalar:
-    if _is(one, 1.0):
-        return other
-    if _is(other, 1.0):
-        return one
-    if isinstance(one, ca.SX) == isinstance(other, ca.SX):
-        return ca.SX.binary(ca.OP_MUL, one, other) if isinstance(one, ca.SX) else one * other
-    return 0.0 if _is(one, 0.0) or _is(other, 0.0) else ca.SX.binary(ca.OP_MUL, one, other)
+    if type(one) is _SX:
+        if type(other) is _SX:
+            return _binary(ca.OP_MUL, one, other)
+        number, symbol = other, one
+    elif type(other) is _SX:
+        number, symbol = one, other
+    else:
+        return one * other
+    if number == 0.0:
+        return 0.0
+    return symbol if number == 1.0 else _binary(ca.OP_MUL, one, other)
 
 
 def _sum(one: Scalar, other: Scalar) -> Scalar:
-    if _is(one, 0.0):
-        return other
-    if _is(other, 0.0):
+    if type(one) is not _SX:
+        if type(other) is not _SX:
+            return one + other
+        if one == 0.0:
+            return other
+    elif type(other) is not _SX and other == 0.0:
         return one
-    if isinstance(one, ca.SX) or isinstance(other, ca.SX):
-        return _folded(ca.SX.binary(ca.OP_ADD, one, other))
-    return one + other
+    return _folded(_binary(ca.OP_ADD, one, other))
 
 
 def _difference(one: Scalar, other: Scalar) -> Scalar:
-    if _is(other, 0.0):
+    if type(one) is not _SX:
+        if type(other) is not _SX:
+            return one - other
+        if one == 0.0:
+            return -other
+    elif type(other) is not _SX and other == 0.0:
         return one
-    if _is(one, 0.0):
-        return -other
-    if isinstance(one, ca.SX) or isinstance(other, ca.SX):
-        return _folded(ca.SX.binary(ca.OP_SUB, one, other))
-    return one - other
+    return _folded(_binary(ca.OP_SUB, one, other))
 
 
 _PRODUCT = np.frompyfunc(_product, 2, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import casadi as ca
@@ -155,6 +155,7 @@ class Workspace:
     def __init__(self, symbol_by_part: Mapping[str, ca.SX]) -> None:
         self._symbol_by_part = dict(symbol_by_part)
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in symbol_by_part.items()}
+        self._element_hashes: dict[str, frozenset[int]] = {}
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part beside those of the system: its symbols, and the array that holds its values.
@@ -166,6 +167,7 @@ class Workspace:
         rows, columns
             Shape of a matrix, or without columns of a vector.
         """
+        self._element_hashes.pop(part, None)
         symbol = self._symbol_by_part[part] = ca.SX.sym(part, rows, 1 if columns is None else columns)
         array = self._memory[part] = np.zeros(rows if columns is None else (rows, columns), order="F")
         return symbol, array
@@ -215,12 +217,18 @@ class Workspace:
     def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
         dense = [ca.densify(result) if result.is_vector() else result for result in results]
         given = dense if merged else ca.cse(dense)
-        occurring = {each.element_hash() for each in ca.symvar(ca.SX(ca.veccat(*given)))}
-        used = [part for part, symbol in self._symbol_by_part.items() if _occurs(symbol, occurring)]
+        occurring = _hashes(ca.SX(ca.veccat(*given)))
+        used = [part for part in self._symbol_by_part if not occurring.isdisjoint(self._elements_of(part))]
         named = [f"result_{index}" for index in range(len(given))]
         return ca.Function(name, [self._symbol_by_part[part] for part in used], given, used, named)
 
+    def _elements_of(self, part: str) -> frozenset[int]:
+        """Return the hashes of the symbols of a part."""
+        if part not in self._element_hashes:
+            self._element_hashes[part] = _hashes(self._symbol_by_part[part])
+        return self._element_hashes[part]
 
-def _occurs(symbol: ca.SX, occurring: Set[int]) -> bool:
-    """Tell whether an element of a vector of symbols is among those with these hashes."""
-    return any(each.element_hash() in occurring for each in ca.symvar(symbol))
+
+def _hashes(expression: ca.SX) -> frozenset[int]:
+    """Return the hashes of the symbols in an expression."""
+    return frozenset(each.element_hash() for each in ca.symvar(expression))

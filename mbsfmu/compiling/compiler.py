@@ -112,7 +112,7 @@ def _compiled(compilation: Compilation) -> bytes:
     if SOURCES in os.environ:
         return compilation.library(os.environ[SOURCES])[0]
     names = {
-        main: (compilation.content(main), _maker(compilation.command, level), _OBJECT)
+        main: (_content(compilation.content(main), None), _maker(compilation.command, level), _OBJECT)
         for main, level in compilation.levels.items()
     }
     found = {main: path for main, name in names.items() if (path := kept.find(*name))}

@@ -3,10 +3,10 @@
 Run: python benchmarks/trips.py [--quick] [--list]
 
 The four-bar is made from its data, simulated for one step, and a number in it is followed: a coefficient of viscous
-friction that stands in the data, a relative tolerance that is an option, and a pressure that is set by name. A call of a
-function of these packages counts when an argument that is new to it, or what it returns, carries the number: as it is,
-in an array, in a list, a tuple or a mapping, or as a field of a data class or of validated data. `self` and the local
-variables of an outer function do not count, as nothing is handed over there.
+friction that stands in the data, a relative tolerance that is an option, and a pressure that is set by name. A call of
+a function of these packages counts when an argument carries the number, or what it returns: as it is, in an array, in a
+list, a tuple or a mapping, or as a field of a data class or of validated data. `self` and the local variables of an
+outer function do not count, as nothing is handed over there.
 
 functions: different ones that were given the number or returned it
 files: those that these functions stand in

@@ -104,7 +104,9 @@ CALLS = {
             "assignments": "`model.with_values({\"boom.mass\": 310.0})` before it; of FMUs `parameters={…}`",
             "equilibrium": "`model.equilibrium().model.linearize()`",
             "output": "`system.to_file(\"four-bar.mat\")`",
-            "json_file": "`json.dumps(system.to_dict())`",
+            "vary": "`model.root_locus(\"boom.mass\", [100.0, 200.0, 300.0])`; of FMUs `mbsfmu.root_locus_of_fmus(…)`",
+            "report": "`mbsfmu.write_report(model.modal_analysis(), \"page.html\")`",
+            "json_file": "`json.dumps(system.to_dict())`, with modes `json.dumps(model.modal_analysis().to_dict())`",
         },
     ),
     "fit": Call(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mbsfmu import models
     from mbsfmu import rules as rules
     from mbsfmu.analysis.fitting import FitResult, FitSignal
-    from mbsfmu.analysis.fmu_linearization import linearize
+    from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
     from mbsfmu.analysis.gradient import Gradient
     from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
     from mbsfmu.analysis.measures import (
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         OutputWeights,
         RootMeanSquare,
     )
+    from mbsfmu.analysis.modal_analysis import ModalAnalysis, ModeShape
     from mbsfmu.analysis.model_functions import FunctionArgument, ModelFunctions
     from mbsfmu.analysis.optimization import OptimizationResult
+    from mbsfmu.analysis.root_locus import RootLocus
     from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
@@ -154,7 +156,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "analysis.fitting": "FitResult FitSignal",
     "analysis.gradient": "Gradient",
-    "analysis.fmu_linearization": "linearize",
+    "analysis.fmu_linearization": "linearize root_locus_of_fmus",
+    "analysis.modal_analysis": "ModalAnalysis ModeShape",
+    "analysis.root_locus": "RootLocus",
     "analysis.linear_system": "LinearSystem Mode OperatingValue",
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
@@ -306,7 +310,9 @@ __all__ = [
     "Mechanism",
     "MeshShape",
     "Mimic",
+    "ModalAnalysis",
     "Mode",
+    "ModeShape",
     "ModelFunctions",
     "NonNegative",
     "Numbers",
@@ -341,6 +347,7 @@ __all__ = [
     "Revolute",
     "RigidBody",
     "RodShape",
+    "RootLocus",
     "RootMeanSquare",
     "Rule",
     "Run",
@@ -393,6 +400,7 @@ __all__ = [
     "offsets",
     "overview",
     "read_signal",
+    "root_locus_of_fmus",
     "rules",
     "square",
     "sweep",

@@ -13,6 +13,7 @@ import numpy as np
 
 from mbsfmu.analysis.fmu_point import FmuPoint, continuous_variables
 from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
+from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
@@ -20,6 +21,7 @@ from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
 from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph
 from mbsfmu.modelling.variables import Causality
@@ -99,6 +101,54 @@ def linearize(
         connectors = (*graph.inputs, *graph.outputs)
         coupled = _Coupled(run.coupling, connectors, alone, time, moving=moving)
         return coupled.system(alone or Path(chosen[0]).stem, _given(inputs), _given(outputs))
+
+
+def root_locus_of_fmus(
+    source: str | Path | Sequence[str | Path],
+    parameter: str,
+    values: Sequence[float],
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    **given: Any,
+) -> RootLocus:
+    """Linearize FMUs for several values of a parameter: how their modes change.
+
+    Parameters
+    ----------
+    source, parameters, given
+        As for `linearize`.
+    parameter
+        Name of a parameter, start value or input, as in `parameters`.
+    values
+        Its values, in the unit that its FMU declares; two at least.
+
+    Raises
+    ------
+    InputError
+        As `linearize`; when the number of states changes with the parameter.
+    SimulationError
+        As `linearize`.
+    """
+
+    def system(value: float) -> LinearSystem:
+        return linearize(source, parameters={**(parameters or {}), parameter: value}, **given)
+
+    return root_locus(parameter, _declared_unit(source, parameter), values, system)
+
+
+def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
+    """Return the unit that an FMU declares for a variable; nothing where there is none."""
+    with ExitStack() as stack:
+        files = load_graph(source, stack).units
+        owner, _, variable = name.partition(".")
+        pairs = [(file, variable) for unit, file in files.items() if unit == owner]
+        pairs += [(file, name) for file in files.values() if len(files) == 1]
+        for file, wanted in pairs:
+            described = fmpy.read_model_description(str(file), validate=False).modelVariables
+            found = [each for each in described if each.name == wanted]
+            if found:
+                return unit_name(found[0])
+    return ""
 
 
 def _is_exchanged(file: Path) -> bool:

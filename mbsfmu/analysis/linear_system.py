@@ -16,17 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.equilibrium.small_motions import GROWING
+from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import closest_match
 
 if TYPE_CHECKING:
     from control import StateSpace
     from scipy.signal import StateSpace as SignalStateSpace
 
+    from mbsfmu.view.plots.plot import Plot
+
 Floats = NDArray[np.float64]
 _ROUND_OFF = 1e-13
 """Of |λ|: a real part that is smaller is none."""
 _STANDING = 1e-6
 """In 1/s, rates of states over their magnitude at an equilibrium, as the search for it leaves them."""
+_MOST_PERIODS = 20.0
+"""Of the slowest mode that a step response has by default where it hardly decays."""
 SUFFIXES = (".json", ".mat")
 """Of the files that a linear system is written to."""
 
@@ -62,6 +67,30 @@ class Mode:
     frequency: float
     damping: float
     participation: dict[str, float]
+
+    @property
+    def is_still(self) -> bool:
+        """Whether the eigenvalue is zero: what moves so neither returns nor grows."""
+        return abs(self.eigenvalue) <= GROWING
+
+    @property
+    def oscillates(self) -> bool:
+        """Whether it is a conjugate pair."""
+        return self.eigenvalue.imag != 0.0 and not self.is_still
+
+    @property
+    def grows(self) -> bool:
+        """Whether what moves so grows without bounds."""
+        return self.eigenvalue.real > max(GROWING, _ROUND_OFF * abs(self.eigenvalue))
+
+    def in_words(self) -> str:
+        """Say what the mode does: how often it oscillates, and how fast it decays or grows."""
+        if self.is_still:
+            return "stays where it is put"
+        if self.oscillates:
+            return f"oscillates at {self.frequency:.4g} Hz with a damping ratio of {self.damping:.3g}"
+        verb = "grows" if self.grows else "decays"
+        return f"{verb} with a time constant of {1.0 / abs(self.eigenvalue.real):.3g} s"
 
 
 @dataclass(frozen=True)
@@ -117,16 +146,25 @@ class LinearSystem:
         shares = shares / np.maximum(np.sum(shares, axis=0), np.finfo(float).tiny)
         names = [each.name for each in self.states]
         found = []
-        for place in np.lexsort((-values.imag, -values.real)):
+        for place in self._places:
             value, size = complex(values[place]), float(np.abs(values[place]))
-            if value.imag < 0.0:
-                continue
             order = np.argsort(-shares[:, place], kind="stable")
             participation = {names[state]: float(shares[state, place]) for state in order}
             damps = size > GROWING and abs(value.real) > _ROUND_OFF * size
             damping = -value.real / size if damps else 0.0
             found.append(Mode(value, size / (2.0 * np.pi), damping, participation))
         return tuple(found)
+
+    @property
+    def vectors(self) -> tuple[NDArray[np.complex128], ...]:
+        """Right eigenvectors of the modes, in their order, each of shape (states,) and of length 1."""
+        return tuple(self._eigen[2][:, place] for place in self._places)
+
+    @property
+    def _places(self) -> list[int]:
+        """Places of the modes among the eigenvalues: of each conjugate pair, the one above."""
+        values = self._eigen[0]
+        return [int(place) for place in np.lexsort((-values.imag, -values.real)) if values[place].imag >= 0.0]
 
     @cached_property
     def _eigen(self) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
@@ -152,6 +190,25 @@ class LinearSystem:
             return None
         fastest = int(np.argmax(shares))
         return self.states[fastest], float(self.rates[fastest])
+
+    @property
+    def sentences(self) -> list[str]:
+        """What has to be known of the operating point and of how the system was found."""
+        told = []
+        if self.held:
+            told.append(f"discrete states are fixed variables of the linearization: {', '.join(self.held)}")
+        if self.kinks:
+            names = ", ".join(self.kinks)
+            told.append(
+                f"the equations have a kink at the values of {names}: derivatives are those of one side, or means"
+            )
+        if (moving := self.moving) is not None:
+            state, rate = moving
+            told.append(
+                f"the point is no equilibrium: {state.name} changes by {rate:.3g} {state.unit}/s; eigenvalues "
+                "tell how runs that begin next to each other part there"
+            )
+        return [*told, *self.notes]
 
     def frequency_response(self, frequencies: ArrayLike) -> NDArray[np.complex128]:
         """Return G(i 2π f) = C (i 2π f − A)⁻¹ B + D.
@@ -184,6 +241,121 @@ class LinearSystem:
                     f"the response at {frequency:g} Hz is infinite: an eigenvalue is there; take another frequency"
                 ) from None
         return found
+
+    def step_response(self, given: str, stop: float | None = None, points: int = 400) -> Trajectory:
+        """Return how the outputs differ from those of the operating point after a step of one input by one SI unit.
+
+        The values are exact at each time: x(t + h) = Φ x(t) + Γ by the matrix exponential.
+
+        Parameters
+        ----------
+        given
+            Name of the input.
+        stop
+            Length in s; five time constants of the slowest mode that is not zero by default.
+        points
+            Number of equal steps.
+
+        Raises
+        ------
+        InputError
+            When there is no such input, or the length is not positive.
+        """
+        from scipy.linalg import expm  # noqa: PLC0415 - takes long to load
+
+        column = _place(given, self.inputs, "input")
+        length = self._settling_time if stop is None else stop
+        if not (np.isfinite(length) and length > 0.0 and points > 0):
+            raise InputError(f"a step response of {length:g} s in {points} steps is none; both must be positive")
+        size = len(self.states)
+        augmented = np.zeros((size + 1, size + 1))
+        augmented[:size, :size], augmented[:size, size] = self.a, self.b[:, column]
+        forward = expm(augmented * length / points)
+        states = np.zeros((points + 1, size + 1))
+        states[:, size] = 1.0
+        for row in range(points):
+            states[row + 1] = forward @ states[row]
+        values = states[:, :size] @ self.c.T + self.d[:, column]
+        names, units = [each.name for each in self.outputs], [each.unit for each in self.outputs]
+        return Trajectory(np.linspace(0.0, length, points + 1), values, names, units)
+
+    @property
+    def _settling_time(self) -> float:
+        """Length of a step response in s: of the slowest decay or growth, but few periods of what hardly decays."""
+        values = self.eigenvalues[np.abs(self.eigenvalues) > GROWING]
+        if not len(values):
+            return 1.0
+        rates = np.abs(values.real)
+        constants = 5.0 / rates[rates > _ROUND_OFF * np.abs(values)]
+        bound = _MOST_PERIODS * 2.0 * np.pi / float(np.min(np.abs(values)))
+        return min(float(np.max(constants, initial=0.0)) or bound, bound)
+
+    def bode(self, frequencies: ArrayLike | None = None) -> Plot:
+        """Return magnitudes and phases of all outputs by all inputs over the frequency, as a plot.
+
+        `system.chosen(["valve.command"], ["boom.angle"]).bode().save("bode.html")` writes one as a page.
+
+        Parameters
+        ----------
+        frequencies
+            In Hz; by default such that all modes are seen.
+        """
+        from mbsfmu.analysis.response_plots import bode_plot  # noqa: PLC0415 - drawn where asked for
+
+        grid, responses = self._responses(frequencies)
+        return bode_plot(f"{self.name}: Bode", grid, [(label, unit, values) for label, unit, values in responses])
+
+    def nyquist(self, frequencies: ArrayLike | None = None) -> Plot:
+        """Return the frequency responses of all outputs by all inputs in the complex plane, as a plot.
+
+        Raises
+        ------
+        InputError
+            When the responses are of several units; `chosen` leaves some out.
+        """
+        from mbsfmu.analysis.response_plots import nyquist_plot  # noqa: PLC0415 - drawn where asked for
+
+        _, responses = self._responses(frequencies)
+        units = list(dict.fromkeys(unit for _, unit, _ in responses))
+        if len(units) != 1:
+            raise InputError(f"a Nyquist plot has one unit; the responses have {', '.join(units) or 'none'}")
+        return nyquist_plot(f"{self.name}: Nyquist", [(label, values) for label, _, values in responses], units[0])
+
+    def poles(self, reach: float = np.inf) -> Plot:
+        """Return the eigenvalues in the complex plane, as a plot; stable, unstable and zero ones in colours.
+
+        Parameters
+        ----------
+        reach
+            Magnitude in 1/s beyond which they are left out.
+        """
+        from mbsfmu.analysis.response_plots import pole_map  # noqa: PLC0415 - drawn where asked for
+
+        values = self.eigenvalues[np.abs(self.eigenvalues) <= reach]
+        still = np.abs(values) <= GROWING
+        grows = ~still & (values.real > _ROUND_OFF * np.abs(values))
+        decays = ~still & (values.real < -_ROUND_OFF * np.abs(values))
+        kinds = {"decaying": decays, "growing": grows, "zero": still, "undamped": ~(still | grows | decays)}
+        return pole_map(f"{self.name}: poles", [(label, values[which]) for label, which in kinds.items() if any(which)])
+
+    def _responses(self, frequencies: ArrayLike | None) -> tuple[Floats, list[tuple[str, str, NDArray[np.complex128]]]]:
+        """Return frequencies in Hz, and label, unit and values of each frequency response."""
+        from mbsfmu.analysis.response_plots import frequency_grid  # noqa: PLC0415 - drawn where asked for
+
+        grid = (
+            frequency_grid(self.eigenvalues) if frequencies is None else np.atleast_1d(np.asarray(frequencies, float))
+        )
+        values = self.frequency_response(grid)
+        several = len(self.inputs) > 1
+        return grid, [
+            (
+                f"{output.name} by {given.name}" if several else output.name,
+                ratio(output.unit, given.unit),
+                values[:, row, column],
+            )
+            for row, output in enumerate(self.outputs)
+            for column, given in enumerate(self.inputs)
+        ]
 
     def chosen(self, inputs: Sequence[str], outputs: Sequence[str]) -> LinearSystem:
         """Return the same system with some inputs and outputs, by their names and in their order.
@@ -258,6 +430,13 @@ class LinearSystem:
             else:
                 _write_mat(partial, self)
         return target
+
+
+def ratio(unit: str, by: str) -> str:
+    """Return the unit of a quotient."""
+    if unit == by:
+        return "1"
+    return unit if by in ("1", "") else f"{unit}/({by})" if set("./") & set(by) else f"{unit}/{by}"
 
 
 def _place(name: str, signals: Sequence[OperatingValue], kind: str) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mbsfmu.analysis.kinks import has_kink
 from mbsfmu.analysis.linear_system import Floats, LinearSystem, OperatingValue
+from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.formulations.double_step import DoubleStep
@@ -45,6 +46,30 @@ def linearize(
     SimulationError
         When the run to the time fails.
     """
+    return _linearized(simulation, at, inputs, outputs, ())
+
+
+def modal_analysis(
+    simulation: Simulation, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
+) -> ModalAnalysis:
+    """Linearize a simulation, with the shapes of its modes; parameters as for `linearize`."""
+    given = simulation.functions.system
+    drawn = [each.name for each in given.coordinates]
+    drawn += [each.name for each in given.outputs if each.unit == "Pa"]
+    whole = _linearized(simulation, at, inputs, outputs, drawn)
+    driving = [each.name for each in whole.inputs]
+    count = len(whole.outputs) - len(drawn)
+    return ModalAnalysis(
+        whole.chosen(driving, [each.name for each in whole.outputs[:count]]),
+        whole.chosen(driving, drawn),
+        simulation.machine_as_run(),
+    )
+
+
+def _linearized(
+    simulation: Simulation, at: float, inputs: Sequence[str], outputs: Sequence[str], more: Sequence[str]
+) -> LinearSystem:
+    """Return the linear system whose outputs are those that patterns mean, and, after them, more by their names."""
     if not (np.isfinite(at) and at >= 0.0):
         raise InputError(f"a model is linearized at a time of 0 s or later; {at:g} s is none")
     system = simulation.functions.system
@@ -56,6 +81,8 @@ def linearize(
     driving = [each for each in driving if system.inputs[each].name not in prescribing]
     computed = [*system.outputs, *system.coordinates, *system.velocities, *system.accelerations, *system.states]
     rows = chosen_places(outputs, computed, "output", simulation) if outputs else _usual(simulation, computed)
+    if more:
+        rows += chosen_places(more, computed, "output", simulation)
     simulation.initialize()
     if at > 0.0:
         simulation.step(0.0, at)

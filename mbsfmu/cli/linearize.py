@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
-from mbsfmu.analysis.fmu_linearization import linearize
-from mbsfmu.analysis.linear_system import SUFFIXES, LinearSystem, Mode
+from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
+from mbsfmu.analysis.linear_system import SUFFIXES, Mode
+from mbsfmu.analysis.modal_analysis import ModalAnalysis
+from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import assigned, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.option_types import output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.coupled.coupled_model import CoupledModel
 
 _NAMED = 3
 """States that a row of the table names."""
@@ -29,10 +36,12 @@ _LEAST = 0.05
 @click.option("--at", type=float, default=0.0, show_default=True, help="Time of a run in s.")
 @click.option("--step", type=float, help="Step of the run in s; that of the model or the FMUs by default.")
 @click.option("--equilibrium", is_flag=True, help="Linearize about the static equilibrium next to the start.")
+@click.option("--vary", metavar="NAME=A:B:N", help="Root locus: N values of a parameter from A to B, in its unit.")
 @click.option("--inputs", multiple=True, metavar="PATTERN", help="Inputs, as 'valve.*'; all that are free by default.")
 @click.option("--outputs", multiple=True, metavar="PATTERN", help="Outputs, as boom.angle; all by default.")
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="JSON or MAT file for the linear system.")
-@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the linear system.")
+@report_option
+@click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the linear system and modes.")
 @common_options
 def command(
     model: str,
@@ -41,9 +50,11 @@ def command(
     at: float,
     step: float | None,
     equilibrium: bool,
+    vary: str | None,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     output: str | None,
+    report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -56,32 +67,85 @@ def command(
 
     \b
     Example: mbsfmu linearize four-bar --equilibrium --outputs boom.angle -o four-bar.mat
+    Example: mbsfmu linearize four-bar --equilibrium --vary boom.mass=100:500:9 --report four-bar-modes.html
     Example: mbsfmu linearize out/four-bar.ssp --set circuit.valve.command=2 --outputs mechanism.boom.angle
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model, *parts])
+    refuse_same_files(output, report, json_file, inputs=[model, *parts])
     if equilibrium and at:
         raise InputError("--at and --equilibrium name two operating points; give one")
-    values = assigned(assignments)
+    reporter = Reporter(report)
+    point = {"at": at, "step": step, "inputs": inputs, "outputs": outputs}
+    varied = None if vary is None else _varied(vary)
     with at_work("linearizing", quiet):
-        if _is_fmu(model):
-            if equilibrium:
-                raise InputError("--equilibrium is of models; of FMUs, export the model that starts there")
-            found = linearize(model, at=at or None, inputs=inputs, outputs=outputs, parameters=values, step=step)
+        if not _is_fmu(model):
+            analysis = _of_model(
+                find_model(model, parts), assigned(assignments), point, varied, equilibrium=equilibrium
+            )
+        elif equilibrium:
+            raise InputError("--equilibrium is of models; of FMUs, export the model that starts there")
         else:
-            given = find_model(model, parts)
-            subject = given.with_values(values) if values else given
-            subject = subject.equilibrium().model if equilibrium else subject
-            found = subject.linearize(at=at, inputs=inputs, outputs=outputs, step=step)
-    write_json(json_file, found.to_dict())
+            analysis = _of_fmus(model, assigned(assignments), point, varied)
+    found = analysis.system
+    write_json(json_file, analysis.to_dict())
     if output is not None:
         found.to_file(output)
+    reporter.write(analysis)
     sizes = f"{len(found.states)} states, {len(found.inputs)} inputs, {len(found.outputs)} outputs"
     say(f"{found.name} at t = {found.time:g} s: {sizes}")
     columns = ["eigenvalue [1/s]", "frequency [Hz]", "damping ratio", "states that take part most"]
     print_table("modes", columns, [_row(each) for each in found.modes])
-    for sentence in _notes(found):
+    if analysis.locus is not None:
+        _print_locus(analysis.locus)
+    for sentence in found.sentences:
         say(sentence)
+
+
+def _of_model(
+    model: CoupledModel,
+    values: dict[str, str],
+    point: dict[str, Any],
+    varied: tuple[str, list[float]] | None,
+    *,
+    equilibrium: bool,
+) -> ModalAnalysis:
+    given = model.with_values(values) if values else model
+    subject = given.equilibrium().model if equilibrium else given
+    analysis = subject.modal_analysis(**point)
+    if varied is None:
+        return analysis
+    return replace(analysis, locus=given.root_locus(*varied, equilibrium=equilibrium, **point))
+
+
+def _of_fmus(
+    source: str, values: dict[str, str], point: dict[str, Any], varied: tuple[str, list[float]] | None
+) -> ModalAnalysis:
+    given = {**point, "at": point["at"] or None, "parameters": values}
+    locus = None if varied is None else root_locus_of_fmus(source, *varied, **given)
+    return ModalAnalysis(linearize(source, **given), locus=locus)
+
+
+def _varied(text: str) -> tuple[str, list[float]]:
+    """Read a parameter and its values, as boom.mass=100:500:20."""
+    name, values = assignment(text)
+    parts = values.split(":")
+    if len(parts) != 3 or not parts[2].isdigit() or int(parts[2]) < 2:
+        raise InputError(f"--vary {text} is refused: it must read NAME=A:B:N, with two values at least")
+    low, high = (number_of(each, f"--vary {name}") for each in parts[:2])
+    return name, np.linspace(low, high, int(parts[2])).tolist()
+
+
+def _print_locus(locus: RootLocus) -> None:
+    """Print the least damped oscillation and the greatest real part over the parameter."""
+    rows = []
+    for value, system, growth in zip(locus.values.tolist(), locus.systems, locus.growth.tolist(), strict=True):
+        oscillating = [mode for mode in system.modes if mode.oscillates]
+        least = min(oscillating, key=lambda mode: mode.damping, default=None)
+        told = ["–", "–"] if least is None else [shown(least.frequency), shown(least.damping)]
+        rows.append([shown(value), shown(growth), *told])
+    unit = "" if locus.unit in ("", "1") else f" [{locus.unit}]"
+    columns = [f"{locus.parameter}{unit}", "greatest real part [1/s]", "least damped: frequency [Hz]", "damping ratio"]
+    print_table("root locus", columns, rows)
 
 
 def _is_fmu(argument: str) -> bool:
@@ -94,20 +158,3 @@ def _row(mode: Mode) -> list[str]:
     text = f"{value.real:.6g}" + (f" ± {value.imag:.6g} i" if value.imag else "")
     most = [f"{name} {share:.0%}" for name, share in list(mode.participation.items())[:_NAMED] if share >= _LEAST]
     return [text, shown(mode.frequency), shown(mode.damping), ", ".join(most)]
-
-
-def _notes(found: LinearSystem) -> list[str]:
-    """Return what has to be known of the operating point."""
-    notes = []
-    if found.held:
-        notes.append(f"discrete states are fixed variables of the linearization: {', '.join(found.held)}")
-    if found.kinks:
-        names = ", ".join(found.kinks)
-        notes.append(f"the equations have a kink at the values of {names}: derivatives are those of one side, or means")
-    if (moving := found.moving) is not None:
-        state, rate = moving
-        notes.append(
-            f"the point is no equilibrium: {state.name} changes by {rate:.3g} {state.unit}/s; eigenvalues "
-            "tell how runs that begin next to each other part there"
-        )
-    return [*notes, *found.notes]

@@ -12,10 +12,12 @@ from mbsfmu.analysis.experiments import Measured
 from mbsfmu.analysis.fitting import FitResult, Loss
 from mbsfmu.analysis.gradient import Gradient, gradient
 from mbsfmu.analysis.linear_system import LinearSystem
-from mbsfmu.analysis.linearization import FORMULATION, linearize
+from mbsfmu.analysis.linearization import FORMULATION, linearize, modal_analysis
 from mbsfmu.analysis.measures import Measure
+from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.optimization import OptimizationResult, optimize
+from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
@@ -199,6 +201,66 @@ class CoupledModel(ModelData):
         """
         simulation = self._in_independent_coordinates("linearization", given, compiled=at > 0.0)
         return linearize(simulation, at, inputs, outputs)
+
+    @heeding_interruptions()
+    def modal_analysis(
+        self, *, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = (), **given: Unpack[RunKeywords]
+    ) -> ModalAnalysis:
+        """Find the modes about where a run is at a time: eigenvalues, damping, participation, shapes, animations.
+
+        Parameters and errors as for `linearize`, whose linear system is `system` of the result.
+        """
+        simulation = self._in_independent_coordinates("modal analysis", given, compiled=at > 0.0)
+        return modal_analysis(simulation, at, inputs, outputs)
+
+    @heeding_interruptions()
+    def root_locus(
+        self,
+        parameter: str,
+        values: Sequence[float],
+        *,
+        at: float = 0.0,
+        equilibrium: bool = False,
+        inputs: Sequence[str] = (),
+        outputs: Sequence[str] = (),
+        **given: Unpack[RunKeywords],
+    ) -> RootLocus:
+        """Linearize the model for several values of a parameter or an input: how its modes change.
+
+        Parameters
+        ----------
+        parameter
+            Its name.
+        values
+            Values in SI units, two at least.
+        at
+            Time in s of the run that leads to the operating point of each value.
+        equilibrium
+            Whether the operating point of each value is the static equilibrium for it instead.
+        inputs, outputs, given
+            As for `linearize`.
+
+        Raises
+        ------
+        InputError
+            As `linearize`; when there is no such parameter, or the number of states changes with it.
+        SimulationError
+            When a run fails or an equilibrium is not found.
+        """
+        if equilibrium and at:
+            raise InputError("a time and an equilibrium name two operating points; give one")
+        simulation = self._in_independent_coordinates("a root locus", given, compiled=at > 0.0)
+        variable = simulation.variable(parameter)
+
+        def system(value: float) -> LinearSystem:
+            if equilibrium:
+                model = self.with_values({parameter: value}).equilibrium().model
+                return model.linearize(inputs=inputs, outputs=outputs, **given)
+            simulation.reset()
+            simulation.set(parameter, value)
+            return linearize(simulation, at, inputs, outputs)
+
+        return root_locus(variable.name, variable.unit, values, system)
 
     def _in_independent_coordinates(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
         """Return a simulation by double-step, which keeps what is analysed in independent coordinates."""

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from model_exchange_fmus.runs import VERSIONS, Jumper
 
 import mbsfmu
-from mbsfmu import Connection, InputError, linearize
+from mbsfmu import Connection, InputError, linearize, root_locus_of_fmus
 from mbsfmu.cli.linearize import command
 
 Foreign = Callable[[str], Path]
@@ -84,7 +84,7 @@ def test_algebraic_loops_are_solved(jumper: Jumper, gain: float) -> None:
 def test_what_passes_directly_goes_through_all_fmus(jumper: Jumper) -> None:
     """A force on one is an acceleration there, the force on two, an acceleration there; also at the end of a run."""
     system = linearize(
-        [f"{name}={jumper(2)}" for name in ("one", "two")],
+        [f"{name}={jumper(2)}" for name in ("two", "one")],
         connections=["one.acceleration=two.force"],
         parameters={"one.stiffness": 4.0, "one.x": 0.3, "two.x": 0.2, "two.stiffness": 9.0},
         outputs=["*.acceleration"],
@@ -95,7 +95,7 @@ def test_what_passes_directly_goes_through_all_fmus(jumper: Jumper) -> None:
     np.testing.assert_allclose(system.d, [[1.0], [1.0]], rtol=1e-12)
     states = {each.name: each.value for each in system.states}
     exact = -4.0 * states["one.x"] - 9.0 * states["two.x"]
-    assert system.outputs[1].value == pytest.approx(exact, rel=1e-12)
+    assert system.outputs[0].value == pytest.approx(exact, rel=1e-12)
 
 
 def test_loops_without_a_single_solution_are_refused(jumper: Jumper) -> None:
@@ -164,5 +164,22 @@ def test_the_command_takes_fmus(jumper: Jumper, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     content = json.loads(file.read_text())
     assert (content["a"], content["model"]) == ([[0.0, 1.0], [-9.0, 0.0]], "jumper")
+    varied = [*arguments[:1], "--vary", "stiffness=1:9:3", *arguments[5:], "--report", str(tmp_path / "page.html")]
+    done = CliRunner().invoke(command, varied)
+    assert done.exit_code == 0, done.output
+    assert json.loads(file.read_text())["root_locus"]["values"] == [1.0, 5.0, 9.0]
+    assert "Root locus over stiffness" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    for text in ("stiffness=1:9", "stiffness=1:9:1", "stiffness=a:9:3"):
+        assert CliRunner().invoke(command, [str(jumper(2)), "--vary", text]).exception is not None
     refused = CliRunner().invoke(command, [str(jumper(2)), "--equilibrium"])
     assert "--equilibrium is of models; of FMUs, export the model that starts there" in str(refused.exception)
+
+
+def test_root_loci_of_fmus(jumper: Jumper) -> None:
+    """λ² + d λ + k = 0 over the damping d."""
+    locus = root_locus_of_fmus(jumper(2), "damping", [1.0, 2.0, 12.0], parameters={"stiffness": 9.0})
+    for damping, found in zip(locus.values, locus.eigenvalues, strict=True):
+        exact = np.roots([1.0, damping, 9.0])
+        np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(exact), rtol=1e-9)
+    with pytest.raises(InputError, match="jumper has no variable 'dampin'"):
+        root_locus_of_fmus(jumper(2), "dampin", [1.0, 2.0])

@@ -17,7 +17,7 @@
       const before = this.ends ?? [Infinity, -Infinity];
       this.ends = [Math.min(before[0], ...ends), Math.max(before[1], ...ends)];
       this.whole = this.ends.map(this.forward);
-      const share = panel.curves.some((curve) => curve.kind === "marked") ? MARGIN : 0;
+      const share = panel.curves.some((curve) => ["marked", "points"].includes(curve.kind)) ? MARGIN : 0;
       const margin = this.whole[1] > this.whole[0] ? share * (this.whole[1] - this.whole[0]) : 0.5;
       this.whole = [this.whole[0] - margin, this.whole[1] + margin];
       this.range = this.whole;

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mbsfmu.analysis.linear_system import LinearSystem
+from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison import Comparison
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
@@ -17,6 +19,7 @@ from mbsfmu.view.pages.page import write_page
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.comparison_page import comparison_page
 from mbsfmu.view.report.coupled_page import coupled_page
+from mbsfmu.view.report.linear_page import linear_page
 from mbsfmu.view.report.run_page import run_page
 from mbsfmu.view.report.study_page import study_page
 
@@ -25,11 +28,13 @@ _PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, HtmlElement]]]
     Result: run_page,
     CosimulationResult: coupled_page,
     StudyResult: study_page,
+    LinearSystem: linear_page,
+    ModalAnalysis: linear_page,
 }
 
 
 def write_report(
-    result: Comparison | Result | CosimulationResult | StudyResult,
+    result: Comparison | Result | CosimulationResult | StudyResult | LinearSystem | ModalAnalysis,
     path: str | os.PathLike[str],
     circumstances: Circumstances = Circumstances(),  # noqa: B008 - it is frozen
 ) -> Path:
@@ -38,7 +43,7 @@ def write_report(
     Parameters
     ----------
     result
-        What `run`, `cosimulate`, `compare` or `sweep` gave.
+        What `run`, `cosimulate`, `compare`, `sweep`, `linearize` or `modal_analysis` gave.
     path
         The HTML file; replaced if it is there.
     circumstances

@@ -40,6 +40,7 @@ def motion(
     *,
     label: str = "",
     frame_rate: float = FRAME_RATE,
+    arrows: bool = True,
 ) -> dict[str, Any]:
     """Return the motion of the mechanisms of a run as plain data, which a page shows.
 
@@ -55,6 +56,8 @@ def motion(
         What the first run is called.
     frame_rate
         Frames for each second of a run.
+    arrows
+        Whether forces and moments are drawn.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def motion(
     bodies = [0, *accumulate(len(each.bodies) for each in placements)]
     parts = list(zip(placements, bodies, strict=False))
     looks = [_Looks(each, size) for each in placements]
-    acting = shown[0].acting
+    acting = shown[0].acting if arrows else []
     return {
         "name": machine.name,
         "time": {"start": float(times[0]), "stop": float(times[-1]), "count": len(times)},

@@ -1,1 +1,1 @@
-"""The root object that users make, with its simulations and its overview."""
+"""`CoupledModel`, the root object of users, with its simulations and overview."""

@@ -1,4 +1,4 @@
-"""The root object that users make: a model's data, and the doors from there to what is done with it."""
+"""`CoupledModel`, the root object of users: a model's data with methods for simulation, analysis and export."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ class CoupledModel(ModelData):
         return self
 
     def system(self, *, absolute: bool = False) -> CoupledSystem:
-        """Make the equations of the whole.
+        """Return the equations of the whole model.
 
         Parameters
         ----------
         absolute
-            Whether mechanisms are in absolute coordinates, as `dca-alm` takes them.
+            Whether mechanisms are in absolute coordinates, for `dca-alm`.
 
         Raises
         ------
         DataError
-            When connections close an algebraic loop that is not linear, or one carries what depends on accelerations.
+            If connections close a nonlinear algebraic loop, or one with acceleration feed-through.
         """
         return coupled_system(self, absolute=absolute)
 
@@ -73,15 +73,15 @@ class CoupledModel(ModelData):
     def simulation(
         self, *, options: RunOptions | None = None, compiled: bool = True, **given: Unpack[RunKeywords]
     ) -> Simulation:
-        """Make a monolithic simulation in process.
+        """Return a monolithic simulation in process.
 
         Parameters
         ----------
         options, given
             Options, and those of them that are given by name; `RunOptions` says what they are.
         compiled
-            Whether solvers that native units have run in compiled code where this machine has a C compiler; results are
-            the same to round-off. What was compiled is kept for the next time.
+            Whether solvers of native FMUs run in compiled code if this machine has a C compiler; results are the same
+            to round-off. Compiled code is cached.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class CoupledModel(ModelData):
         return self.model_copy(update={"signals": {**self.signals, **signals}, "start": start})
 
     def starts(self, *, options: RunOptions | None = None, **given: Unpack[RunKeywords]) -> dict[str, dict[str, float]]:
-        """Return the values that each system's connected inputs and parameters have at the start, by system.
+        """Return the initial values of each system's connected inputs and parameters, by system.
 
         Options and errors as for `simulation`.
         """
@@ -146,29 +146,28 @@ class CoupledModel(ModelData):
         *,
         horizon: float | None = None,
     ) -> Equilibrium[Self]:
-        """Find where the model is at rest, or what holds it where it is.
+        """Return a static equilibrium of the model, with optional fixed and free variables.
 
-        All loads balance and no state changes, with inputs as they are at the start. The search begins where the model
-        starts; of what the conditions leave open, that is taken where a run from there would settle.
+        All loads balance and no state changes, with inputs at their start values. The search starts from the model's
+        start; a variable that the conditions leave undetermined is chosen close to where a run from there would end.
 
         Parameters
         ----------
         hold
-            What has to have a value: coordinates, states and outputs as `system.variable`, with `*`, `?` and `[]` as in
-            shells. Where none is given it is that of the start. `"position"` holds all coordinates of mechanisms.
+            Fixed variables: coordinates, states and outputs as `system.variable`, with `*`, `?` and `[]` as in shells;
+            by default at their start values. `"position"` fixes all coordinates of mechanisms.
         find
-            Inputs and parameters that nothing drives, as `system.variable`, whose values are asked for; with values to
-            begin with, where those of the start are not near.
+            Free variables: inputs and parameters without a connection or signal, as `system.variable`, whose values are
+            computed; optionally with initial guesses.
         horizon
-            A time in s: what changes more slowly, as pressures by leakage, counts as standing. Without one nothing may
-            change at all.
+            Time in s: slower changes, such as pressures by leakage, count as constant. By default nothing may change.
 
         Raises
         ------
         InputError
             When there is no such variable, or the model cannot be assembled.
         SimulationError
-            When nothing is found at rest; the sentence names what does not balance, and by how much.
+            If no equilibrium is found; the message names the unbalanced equation and its residual.
         """
         return find_equilibrium(self, hold, find, horizon)
 
@@ -176,7 +175,7 @@ class CoupledModel(ModelData):
     def linearize(
         self, *, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = (), **given: Unpack[RunKeywords]
     ) -> LinearSystem:
-        """Linearize the model about where a run is at a time: δẋ = A δx + B δu, δy = C δx + D δu.
+        """Return the linear system about the state of a run at a time: δẋ = A δx + B δu, δy = C δx + D δu.
 
         States are independent coordinates, their velocities, and states of circuits and blocks. For the linear system
         at an equilibrium, linearize the model that starts there: `model.equilibrium().model.linearize()`.
@@ -263,7 +262,7 @@ class CoupledModel(ModelData):
         return root_locus(variable.name, variable.unit, values, system)
 
     def _in_independent_coordinates(self, subject: str, given: RunKeywords, *, compiled: bool) -> Simulation:
-        """Return a simulation by double-step, which keeps what is analysed in independent coordinates."""
+        """Return a simulation by double-step, for analyses in independent coordinates."""
         if given.get("formulation") not in (None, FORMULATION):
             raise InputError(
                 f"{subject} takes the independent coordinates of '{FORMULATION}', whose motion is that of all "
@@ -303,7 +302,7 @@ class CoupledModel(ModelData):
         stop: float | None = None,
         **given: Unpack[RunKeywords],
     ) -> SensitivityResult:
-        """Run the model, and differentiate what it computes by parameters, exactly for the steps that are made.
+        """Run the model and return exact derivatives of its results with respect to parameters, for the steps made.
 
         Parameters
         ----------
@@ -337,7 +336,7 @@ class CoupledModel(ModelData):
         stop: float | None = None,
         **given: Unpack[RunKeywords],
     ) -> Gradient:
-        """Run the model, and differentiate a scalar of the run by any number of parameters and samples of inputs.
+        """Run the model and return the derivative of a scalar with respect to parameters and input samples.
 
         Parameters
         ----------
@@ -373,7 +372,7 @@ class CoupledModel(ModelData):
         progress: Callable[[int], None] | None = None,
         **given: Unpack[RunKeywords],
     ) -> FitResult:
-        """Fit parameters to measured signals, with exact sensitivities.
+        """Fit parameters to measured signals with exact sensitivities.
 
         Parameters
         ----------
@@ -418,7 +417,7 @@ class CoupledModel(ModelData):
         stop: float | None = None,
         **given: Unpack[RunKeywords],
     ) -> OptimizationResult:
-        """Find parameters that minimise a scalar of a run under constraints, with exact gradients.
+        """Return parameters that minimise a scalar of a run under constraints, with exact gradients.
 
         Parameters
         ----------
@@ -456,7 +455,7 @@ class CoupledModel(ModelData):
         starts: Mapping[str, float] | None = None,
         **given: Unpack[RunKeywords],
     ) -> Simulation:
-        """Make a simulation of one system alone, to be coupled from outside.
+        """Return a simulation of one system alone, for coupling from outside.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Fits of models: names, bounds and files to indices and numbers, and the fitted model."""
+"""Fits of models: conversion of names, bounds and files, and the fitted model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 class FittableModel(Protocol):
-    """A model whose runs are differentiated."""
+    """Protocol of models whose runs can be differentiated."""
 
     @property
     def signals(self) -> Mapping[str, Any]:
@@ -41,7 +41,7 @@ class FittableModel(Protocol):
         ...
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Any:
-        """Return a copy with other fields."""
+        """Return a copy with changed fields."""
         ...
 
 
@@ -86,14 +86,14 @@ def fit_model(
 
 
 def with_parameters(model: FittableModel, simulation: Simulation, names: Sequence[str], values: Floats) -> Any:
-    """Return a model whose parameters have other values, by their names in a simulation of it."""
+    """Return a model with other parameter values, by their names in a simulation of it."""
     qualified = simulation.exposed.qualified
     found = {qualified.get(name, name): value for name, value in zip(names, values.tolist(), strict=True)}
     return model.model_copy(update={"start": {**model.start, **found}})
 
 
 def _following(model: FittableModel, experiment: Experiment, usual: Simulation, given: RunKeywords) -> Simulation:
-    """Return a simulation that follows the inputs of an experiment."""
+    """Return a simulation with the inputs of an experiment."""
     if not experiment.signals:
         return usual
     driven = model.model_copy(update={"signals": {**model.signals, **experiment.signals}})

@@ -1,4 +1,4 @@
-"""Simulations of models: of the whole, and of one system alone."""
+"""Simulations of whole models and of single systems."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clau
 def run_options(
     model: ModelData, options: RunOptions | None, given: RunKeywords, beside: Iterable[str] = ()
 ) -> RunOptions:
-    """Return options with the formulation that is usual for a model, where none is named; else as `RunOptions.of`."""
+    """Return options with the default formulation of a model, if none is given; otherwise as `RunOptions.of`."""
     if given.get("formulation") is None and not (isinstance(options, RunOptions) and options.formulation):
         given = {**given, "formulation": (usual := formulation_of(model))}
         if usual != usual_formulation(0):
@@ -43,7 +43,7 @@ def run_options(
 
 
 def formulation_of(model: ModelData) -> str:
-    """Return the name of the formulation of a model where none is named."""
+    """Return the default formulation of a model."""
     mechanisms = [system for system in model.systems.values() if isinstance(system, Mechanism)]
     return usual_formulation(sum(mechanism.topology.coordinates for mechanism in mechanisms))
 
@@ -74,24 +74,24 @@ def monolithic_simulation(
 
 
 def in_equal_steps(options: RunOptions) -> RunOptions:
-    """Return options with equal steps where they leave open which solver makes them, and no tolerance is named."""
+    """Return options with a fixed-step solver if they specify neither a solver nor a tolerance."""
     named = options.solver or options.relative_tolerance or options.absolute_tolerance
     return options if named else options.model_copy(update={"solver": Trapezoidal.name})
 
 
 def _completed(model: ModelData, options: RunOptions) -> RunOptions:
-    """Return what options come to with the model's step."""
+    """Return options completed with the model's step."""
     chosen = options.completed()
     return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
 
 
 def _known(model: ModelData, options: RunOptions) -> bool:
-    """Tell whether data and options say what the equations are: code of a user may follow from anything."""
+    """Return whether data and options determine the equations, which user-defined code may prevent."""
     return is_built_in(options.kind) and not UserParts.of(model)
 
 
 def _equations(model: ModelData) -> dict[str, Any]:
-    """Return what the equations of a model follow from; signals are given to them."""
+    """Return the data that determine the equations of a model, excluding signals."""
     return {
         "name": model.name,
         **without_shapes(model.model_dump(mode="json", include={"systems", "connections", "start"})),
@@ -99,7 +99,7 @@ def _equations(model: ModelData) -> dict[str, Any]:
 
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
-    """Return what connected inputs and parameters are at the start, by system; see `CoupledModel.starts`."""
+    """Return the initial values of connected inputs and parameters, by system; see `CoupledModel.starts`."""
     whole = monolithic_simulation(model, options, compiled=False)
     names = whole.exposed.by_system
     result: dict[str, dict[str, float]] = {name: {} for name in model.systems}
@@ -119,7 +119,7 @@ def simulation_of_system(
 ) -> Simulation:
     """Return a simulation of one system of a model alone; see `CoupledModel.simulation_of`.
 
-    Its inputs are set at each communication point: it makes equal steps unless its options say more.
+    Its inputs are set at each communication point; it uses a fixed-step solver unless its options specify another.
     """
     options = in_equal_steps(options)
     if name not in model.systems:
@@ -140,7 +140,7 @@ def simulation_of_system(
 
 
 def _warn_of_implausible_data(model: ModelData) -> None:
-    """Warn of numbers that are hardly meant."""
+    """Warn of implausible numbers."""
     for name, data in model.systems.items():
         kind = system_kind(data)
         for sentence in () if kind is None else kind.diagnostics(data):
@@ -162,7 +162,7 @@ def _described(model: ModelData, name: str) -> dict[str, Any]:
 
 
 def unit_from_dict(arguments: dict[str, Any], folder: Path | None = None) -> Simulation:
-    """Make the simulation that an exported unit is.
+    """Return the simulation of an exported FMU.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Formulations of the equations of motion, known by their names, and what two of them share."""
+"""Formulations of the equations of motion, registered by name, and code shared by two or more of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which form of code is the better one, by how many operations a right-hand side takes in either."""
+"""Choice between unrolled code and kernel loops by the operation counts of a right-hand side."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from mbsfmu.systems.system import System
 from mbsfmu.tracing.kept_traces import Traces
 
 FEW = 4
-"""Coordinates up to which code is unrolled: nothing is gained by loops over so few calls, and nothing is counted."""
+"""Number of coordinates up to which code is unrolled without counting: few calls gain nothing from loops."""
 _SHARE = 0.57
-"""What an operation in loops costs, as a share of one in unrolled code. Instructions of the latter are read from memory
-one after the other, those of kernels stay in the first cache, and loads and stores of what kernels are given and give
-are counted as operations, too."""
+"""Cost of an operation in loops relative to one in unrolled code. Unrolled instructions are read from memory in
+sequence, those of kernels stay in the first cache, and loads and stores of kernel arguments count as operations.
+"""
 _BEGINNING = 1300
-"""Operations of unrolled code that it takes to begin with loops: their first calls find nothing in the caches."""
+"""Fixed cost of loops in operations of unrolled code: their first calls miss the caches."""
 _SHORT, _LONG = 100_000, 400_000
-"""Operations of unrolled code for a right-hand side, times coordinates, up to which code for implicit steps is
-straight, and beyond which it is in loops, whichever is faster. With derivatives by all coordinates, tracing and
-compiling it takes as long as that product; kernels take longer than what is short."""
+"""Operations of an unrolled right-hand side times coordinates up to which implicit steps are unrolled, and beyond which
+they are in loops, independent of speed. Tracing and compiling derivatives takes time in proportion to this product;
+kernels take longer for small ones.
+"""
 
 
 def unrolled_is_faster(straight: int, loops: int) -> bool:
-    """Tell whether unrolled code takes less time by the operations of either form.
+    """Return whether unrolled code is faster, from the operation counts of both forms.
 
     Both numbers are as `benchmarks/divide_and_conquer/choice.py` measured them; its table is in
     docs/studies/large-mechanisms.md.
@@ -41,9 +42,9 @@ def faster_form(
     sections: int,
     in_blocks: bool,
 ) -> Code | None:
-    """Return the form of code in which divide and conquer finds accelerations sooner; None where the size decides.
+    """Return the faster form of code for accelerations by divide and conquer; None if the size decides.
 
-    unrolled code for implicit steps grows as the square: how long it is counts, too.
+    Unrolled code of implicit steps grows as the square of the size, so that its length counts as well.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Options of formulations that have kernel loops: its form, and who makes it."""
+"""Options of formulations with kernel loops: form of code, threads, order of assembly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.systems.functions import SystemFunctions
 
 
 class Assembly(StrEnum):
-    """Orders in which bodies are joined."""
+    """Orders of assembly."""
 
     BALANCED = "balanced"
     SEQUENTIAL = "sequential"
@@ -58,26 +58,26 @@ class CodeOptions(FormulationOptions):
 
     @property
     def sequential(self) -> bool:
-        """Whether joints are eliminated one after the other."""
+        """Whether joints are eliminated sequentially."""
         return self.assembly != Assembly.BALANCED
 
     @property
     def sections(self) -> int:
-        """In how many sections trees are taken, for as many threads."""
+        """Number of sections of a tree, one per thread."""
         return self.unit_threads if self.sequential else 1
 
     @property
     def in_blocks(self) -> bool:
-        """Whether one thread makes all calls; several share those of one level, however large."""
+        """Whether one thread executes all calls in blocks; several threads share the calls of one level."""
         return self.unit_threads == 1
 
     @property
     def form(self) -> Code | None:
-        """The form of its code."""
+        """The chosen form of code."""
         return None if self.code is None else Code(self.code)
 
     def _why_unrolled(self, functions: SystemFunctions) -> str:
-        """Return why code is unrolled, and what else can be chosen."""
+        """Return why code is unrolled, and the alternative."""
         if self.form is Code.STRAIGHT:
             return "as was chosen; choose code 'loops'"
         if not can_be_in_loops(functions.system):
@@ -87,7 +87,7 @@ class CodeOptions(FormulationOptions):
         return f"the quicker one of {coordinates} where none is chosen; choose code 'loops' (--code loops)"
 
     def check_use(self, functions: SystemFunctions) -> None:
-        """Refuse what changes nothing for the functions of a system.
+        """Refuse options without effect on the functions of a system.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""States whose parts fit each other: after jumps of inputs, at the end of steps, with references moved along."""
+"""Consistent states: after discontinuities of inputs, at the end of steps, after changes of references."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = (
 
 
 class FittingStates:
-    """What a formulation makes of a state, whichever equations its steps solve.
+    """Base of formulations: consistent states, independent of the equations of their steps.
 
     Attributes
     ----------
@@ -37,17 +37,17 @@ class FittingStates:
     """
 
     remedy: ClassVar[str] = "take a smaller step"
-    """What to do where loops open."""
+    """Advice for loops beyond the drift tolerance."""
     leaves_out: ClassVar[bool] = False
-    """Whether equations that nearly follow from others at a change point are left out where accelerations are found."""
+    """Whether nearly dependent equations near a change point are omitted for accelerations."""
     functions: SystemFunctions
     history: StepHistory
     opening: float
 
     def consistent(self, state: State) -> State:
-        """Return the state with accelerations, multipliers and rates that fit the inputs of now.
+        """Return the state with accelerations, multipliers and rates consistent with the present inputs.
 
-        Where an input jumps, these jump too, and with them what the rule remembers.
+        A discontinuity of an input changes these, and the history of the rule by the same amount.
         """
         found = self._consistent(state)
         with suppress(SimulationError):  # what depends on a loop without a solution is not finite
@@ -69,10 +69,10 @@ class FittingStates:
         )
 
     def followed(self, state: State, step: float) -> State:
-        """Return the state after a step in s that is too short to be solved for, by the rates at its beginning.
+        """Return the state after a step in s that is too short to solve, by the rates at its start.
 
-        The functions hold the inputs at its end. Rates that a rule finds are differences of positions by the step, and
-        by its square: round-off of these would be all that is left of them.
+        The functions hold the inputs at its end. Rates of a rule are differences of positions divided by the step, and
+        by its square, which would be round-off only.
         """
         moved = replace(
             state,
@@ -85,7 +85,7 @@ class FittingStates:
         return self.anew(moved)
 
     def anew(self, state: State) -> State:
-        """Return the state with accelerations and rates found anew, and nothing remembered of the steps before."""
+        """Return the state with recomputed accelerations and rates, and an empty history."""
         return self.consistent(state.forgetful)
 
     def load(self, state: State) -> None:
@@ -102,7 +102,7 @@ class FittingStates:
         functions.loop_iterates[:] = state.loop_iterates
 
     def fitting_motion(self, share: float = 1.0) -> tuple[Floats, Floats, Floats]:
-        """Return z̈, λ and ẋ that fit the coordinates, velocities, states and inputs that the functions hold.
+        """Return z̈, λ and ẋ consistent with the coordinates, velocities, states and inputs of the functions.
 
         Parameters
         ----------
@@ -114,19 +114,19 @@ class FittingStates:
 
     @cached_property
     def element_scales(self) -> Floats:
-        """What elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n)."""
+        """Scales of the elements of Φ_z that make them independent of units and size, shape (m, n)."""
         return self.functions.element_scales(self.arm)
 
     @property
     def arm(self) -> float:
-        """The longest lever arm of the loops in m."""
+        """Longest lever arm of the loops in m."""
         units = [self.functions.system.constraint_units[row] for row in self.functions.rows]
         return max(
             (scale for scale, unit in zip(self.functions.scales, units, strict=True) if unit == "m"), default=1.0
         )
 
     def made_consistent(self, state: State) -> State:
-        """Return the state to go on from after a step, whose end the functions hold.
+        """Return the state to continue from after a step, whose end the functions hold.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class FittingStates:
         return self.with_present_references(state)
 
     def with_loops(self, state: State) -> State:
-        """Return the state where the functions are with the solutions of algebraic loops, to go on from.
+        """Return the present state with the solutions of algebraic loops.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class FittingStates:
         return replace(state, loop_iterates=self.functions.loop_iterates.copy())
 
     def check_loops(self) -> None:
-        """Look whether it is for an algebraic loop that numbers are not finite where the functions are.
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class FittingStates:
         self.functions.follow_loops()
 
     def with_present_references(self, state: State) -> State:
-        """Return the same motion with the references of orientations moved along, where an angle has become large."""
+        """Return the same motion with reference orientations changed near gimbal lock."""
         gimbal_angles = list(self.functions.system.gimbal_angles)
         if not gimbal_angles or np.abs(state.coordinates[gimbal_angles]).max() <= NEAR_GIMBAL_LOCK:
             return state

@@ -60,7 +60,7 @@ class CoordinateForm(ExplicitForm):
 
     @abstractmethod
     def moved(self, integrals: Floats) -> State:
-        """Return the state where the functions are."""
+        """Return the present state of the functions."""
 
     def state_at(self, values: Floats, inputs: Floats) -> State:
         """Return the whole state for a y."""
@@ -73,10 +73,10 @@ class CoordinateForm(ExplicitForm):
         return self._with_loops(state)
 
     def check_loops(self) -> None:
-        """Look whether it is for an algebraic loop that numbers are not finite."""
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers."""
         self._check_loops()
 
     def accept(self, state: State) -> State:
-        """Take a step's end; return the state to go on from."""
+        """Accept the end of a step; return the state to continue from."""
         self.state = state
         return self._made_consistent(self.state)

@@ -1,4 +1,4 @@
-"""Divide and conquer with accelerations [Featherstone1999]; loops by generalized inverses."""
+"""Divide and conquer in accelerations [Featherstone1999], with generalized inverses for loops."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class DcaOptions(CodeOptions):
 class Dca(FirstOrderFormulation):
     """Accelerations from an assembly of the whole mechanism; y = (z, ż, x).
 
-    Loops are closed in their accelerations, Φ̈ + 2 a Φ̇ + a² Φ = 0, where a is Baumgarte's stabilisation. The papers'
-    reference has none, a = 0: its positions drift.
+    Loops are closed at acceleration level, Φ̈ + 2 a Φ̇ + a² Φ = 0, with Baumgarte's stabilisation a. The papers'
+    reference has a = 0, and its positions drift.
 
     Parameters
     ----------

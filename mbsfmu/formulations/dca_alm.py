@@ -1,4 +1,4 @@
-"""Divide and conquer in absolute coordinates, by augmented Lagrangian and mass-orthogonal projections.
+"""Divide and conquer in absolute coordinates, with augmented Lagrangian and mass-orthogonal projections [Malczyk2012].
 
 [Malczyk2012]
 
@@ -49,7 +49,7 @@ from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 
 class ConstrainedEquations(AugmentedEquations):
-    """The equations of a step with the joints' forces on bodies as the assembly has them, which is less than Φ_qᵀ λ."""
+    """Equations of a step with the joint forces on bodies from the assembly, which has fewer operations than Φ_qᵀ λ."""
 
     @property
     def _balance(self) -> ca.SX:
@@ -57,7 +57,7 @@ class ConstrainedEquations(AugmentedEquations):
 
 
 class ProjectedProblem(AugmentedProblem):
-    """An implicit step in absolute coordinates, with projections instead of the penalty formulation's.
+    """An implicit step in absolute coordinates, with projections instead of those of `penalty`.
 
     Parameters
     ----------
@@ -71,18 +71,18 @@ class ProjectedProblem(AugmentedProblem):
         formulation.functions.integrals[:] = state.integrals
 
     def jacobian(self) -> Floats:
-        """Return the derivative, with the penalty factor that suits the masses at the unknowns."""
+        """Return the Jacobian, with a penalty factor suitable for the masses."""
         self._formulation.step_penalty()
         return self._formulation.equations.iteration_matrix()[0]
 
     @property
     def softness(self) -> Floats:
-        """1/α for the constraints, as the derivative has it."""
+        """1/α of the constraints in the Jacobian."""
         self._formulation.step_penalty()
         return self._softness(self._formulation.equations)
 
     def finish(self) -> State:
-        """Return the state at the end, on the constraints; ẋ is the rule's, as the states belong to it."""
+        """Return the state at the end, projected onto the constraints, with ẋ of the rule."""
         self._formulation.project_onto_constraints()
         return self._end(None)
 
@@ -110,24 +110,24 @@ class ProjectedForm(CoordinateForm):
         return np.concatenate([functions.velocities, functions.accelerations, formulation.flow_rates()[0]])
 
     def _place(self) -> None:
-        """Bring a stage onto the constraints, where there are projections."""
+        """Project a stage onto the constraints, if projections are used."""
         formulation = self._formulation
         formulation.projection.place(inside=True) if formulation.projects else formulation.projection.factorize()
 
     def moved(self, integrals: Floats) -> State:
-        """Return the state where the functions are, on the constraints where there are projections."""
+        """Return the present state, projected onto the constraints if projections are used."""
         self._formulation.project_onto_constraints()
         return self._formulation.state(integrals)
 
 
 class StagesForm(ProjectedForm, DifferentiableForm):
-    """The equations for linearly implicit solvers, whose stages stay where they are."""
+    """The equations for linearly implicit solvers, whose stages are not projected."""
 
     def _place(self) -> None:
         self._formulation.projection.factorize()
 
     def stages(self) -> Stages:
-        """Return what solves with the derivative of ẏ."""
+        """Return the linear solver of the stages."""
         formulation = self._formulation
         if formulation.iteration_matrices is None:
             return DenseStages(formulation.slope()[0].copy(), 0)
@@ -142,12 +142,13 @@ class StagesForm(ProjectedForm, DifferentiableForm):
 
 
 SMALL = 0.05
-"""Lever arm in m below which moments of redundant joints are off by 1e-4 and more of the largest: α goes by masses, and
-multiplies what round-off leaves of rotations, whose inertias go by the square of the arm
-[docs/studies/projections.md]."""
+"""Lever arm in m below which moments of redundant joints have relative errors of 1e-4 and more: α is scaled by masses,
+and amplifies the round-off of rotations, whose inertias are proportional to the square of the arm
+[docs/studies/projections.md].
+"""
 _LOGGER = logging.getLogger(__name__)
 STABILISATION = 1.0
-"""Ω in 1/s where there are no projections, the paper's."""
+"""Stabilisation Ω in 1/s without projections, the paper's value."""
 
 
 class DcaAlmOptions(CodeOptions):
@@ -178,23 +179,23 @@ class DcaAlmOptions(CodeOptions):
 
     @property
     def sequential(self) -> bool:
-        """Whether joints are eliminated one after the other, as one thread does by default: there are no sections."""
+        """Whether joints are eliminated sequentially, the default of one thread: there are no sections."""
         return self.unit_threads == 1 if self.assembly is None else super().sequential
 
     @property
     def sections(self) -> int:
-        """One: threads share the levels of the balanced assembly."""
+        """Number of sections, one: threads share the levels of the balanced assembly."""
         return 1
 
     def check(self) -> None:
-        """Refuse a stabilisation of what is projected."""
+        """Refuse a stabilisation together with projections."""
         if self.projections and self.stabilisation is not None:
             chosen = "the formulation 'dca-alm' with projections"
             option, value = self.known()["stabilisation"], self.stabilisation
             raise option.without_effect("stabilisation", value, chosen, ["'dca-alm' without"])
 
     def completed(self, remembering: str) -> Self:
-        """Return them with the stabilisation; projections do not go with what remembers steps."""
+        """Return the options with the stabilisation; projections are incompatible with multistep solvers."""
         if self.projections and remembering:
             raise InputError(f"projections do not go with {remembering}, or no projections")
         if self.projections or self.stabilisation is not None:
@@ -203,7 +204,7 @@ class DcaAlmOptions(CodeOptions):
 
 
 def _warn_small(initialization: Initialization) -> None:
-    """Say in the log where redundant joints share loads inexactly, as α is large beside moments of inertia."""
+    """Warn in the log if redundant joints share loads inexactly, because α is large relative to moments of inertia."""
     if initialization.lever_arm < SMALL:
         _LOGGER.warning(
             "%s: joints are redundant, and the longest lever arm of their loops is %.2g m: below %g m dca-alm shares "
@@ -213,12 +214,12 @@ def _warn_small(initialization: Initialization) -> None:
 
 
 class DcaAlm(Formulation):
-    """Absolute coordinates; all joints are constraints, redundant and singular ones do no harm.
+    """Absolute coordinates; all joints are constraints, which may be redundant and singular.
 
     Explicit solvers integrate y = (q, q̇, x), with accelerations from the augmented-Lagrangian iteration, and project
-    after each accepted step. Linearly implicit ones do the same with derivatives, which kernel loops has, and with
-    constraints of which none is redundant. Implicit rules take positions as unknowns, with penalty forces in the
-    equations of the step, and project what they find.
+    after each accepted step. Linearly implicit ones do the same with derivatives, which exist in kernel loops only, and
+    with independent constraints. Implicit rules have positions as unknowns, with penalty forces in the equations of the
+    step, and project the result.
 
     Parameters
     ----------
@@ -249,9 +250,8 @@ class DcaAlm(Formulation):
     ) -> LoopEquations:
         """Return the equations of all joints, of which as many are redundant as of the loop equations.
 
-        With projections they count as independent: where constraints hold to round-off, multipliers come out with the
-        least norm, and reactions with them. But in stages that are not moved onto the constraints redundant ones would
-        contradict each other.
+        With projections they are treated as independent: where constraints hold to round-off, multipliers and reactions
+        have the least norm. In stages that are not projected redundant ones would be inconsistent.
         """
         assert isinstance(options, DcaAlmOptions)
         loops, every = initialization.loops, len(system.constraints)
@@ -270,7 +270,7 @@ class DcaAlm(Formulation):
 
     @classmethod
     def form(cls, system: System, options: FormulationOptions, kind: StepKind) -> Code | None:
-        """Return the form of its code: loops where derivatives are needed."""
+        """Return the form of code: loops where derivatives are needed."""
         if kind is not StepKind.LINEARLY_IMPLICIT or not system.coordinates:
             return options.form
         why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_unrolled(system)
@@ -293,7 +293,7 @@ class DcaAlm(Formulation):
         step: float,
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation, which knows whether constraints are redundant."""
+        """Return the formulation of a system, with the information whether constraints are redundant."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
         made.stiffens = initialization.loops.rank == len(initialization.functions.rows)
         if made.projects and not made.stiffens:
@@ -328,10 +328,10 @@ class DcaAlm(Formulation):
 
     @cached_property
     def step_penalty(self) -> TracedFunction:
-        """Nothing but what it writes: the penalty factor in the equations of a step.
+        """Write the penalty factor of the equations of a step.
 
-        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must exceed that by far, but
-        not as far as round-off: small bodies of 1e-12 kg would not be felt beside the paper's factor.
+        The multipliers converge by the ratio of M ∂z̈/∂z to it in each iteration, so it must be much larger, but below
+        the limit of round-off: small bodies of 1e-12 kg would vanish beside the paper's factor.
         """
         largest = ca.mmax(ca.diag(self.functions.expressions.mass))
         inertia = self.equations.end.acceleration_by_position * largest
@@ -350,7 +350,7 @@ class DcaAlm(Formulation):
 
     @cached_property
     def iteration_matrices(self) -> RecordedIterationMatrices | None:
-        """Makes iteration matrices where code is kernel loops."""
+        """Iteration matrices in kernel loops."""
         if not self.functions.in_loops:
             return None
         moving = "coordinates", "velocities", "accelerations", "states", "multipliers"
@@ -359,11 +359,11 @@ class DcaAlm(Formulation):
 
     @cached_property
     def stages(self) -> RecordedStages:
-        """What linearly implicit steps call."""
+        """Functions for linearly implicit solvers."""
         return RecordedStages(self.functions, self.rule, self.projection.stabilisation)
 
     def project_onto_constraints(self) -> None:
-        """Bring what the functions hold onto the constraints, and find accelerations and multipliers there."""
+        """Project the present state onto the constraints, and compute accelerations and multipliers there."""
         with self._all_in_use():
             if self.projects:
                 self.projection.project()
@@ -380,14 +380,14 @@ class DcaAlm(Formulation):
 
     @contextmanager
     def _all_in_use(self) -> Iterator[None]:
-        """Let all constraints count: on these, redundant ones share what they transmit."""
+        """Activate all constraints: on the manifold, redundant ones share loads."""
         chosen = self.functions.active.copy()
         self.functions.active[:] = 1.0
         yield
         self.functions.active[:] = chosen
 
     def state(self, integrals: Floats) -> State:
-        """Return the state where the functions are; ẋ and the integrals' rates follow."""
+        """Return the present state, with ẋ and the rates of integrals."""
         functions = self.functions
         functions.integrals[:] = integrals
         functions.rates[:], integral_rates = np.split(self.flow_rates()[0], [len(functions.states)])
@@ -405,7 +405,7 @@ class DcaAlm(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        """The iteration matrix of an implicit step, and the functions of its residual."""
         return self.equations.iteration_matrix, [self.equations.residual]
 
     def problem(self, state: State, step: float) -> ProjectedProblem:
@@ -413,7 +413,7 @@ class DcaAlm(Formulation):
         return ProjectedProblem(self, state, step)
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
-        """Return what its C needs."""
+        """Return the needs of its C code."""
         projection = self.projection
         steps: tuple[AnyFunction, ...] = ()
         right_sides, pattern = 0, None
@@ -441,13 +441,13 @@ class DcaAlm(Formulation):
         )
 
     def prepared(self, state: State) -> State:
-        """Return the state, for stages with the constraints that count."""
+        """Return the state, with active constraints for stages."""
         if self.functions.staged is not None:
             return replace(state, active=np.array(self.functions.staged, dtype=float))
         return self.with_rows_chosen(state, None) if self._chooses else state
 
     def made_consistent(self, state: State) -> State:
-        """Return the state to go on from after a step, for stages with the constraints that count there."""
+        """Return the state to continue from after a step, with active constraints for stages."""
         moved = super().made_consistent(state)
         return self.with_rows_chosen(moved, moved.active) if self._chooses else moved
 

@@ -1,8 +1,8 @@
-"""Motion that linear equations define, with its derivatives by what they depend on.
+"""Motion defined by linear equations, and its derivatives.
 
-Divide and conquer finds what M z̈ − Q + Φ_zᵀ λ = 0 and the loops' equations define. Its derivatives follow from these
-equations: with K their derivative by z̈ and λ, K ∂(z̈, λ)/∂y is less that by y. This takes a tenth to a half of the
-operations of derivatives traced through the assembly, and is equal to them to round-off.
+Divide and conquer solves M z̈ − Q + Φ_zᵀ λ = 0 and the loop equations. The derivatives follow from these equations:
+with K their Jacobian with respect to z̈ and λ, K ∂(z̈, λ)/∂y is minus that with respect to y. This takes a tenth to a
+half of the operations of derivatives traced through the assembly, and is equal to them to round-off.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mbsfmu.tracing.linear_solver import solved
 
 @dataclass(frozen=True)
 class Defined:
-    """A part of an instant.
+    """An implicitly defined part of the evaluation context.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ Motion = Mapping[str, Defined]
 
 
 def change_of(given: SystemExpressions, values: ca.SX, by: Sequence[str], motion: Motion) -> ca.SX:
-    """Return the derivative of a vector by parts, side by side, where other parts follow from these.
+    """Return the Jacobian of a vector with respect to parts, where other parts are defined implicitly by these.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def change_of(given: SystemExpressions, values: ca.SX, by: Sequence[str], motion
 def defined(
     given: SystemExpressions, equations: ca.SX, parts: Sequence[str], by: Sequence[str], motion: Motion
 ) -> dict[str, Defined]:
-    """Return the parts for which equations vanish that are linear in them.
+    """Return the parts defined by linear equations.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def defined(
 def _change(
     given: SystemExpressions, values: ca.SX, by: Sequence[str], motion: Motion, known: dict[str, ca.SX]
 ) -> ca.SX:
-    """Return the same where parts have other values than their symbols."""
+    """Return the same with other values of the parts."""
     slopes = [given.derivative(values, *by), *(given.derivative(values, part) for part in motion)]
     change, *through = given.at(slopes, known)
     for slope, each in zip(through, motion.values(), strict=True):

@@ -25,11 +25,11 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 LEAP = 0.5
-"""Share of its way that a dependent coordinate may be off where the loops are closed as before: seen are up to 0.1."""
+"""Largest relative deviation of a dependent coordinate's displacement for the same assembly mode; up to 0.1 occurs."""
 ROUND_OFF = 1e-9
-"""What it may be off in rad or m at rest."""
+"""Absolute tolerance of this deviation in rad or m, for static states."""
 SMALLEST_PART = 2.0**-10
-"""Share of the way to where somebody else's solver asks for rates below which no shorter one is tried."""
+"""Smallest fraction of the distance to an external solver's state for repeated halving."""
 
 
 class DoubleStepProblem(StepProblem):
@@ -67,7 +67,7 @@ class DoubleStepProblem(StepProblem):
         return self._equations.end
 
     def spread(self, positions: Floats) -> Floats:
-        """Return R_z times changes of the independent coordinates."""
+        """Return R_z times increments of the independent coordinates."""
         return self._equations.basis @ positions
 
     @property
@@ -90,22 +90,22 @@ class DoubleStepProblem(StepProblem):
         return equations.residual()[0]
 
     def residual_near(self, unknowns: Floats, coordinates: Floats) -> Floats:
-        """Return the residual where the loops are nearly closed."""
+        """Return the residual at coordinates near the constraint manifold."""
         self._dependent.place(coordinates, near=True)
         self._equations.end.unknowns[:] = unknowns
         return self._equations.residual()[0]
 
     def jacobian(self) -> Floats:
-        """Return the derivative by the independent coordinates and the states."""
+        """Return the Jacobian with respect to the independent coordinates and the states."""
         return self._equations.iteration_matrix()[0]
 
     def finish(self) -> State:
-        """Return the state at the end, with another choice of coordinates where the present one gets steep."""
+        """Return the state at the end, with another partition if the present one becomes ill-conditioned."""
         return self._end(self._double_step.reconsidered(self._partition))
 
 
 class DoubleStep(Formulation):
-    """Coordinate partitioning: the loop equations hold to round-off; singular configurations are refused."""
+    """Coordinate partitioning: loop equations hold to round-off; singular configurations are refused."""
 
     name: ClassVar[str] = "double-step"
     has_explicit_form: ClassVar[bool] = True
@@ -136,21 +136,21 @@ class DoubleStep(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The iteration matrix of a step, and what an evaluation of its residual calls: loops close in two."""
+        """The iteration matrix of a step, and the functions of its residual; loop closure takes two."""
         closure = [self.functions.closure] * 2 if len(self.functions.rows) else []
         return self.equations.iteration_matrix, [self.equations.residual, *closure]
 
     def prepared(self, state: State) -> State:
-        """Return the state with a choice of coordinates."""
+        """Return the state with independent coordinates chosen."""
         self.load(state)
         return replace(state, partition=best_choice(self.functions, self.element_scales))
 
     def reconsidered(self, partition: Partition) -> Partition:
-        """Return the choice of coordinates to go on with where the functions are, this one unless it gets steep."""
+        """Return the partition to continue with: the present one unless it becomes ill-conditioned."""
         return reconsidered(partition, self.functions, self.equations.basis, self.element_scales)
 
     def dependent(self, state: State) -> DependentCoordinates:
-        """Return what solves for the dependent coordinates of a state's choice."""
+        """Return the solver for the dependent coordinates of a state's partition."""
         assert state.partition is not None
         if state.partition is not self._partition:
             self._partition = state.partition
@@ -163,7 +163,7 @@ class DoubleStep(Formulation):
         return DoubleStepProblem(self, state, step)
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
-        """Return what its C needs."""
+        """Return the needs of its C code."""
         functions, equations = self.functions, self.equations
         steps: tuple[AnyFunction, ...] = equations.explicit, equations.motion
         pattern = None
@@ -281,7 +281,7 @@ class DoubleStepForm(IterationMatrixForm):
         return np.concatenate([np.zeros(self._free), pushed, rest + self._through_accelerations(pushed)])
 
     def _through_accelerations(self, pushed: Floats) -> Floats | float:
-        """Return what changes of z̈^i add to those of (ẋ, rates of the integrals)."""
+        """Return the derivative of (ẋ, rates of the integrals) through z̈^i."""
         if not self._formulation.equations.flow_by_accelerations:
             return 0.0
         return np.asarray(self._formulation.equations.by_accelerations()[0] @ pushed)
@@ -308,21 +308,21 @@ class DoubleStepForm(IterationMatrixForm):
         return self._formulation.with_loops(state)
 
     def check_loops(self) -> None:
-        """Look whether it is for an algebraic loop that numbers are not finite."""
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers."""
         self._formulation.check_loops()
 
     def accept(self, state: State) -> State:
-        """Take a step's end as the new estimate; return it with the choice of coordinates to go on with."""
+        """Accept the end of a step as the new estimate; return it with the partition to continue with."""
         self.state, self._leading = state, None
         partition = self._formulation.reconsidered(self._partition)
         return self._formulation.made_consistent(replace(self.state, partition=partition))
 
     def leaps(self, state: State, step: float) -> bool:
-        """Tell whether the loops have been closed in another way than before.
+        """Return whether the assembly mode of the loops has changed.
 
-        Newton's iteration may find another assembly of the same independent coordinates from far away, and an error
-        estimate does not see it where all stages do. Velocities and accelerations at both ends tell how far the
-        dependent coordinates have moved, to order four; another assembly is off by more than a part of their way.
+        Newton's iteration may converge to another assembly mode for the same independent coordinates, and an error
+        estimate does not detect it if all stages do so. Velocities and accelerations at both ends give the displacement
+        of the dependent coordinates to order four; another mode deviates by more than a fraction of it.
         """
         before, dependent = self.state, self._partition.dependent
         speeds = np.stack([before.velocities[dependent], state.velocities[dependent]])
@@ -333,7 +333,7 @@ class DoubleStepForm(IterationMatrixForm):
         return bool(np.abs(off).max(initial=0.0) > LEAP * way + ROUND_OFF)
 
     def with_changed_chart(self) -> State | None:
-        """Return where the last step ended with the best choice of coordinates; None if that is the present one."""
+        """Return the last accepted state with the best partition; None if that is the present one."""
         self._formulation.load(self.state)
         other = best_choice(self._functions, self._formulation.element_scales)
         return None if other.same_as(self._partition) else replace(self.state, partition=other)

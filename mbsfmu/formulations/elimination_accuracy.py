@@ -1,4 +1,4 @@
-"""How exact the reactions are that an elimination along the mechanism finds."""
+"""Accuracy of reactions from an elimination along the mechanism."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 Chosen = NDArray[np.bool_]
-"""By constraint whether it is in use."""
+"""For each constraint whether it is active."""
 LARGEST = 100
-"""Coordinates up to which the dense equations are solved: as many evaluations and a matrix of 1 MB at most."""
+"""Largest number of coordinates for the dense equations: as many evaluations, and a matrix of at most 1 MB."""
 
 WEAK = 1e3
-"""Ratio of the largest to the smallest singular value of Φ_z in use below which elimination loses few digits: of 120
-random machines 86 were below, with errors of 8e-8 at most."""
+"""Ratio of the largest to the smallest singular value of the active Φ_z below which elimination loses few digits: of
+120 random machines 86 were below, with errors of 8e-8 at most.
+"""
 
 
 def elimination_error(functions: SystemFunctions) -> float:
-    """Return the error of the reactions at the motion that the functions hold, as a share of the largest of them.
+    """Return the error of the present reactions, relative to the largest of them.
 
     Accelerations and multipliers that elimination has found leave a residual of M z̈ − Q + Φ_zᵀ λ = 0 and Φ̈ = 0.
     A dense solution of these equations for the residual is their error to first order, as in one step of iterative
@@ -59,7 +60,7 @@ def _has_weak_direction(jacobian: Floats) -> bool:
 
 
 def _residuals(functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Chosen) -> list[Floats]:
-    """Return the residuals of the equations of motion and of the constraints in use."""
+    """Return the residuals of the equations of motion and of the active constraints."""
     functions.accelerations[:], functions.multipliers[:] = accelerations, multipliers
     balance, loops = functions.kinetic_residuals()
     return [balance.copy(), loops[in_use]]
@@ -73,9 +74,9 @@ def _mass(functions: SystemFunctions, in_use: Chosen) -> Floats:
 
 
 def _solved(mass: Floats, jacobian: Floats, balance: Floats, opening: Floats) -> tuple[Floats, Floats]:
-    """Return δ and μ with M δ + Φ_zᵀ μ = ρ and Φ_z δ = ε by the null space of Φ_z, whose condition counts once only.
+    """Return δ and μ with M δ + Φ_zᵀ μ = ρ and Φ_z δ = ε by the null space of Φ_z.
 
-    Coordinates count by their inertia, whatever their units are.
+    The condition number of Φ_z enters once only. Coordinates are scaled by their inertia, independent of units.
     """
     inertia = np.abs(np.diag(mass))
     scale = 1.0 / np.sqrt(np.where(inertia > 0.0, inertia, 1.0))

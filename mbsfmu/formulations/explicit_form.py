@@ -1,4 +1,4 @@
-"""What solvers of ordinary differential equations take: a formulation as ẏ = f(t, y)."""
+"""Explicit form of a formulation, ẏ = f(t, y), for solvers of ordinary differential equations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 class ExplicitForm(ABC):
-    """A formulation's equations from a state on, as long as its description of the motion lasts.
+    """A formulation's equations from a state on, valid in one coordinate chart.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ExplicitForm(ABC):
     @property
     @abstractmethod
     def end_rates(self) -> Floats:
-        """ẏ of `state`."""
+        """Derivative ẏ at `state`."""
 
     @abstractmethod
     def rates(self, values: Floats, inputs: Floats) -> Floats:
@@ -41,18 +41,18 @@ class ExplicitForm(ABC):
 
     @abstractmethod
     def state_at(self, values: Floats, inputs: Floats) -> State:
-        """Return the whole state for a y."""
+        """Return the complete state for a y."""
 
     @abstractmethod
     def accept(self, state: State) -> State:
-        """Take a step's end, as `state_at` has just given it, as `state`; return the state to go on from."""
+        """Accept the end of a step, from `state_at`, as `state`; return the state to continue from."""
 
     def leaps(self, state: State, step: float) -> bool:  # noqa: ARG002 - most forms integrate all coordinates
-        """Tell whether a state cannot follow from the last accepted one within `step` seconds."""
+        """Return whether a state cannot follow continuously from the last accepted one within `step` seconds."""
         return False
 
     def with_loops(self, state: State) -> State:
-        """Return a state, as `state_at` has just given it, with the solutions of algebraic loops, to go on from.
+        """Return a state from `state_at` with the solutions of algebraic loops, to continue from.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class ExplicitForm(ABC):
         return state
 
     def check_loops(self) -> None:  # noqa: B027 - some have none
-        """Look whether it is for an algebraic loop that numbers are not finite, where the rates were last evaluated.
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers in the last rates.
 
         Raises
         ------
@@ -71,42 +71,42 @@ class ExplicitForm(ABC):
         """
 
     def lasts(self, state: State) -> bool:
-        """Tell whether y goes on from a state as before; where not, a new form must begin there."""
+        """Return whether y is valid after a state; otherwise a new form must start there."""
         kept = ("partition", "references", "active")
         return all(getattr(state, part) is getattr(self.state, part) for part in kept)
 
     def with_changed_chart(self) -> State | None:
-        """Return the last accepted state in another description after a step has failed; None if there is none."""
+        """Return the last accepted state in another chart after a failed step; None if there is none."""
         return None
 
 
 class DifferentiableForm(ExplicitForm):
-    """Equations with their exact derivatives, for linearly implicit solvers."""
+    """Equations with exact derivatives, for linearly implicit solvers."""
 
     @abstractmethod
     def stages(self) -> Stages:
-        """Return what solves with the derivative of ẏ by y where the rates were last evaluated."""
+        """Return the linear solver of the stages with ∂ẏ/∂y at the last evaluation."""
 
     @abstractmethod
     def drift(self, slopes: Floats) -> Floats:
-        """Return ∂f/∂t where the rates were last evaluated: their change with inputs that have these rates."""
+        """Return ∂f/∂t at the last evaluation for given rates of the inputs."""
 
 
 class IterationMatrixForm(DifferentiableForm):
-    """Equations whose derivatives are a matrix."""
+    """Equations with a Jacobian matrix."""
 
     @property
     @abstractmethod
     def chained(self) -> int:
-        """Number of first elements of y whose rates are the elements that follow these, as those of positions are."""
+        """Number of leading elements of y whose rates are the following elements, as those of positions are."""
 
     @abstractmethod
     def jacobian(self) -> Floats:
-        """Return the derivative of ẏ by y where the rates were last evaluated.
+        """Return the Jacobian of ẏ with respect to y at the last evaluation.
 
-        Rows are all elements of y but the chained ones, columns all but the integrals, on which nothing depends.
+        Rows are all elements of y except the chained ones, columns all except the integrals, on which nothing depends.
         """
 
     def stages(self) -> Stages:
-        """Return what solves with this matrix."""
+        """Return the linear solver of the stages with this matrix."""
         return DenseStages(self.jacobian(), self.chained)

@@ -1,8 +1,8 @@
-"""Formulations as ordinary differential equations: ż and ẇ from z and w, without solving anything on the way.
+"""Formulations of first order: explicit ż and ẇ from z and w, without iteration.
 
-What w is, and how its rate is found, is the formulation's: velocities with `dca`, canonical momenta with `hdca`.
+w is defined by the formulation: velocities with `dca`, canonical momenta with `hdca`.
 
-Steps of formulations of first order: the equations of an implicit one, and ẏ = f(t, y) for the other solvers.
+This module has the equations of implicit steps, and ẏ = f(t, y) for the other solvers.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class FirstOrderProblem(StepProblem):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the coordinates, of their velocities in place of w, and of the states."""
+        """Names of the coordinates, of their velocities for w, and of the states."""
         system = self.functions.system
         return tuple(variable.name for variable in (*system.coordinates, *system.velocities, *system.states))
 
@@ -123,7 +123,7 @@ class FirstOrderForm(CoordinateForm, IterationMatrixForm):
         return self._formulation.chained
 
     def stages(self) -> Stages:
-        """Return what solves with the derivative of ẏ."""
+        """Return the linear solver of the stages."""
         formulation = self._formulation
         if formulation.iteration_matrices is None:
             return super().stages()
@@ -141,16 +141,16 @@ class FirstOrderForm(CoordinateForm, IterationMatrixForm):
         return drift()[0].copy()
 
     def moved(self, integrals: Floats) -> State:
-        """Return the state where the functions are."""
+        """Return the present state of the functions."""
         return self._formulation.moved(integrals)
 
     def lasts(self, state: State) -> bool:
-        """Tell whether y goes on from a state as before: momenta may have been started anew."""
+        """Return whether y is valid after a state; restarted momenta invalidate it."""
         return super().lasts(state) and state.momenta is self.state.momenta
 
 
 RATE_NOMINAL = 1e3
-"""Least magnitude of w where that of z is one: about 2/h at a step of 1 ms, as w follows from z there."""
+"""Least magnitude of w for a magnitude one of z: about 2/h at a step of 1 ms, as w follows from z there."""
 DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inputs")
 """The parts that are directions of z, w, x, the integrals and the inputs."""
 
@@ -174,11 +174,11 @@ class FirstOrderFormulation(Formulation):
         "'penalty', 'dca-alm')"
     )
     moving: ClassVar[str]
-    """The part w of an instant: `velocities` or `momenta`."""
+    """The part w of the evaluation context: `velocities` or `momenta`."""
 
     second_order: ClassVar[bool] = False
     stabilisation: float
-    """Rate a in 1/s at which loops that have drifted close."""
+    """Stabilisation rate a in 1/s of the constraint drift."""
 
     def __init__(
         self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: FormulationOptions
@@ -190,7 +190,7 @@ class FirstOrderFormulation(Formulation):
         self.end = StepRates(functions, rule, 0, 2 * len(functions.coordinates) + len(functions.states))
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
-        """Return what its C needs."""
+        """Return the needs of its C code."""
         steps: tuple[AnyFunction, ...] = (self.explicit,)
         names, pattern = {}, None
         if kind is StepKind.IMPLICIT:
@@ -226,10 +226,10 @@ class FirstOrderFormulation(Formulation):
 
     @abstractmethod
     def _changes(self) -> tuple[ca.SX, ca.SX, Motion]:
-        """Return the derivatives of ż and ẇ by z, w and x, and the parts that ẋ depends on beside these."""
+        """Return the derivatives of ż and ẇ with respect to z, w and x, and the further parts that ẋ depends on."""
 
     def _accelerations(self, motion: Motion) -> dict[str, Defined]:
-        """Return z̈ and λ as functions of z, w and x, given other parts that are."""
+        """Return z̈ and λ as functions of z, w, x and other given parts."""
         given, rate = self.functions.expressions, self.stabilisation
         loops = given.closure_acceleration + 2.0 * rate * given.closure_rate + rate**2 * given.closure
         equations = ca.vertcat(given.balance, given.closing(loops))
@@ -241,7 +241,7 @@ class FirstOrderFormulation(Formulation):
 
     @abstractmethod
     def _moved(self, given: RecordedSystem) -> Moved:
-        """Return the system as it moves at z, w, x and the inputs."""
+        """Return the system with its motion at z, w, x and the inputs."""
 
     @cached_property
     def kinetics(self) -> tuple[ca.SX, ca.SX]:
@@ -254,11 +254,11 @@ class FirstOrderFormulation(Formulation):
         return self._dynamics()
 
     def _at_velocities(self, *values: ca.SX) -> list[ca.SX]:
-        """Return expressions of the system with ż as it follows from z and w."""
+        """Return the system's expressions with ż from z and w."""
         return self.functions.expressions.at(values, {"velocities": self.kinetics[0]})
 
     def _at_motion(self, *values: ca.SX) -> list[ca.SX]:
-        """Return the same with z̈ and λ as they follow, where they count."""
+        """Return the same with z̈ and λ, if they are used."""
         found = ca.vertcat(self.functions.symbol("accelerations"), self.functions.symbol("multipliers"))
         if not any(ca.depends_on(value, found) for value in values):
             return self._at_velocities(*values)
@@ -295,7 +295,7 @@ class FirstOrderFormulation(Formulation):
         return len(self.functions.coordinates) if self.moving == "velocities" else 0
 
     def _flow_change(self, *rates: ca.SX) -> ca.SX:
-        """Return the derivative of ż, ẇ and some rates by z, w and x."""
+        """Return the derivative of ż, ẇ and some rates with respect to z, w and x."""
         *changes, motion = self._changes()
         return ca.vertcat(
             *changes, change_of(self.functions.expressions, ca.vertcat(*rates), self._unknown_parts, motion)
@@ -303,7 +303,7 @@ class FirstOrderFormulation(Formulation):
 
     @cached_property
     def slope(self) -> TracedFunction:
-        """Derivative of ẏ, chained coordinates apart, by (z, w, x), from the parts."""
+        """Derivative of ẏ, except chained coordinates, with respect to (z, w, x)."""
         given = self.functions.expressions
         matrix = self._flow_change(given.rates, given.integral_rates)[self.chained :, :]
         return self.functions.traced("first_order_slope", [matrix], matrices=[0])
@@ -317,10 +317,10 @@ class FirstOrderFormulation(Formulation):
 
     @cached_property
     def change(self) -> AnyFunction:
-        """Changes of the outputs, of ż and of z̈ along directions of z, w, x, the integrals and the inputs.
+        """Directional derivatives of the outputs, of ż and of z̈ along z, w, x, the integrals and the inputs.
 
-        Where code is kernel loops, which has no matrix for it, that of ẏ comes first. The direction of w is the part
-        `d_velocities` whatever w is; those of the others have their names.
+        In kernel loops, which have no matrix of it, that of ẏ comes first. The direction of w is always the part
+        `d_velocities`; the others have their own names.
         """
         directions = dict(zip(("coordinates", self.moving, "states", "integrals", "inputs"), DIRECTIONS, strict=True))
         symbols = {part: self.functions.symbol(part) for part in directions}
@@ -346,7 +346,7 @@ class FirstOrderFormulation(Formulation):
 
     @cached_property
     def motion(self) -> AnyFunction:
-        """Nothing but what it writes: ż, z̈, λ, ẋ and ṗ from z, w and x."""
+        """Write ż, z̈, λ, ẋ and ṗ from z, w and x."""
         of_momenta = ("velocities", "momentum_rates") if self.moving == "momenta" else ()
 
         def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
@@ -373,19 +373,19 @@ class FirstOrderFormulation(Formulation):
 
     @cached_property
     def iteration_matrix(self) -> TracedFunction:
-        """Derivative of the residual by (z, w, x), from the parts; a square matrix."""
+        """Derivative of the residual with respect to (z, w, x); a square matrix."""
         by_unknowns = self._flow_change(self.functions.expressions.rates)
         matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
         return self.functions.traced("first_order_iteration_matrix", [matrix], matrices=[0])
 
     @cached_property
     def recorded(self) -> RecordedSteps:
-        """What steps call where code is kernel loops."""
+        """Functions of steps in kernel loops."""
         return RecordedSteps(self.functions, self.rule, self.moving, self._moved, self.stabilisation)
 
     @cached_property
     def iteration_matrices(self) -> RecordedIterationMatrices | None:
-        """Makes iteration matrices where code is kernel loops."""
+        """Iteration matrices in kernel loops."""
         if not self.functions.in_loops:
             return None
         parts = "coordinates", self.moving, "states", "inputs", "parameters", "references", "discrete", "active"
@@ -409,21 +409,21 @@ class FirstOrderFormulation(Formulation):
         return self.moved(state.integrals)
 
     def reaction_error(self) -> float:
-        """Return the relative error of the reactions at the state that the functions hold, by the elimination."""
+        """Return the relative error of the present reactions by the elimination."""
         return elimination_error(self.functions) if len(self.functions.rows) else 0.0
 
     def prepared(self, state: State) -> State:
-        """Return the state with the loop equations that count."""
+        """Return the state with active loop equations."""
         return self.with_rows_chosen(state, None)
 
     def made_consistent(self, state: State) -> State:
-        """Return the state to go on from after a step; where other loop equations count, λ and ẇ follow."""
+        """Return the state to continue from after a step; λ and ẇ are recomputed if other loop equations are active."""
         moved = super().made_consistent(state)
         chosen = self.with_rows_chosen(moved, moved.active)
         return state if chosen is state else self.consistent(chosen)
 
     def moved(self, integrals: Floats) -> State:
-        """Return the state at z, w and x as the functions have them."""
+        """Return the state at the present z, w and x."""
         self.motion()
         functions = self.functions
         moved = State.of(functions, integrals, functions.integral_rates()[0].copy())
@@ -436,7 +436,7 @@ class FirstOrderFormulation(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        """The iteration matrix of an implicit step, and the functions of its residual."""
         return self.iteration_matrix, [self.residual]
 
     def problem(self, state: State, step: float) -> FirstOrderProblem:

@@ -1,6 +1,6 @@
-"""What a formulation is: how a time step of a system becomes a set of nonlinear equations.
+"""Base class of formulations: the nonlinear equations of one implicit step of a system.
 
-The nonlinear equations of one implicit step, as formulations give them and Newton's iteration solves them.
+Newton's iteration solves these equations.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class StepProblem(ABC):
-    """The nonlinear equations of one implicit step, positions and states x being the unknowns.
+    """The nonlinear equations of one implicit step; positions and states x are the unknowns.
 
     The formulation's rule gives the rates (see `StepRates`).
 
@@ -76,35 +76,35 @@ class StepProblem(ABC):
         """The rates at the end of the step, and where it begins."""
 
     def spread(self, positions: Floats) -> Floats:
-        """Return the changes of all coordinates, shape (n,), with those of the positions among the unknowns."""
+        """Return the increments of all coordinates, shape (n,), from those of the positions among the unknowns."""
         return positions
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Name of each unknown, multipliers apart, for messages."""
+        """Name of each unknown except multipliers, for messages."""
 
     @abstractmethod
     def residual(self, unknowns: Floats) -> Overwritten:
         """Return the residual [Jaiswal2021, eqs. 38 and 39] without the common factor h²/4; shape of the unknowns."""
 
     def residual_near(self, unknowns: Floats, coordinates: Floats) -> Overwritten:  # noqa: ARG002 - most need none
-        """Return the residual where coordinates, shape (n,), nearly close the loops; unknowns are as for `residual`."""
+        """Return the residual at coordinates, shape (n,), near the constraint manifold; unknowns as for `residual`."""
         return self.residual(unknowns)
 
     @abstractmethod
     def jacobian(self) -> Overwritten:
-        """Return the derivative of the residual at the unknowns it was last called with.
+        """Return the Jacobian of the residual at the unknowns of its last call.
 
-        It is exact where loops are closed, but for what makes it regular where they are redundant, `softness`.
+        It is exact on the constraint manifold, except for `softness`, the regularisation of redundant constraints.
         """
 
     def inverse(self) -> Inverse | None:
-        """Return what solves with the derivative; None where that is singular."""
+        """Return the inverse of the Jacobian; None if singular."""
         return self._iteration_matrices.made() if self._iteration_matrices else DenseInverse.of(self.jacobian())
 
     def kept(self, iteration_matrix: ReusedJacobian) -> Inverse:
-        """Return what solves with the derivative of an earlier step."""
+        """Return the inverse of an earlier step's Jacobian."""
         return (
             self._iteration_matrices.kept(iteration_matrix)
             if self._iteration_matrices
@@ -113,11 +113,11 @@ class StepProblem(ABC):
 
     @property
     def softness(self) -> Floats:
-        """What is taken from the derivative's diagonal, shape of the unknowns."""
+        """Regularisation subtracted from the Jacobian's diagonal, shape of the unknowns."""
         return np.zeros(len(self.guess))
 
     def land(self, unknowns: Floats) -> None:
-        """Set what `finish` needs at the solution, where the residual was not evaluated."""
+        """Set the values that `finish` needs at the solution, if the residual was not evaluated there."""
         self.residual(unknowns)
 
     @abstractmethod
@@ -125,7 +125,7 @@ class StepProblem(ABC):
         """Return the state at the end of the step; the residual was last evaluated there, or `land` called."""
 
     def _end(self, partition: Partition | None) -> State:
-        """Return the state at the end of the step, where the functions are; integrals by the same rule."""
+        """Return the present state at the end of the step; integrals by the same rule."""
         functions, before = self.functions, self.state
         integral_rates = functions.integral_rates()[0].copy()
         integrals, history = self.history.end(before, integral_rates)
@@ -134,36 +134,36 @@ class StepProblem(ABC):
 
 
 CLOSED = 1e-5
-"""How far a loop whose positions are closed in every step may be open, as a share of its lever arms or of 1 rad."""
+"""Drift tolerance of loops that are closed at position level in every step, relative to lever arms or to 1 rad."""
 
 
 class FormulationOptions(Options):
-    """Options of a formulation's own."""
+    """Options of a formulation."""
 
     subject: ClassVar[str] = "a formulation"
 
     @property
     def form(self) -> Code | None:
-        """The form of its code; None where the size of the system decides."""
+        """The form of code; None if the size of the system decides."""
         return Code.STRAIGHT
 
     @property
     def sequential(self) -> bool:
-        """Whether divide and conquer eliminates joints one after the other where code is kernel loops."""
+        """Whether divide and conquer eliminates joints sequentially in kernel loops."""
         return False
 
     @property
     def sections(self) -> int:
-        """In how many sections trees are taken, for as many threads."""
+        """Number of sections of a tree, one per thread."""
         return 1
 
     @property
     def in_blocks(self) -> bool:
-        """Whether one thread makes all calls of kernel loops, those on the same numbers behind each other."""
+        """Whether one thread executes all calls of kernel loops in blocks."""
         return True
 
     def completed(self, remembering: str) -> Self:  # noqa: ARG002 - most do not depend on it
-        """Return what they come to with a solver.
+        """Return the options completed for a solver.
 
         Parameters
         ----------
@@ -179,9 +179,9 @@ class FormulationOptions(Options):
 
 
 class Formulation(FittingStates, ABC):
-    """A way to make a time step of a system's equations.
+    """Base class of formulations: equations of time steps of a system.
 
-    A class of this kind that has a name is known by it as soon as it is defined.
+    A derived class with a name is registered by it.
 
     Parameters
     ----------
@@ -212,42 +212,43 @@ class Formulation(FittingStates, ABC):
 
     name: ClassVar[str]
     Options: ClassVar[type[FormulationOptions]] = FormulationOptions
-    """The options of its own."""
+    """The class of its options."""
     has_explicit_form: ClassVar[bool]
     """Whether explicit solvers can integrate it."""
     has_jacobian: ClassVar[bool] = False
-    """Whether the derivatives of its explicit form are known."""
+    """Whether the Jacobian of its explicit form is available."""
     has_stages: ClassVar[bool] = False
-    """Whether linearly implicit solvers can integrate it: its explicit form solves with its derivatives."""
+    """Whether linearly implicit solvers can integrate it: its explicit form solves with its Jacobian."""
     stages_everywhere: ClassVar[bool] = False
-    """Whether they can for every system and in every configuration, so that one of them is its usual solver."""
+    """Whether this holds for every system and configuration, so that such a solver is the default."""
     accelerates_by_rule: ClassVar[bool] = False
-    """Whether accelerations of implicit steps are the rule's, differences of positions, and not the equations'."""
+    """Whether accelerations of implicit steps come from the rule (differences of positions), not from the equations."""
     moving: ClassVar[str] = "velocities"
     """What its explicit form integrates beside positions: `velocities` or `momenta`."""
     remaining: ClassVar[float] = 1e-7
-    """Share of the tolerances that Newton's iteration may leave: it adds up over steps, in rates 2 / h times."""
+    """Fraction of the tolerances that Newton's iteration may leave: it accumulates over steps, with 2 / h in rates."""
     weighs_code: ClassVar[bool] = False
-    """Whether its explicit form is in the form of code in which divide and conquer is faster where none is chosen."""
+    """Whether its explicit form uses by default the form of code in which divide and conquer is faster."""
     absolute: ClassVar[bool] = False
-    """Whether it takes mechanisms in absolute coordinates, all constraints in use."""
+    """Whether it uses absolute coordinates, with all constraints active."""
     second_order: ClassVar[bool] = True
-    """Whether positions are unknowns of an implicit step and give velocities and accelerations; else each alone."""
+    """Whether positions alone are unknowns of an implicit step and determine velocities and accelerations."""
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)
     """Names of its quantities of first order with their rates."""
 
     holds_locked_loops: ClassVar[bool] = False
-    """Whether loops without freedom stay where they are, however nearly singular their equations."""
+    """Whether loops without freedom keep their positions even if their equations are nearly singular."""
 
     transports_error: ClassVar[bool] = False
-    """Whether its implicit steps carry the error of a run along."""
+    """Whether its implicit steps transport the error of a run."""
 
     kind: StepKind = StepKind.IMPLICIT
-    """How its steps are made."""
+    """Kind of its steps."""
 
     stiffens: bool = False
-    """Whether a penalty factor follows what the weakest of the constraints need. Redundant ones contradict each other
-    beside the constraints, where they nearly depend on each other: that would be enforced."""
+    """Whether the penalty factor adapts to the weakest constraints. Nearly dependent redundant constraints are
+    inconsistent off the manifold, and this would be enforced.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -284,7 +285,7 @@ class Formulation(FittingStates, ABC):
         options: FormulationOptions,  # noqa: ARG003 - the same
         kind: StepKind,  # noqa: ARG003 - the same
     ) -> LoopEquations:
-        """Return the loop equations that it deals with in steps of a kind."""
+        """Return the loop equations used in steps of a kind."""
         return initialization.loops
 
     @classmethod
@@ -294,7 +295,7 @@ class Formulation(FittingStates, ABC):
         options: FormulationOptions,
         kind: StepKind,  # noqa: ARG003 - the same
     ) -> Code | None:
-        """Return the form of its code for steps of a kind; None where the size of the system decides.
+        """Return the form of code for steps of a kind; None if the size of the system decides.
 
         Raises
         ------
@@ -314,10 +315,10 @@ class Formulation(FittingStates, ABC):
         step: float,  # noqa: ARG003 - of defaults that follow from it
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation of a system, which the initialization finds the start of, for steps of a size in s.
+        """Return the formulation of a system, whose start the initialization computes, for steps of a size in s.
 
-        Where the form of its code is not chosen, and divide and conquer finds accelerations, it is the form that finds
-        these sooner, unless unrolled code for implicit steps would be long, or is short anyway.
+        If no form of code is chosen, and divide and conquer computes accelerations, it is the faster form, except if
+        unrolled code of implicit steps would be long, or is short in any case.
         """
         traces = initialization.traces.of("motion", cls.name, options.content())
         loops = cls.loops(initialization, system, options, kind)
@@ -331,7 +332,7 @@ class Formulation(FittingStates, ABC):
         return made
 
     def limits(self, unknowns: int) -> Limits:
-        """Return the tolerances of the increments of so many unknowns: coordinates, then all states."""
+        """Return the tolerances of the increments of a number of unknowns: coordinates, then all states."""
         coordinates = unknowns - len(self.state_nominals)
         shares = [self.tolerances.coordinates, self.tolerances.states]
         return Limits(
@@ -347,39 +348,39 @@ class Formulation(FittingStates, ABC):
 
     @property
     def freedom_chosen(self) -> bool:
-        """Whether these are some of the coordinates, chosen anew where that is due."""
+        """Whether these are a subset of the coordinates, chosen again when necessary."""
         return self.freedom < len(self.functions.coordinates)
 
     @property
     def explicit_scale(self) -> Floats:
-        """Magnitudes that absolute tolerances of y are multiplied with: nominal values of states and integrals."""
+        """Scales of the absolute tolerances of y: nominal values of states and integrals."""
         system = self.functions.system
         nominal = [variable.nominal or 1.0 for variable in (*system.states, *system.integrals)]
         return np.concatenate([np.ones(2 * self.freedom), nominal])
 
     @property
     def step_coordinates(self) -> int:
-        """Number of unknowns of an implicit step, states apart."""
+        """Number of unknowns of an implicit step, except states."""
         return len(self.functions.coordinates)
 
     @property
     def step_multipliers(self) -> int:
-        """Number of multipliers among the unknowns of an implicit step, which `step_coordinates` does not count."""
+        """Number of multipliers among the unknowns of an implicit step, not included in `step_coordinates`."""
         return 0
 
     @property
     def has_dense_jacobian(self) -> bool:
-        """Whether iteration matrices of implicit steps are matrices; else they are solved with alone."""
+        """Whether iteration matrices of implicit steps are dense matrices; otherwise only solutions are available."""
         return self.iteration_matrices is None
 
     @cached_property
     def iteration_matrices(self) -> RecordedIterationMatrices | None:
-        """Makes iteration matrices of implicit steps that are programs; None where they are matrices."""
+        """Iteration matrices of implicit steps as programs; None if they are matrices."""
         return None
 
     @property
     def kept_numbers(self) -> int:
-        """How many numbers a state keeps of an iteration matrix."""
+        """Number of values that a state stores of an iteration matrix."""
         if self.iteration_matrices is not None:
             return self.iteration_matrices.numbers
         return (self.step_coordinates + len(self.functions.states) + self.step_multipliers) ** 2
@@ -387,11 +388,11 @@ class Formulation(FittingStates, ABC):
     @property
     @abstractmethod
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        """The iteration matrix of an implicit step, and the functions of its residual."""
 
     @cached_property
     def refresh_cost(self) -> float:
-        """What an iteration matrix and its inverse cost, in evaluations of the residual with the product that follows.
+        """Cost of an iteration matrix and its inverse, in evaluations of the residual including the product.
 
         Counted in operations of unrolled code; those in loops take about twice the time.
         """
@@ -409,17 +410,17 @@ class Formulation(FittingStates, ABC):
 
     @abstractmethod
     def native_needs(self, kind: StepKind) -> NativeNeeds:
-        """Return what its C needs for steps of a kind."""
+        """Return the needs of its C code for steps of a kind."""
 
     def prepared(self, state: State) -> State:
-        """Return the state with what the formulation itself has to remember."""
+        """Return the state with the formulation's own data."""
         return state
 
     def with_rows_chosen(self, state: State, active: Floats | None) -> State:
-        """Return the state with independent loop equations in use; the state itself where these stay.
+        """Return the state with a set of independent active loop equations; the state itself if unchanged.
 
-        Positions, velocities or momenta stay: the equations left out hold as long as the others do, and momenta with
-        the impulses of either give the same velocities.
+        Positions, velocities or momenta are unchanged: the omitted equations hold as long as the others do, and momenta
+        with the impulses of either set give the same velocities.
 
         Parameters
         ----------
@@ -435,11 +436,11 @@ class Formulation(FittingStates, ABC):
         return state if chosen is active else replace(state, active=chosen)
 
     def reactions(self) -> Floats:
-        """Return the reactions of all joints at the state that the functions hold, shape (number of reactions,)."""
+        """Return the reactions of all joints at the present state, shape (number of reactions,)."""
         return least_reactions(self.functions)
 
     def reaction_error(self) -> float:
-        """Return the relative error of the reactions at the state that the functions hold, by round-off."""
+        """Return the relative error of the reactions at the present state, by round-off."""
         return 0.0
 
     def explicit_form(self, state: State) -> ExplicitForm:

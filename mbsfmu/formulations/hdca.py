@@ -1,4 +1,4 @@
-"""Hamiltonian divide and conquer: joint coordinates and canonical momenta [Chadaj2017]."""
+"""Hamiltonian divide and conquer in joint coordinates and canonical momenta [Chadaj2017]."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 _LOGGER = logging.getLogger(__name__)
 HEAVY = 2000.0
-"""What weighs against a coordinate this many times its apparent inertia is told of: errors grow as much at most."""
+"""Ratio of outboard inertia to a coordinate's own inertia above which a warning is given: errors grow as much."""
 GROWN = 10.0
-"""Momenta start anew where, with theirs, the open tree would have this many times the kinetic energy that there is."""
+"""Ratio of the open tree's kinetic energy, with the momenta, to the actual one at which momenta are restarted."""
 GROWN_BETWEEN_EVENTS = 1e4
-"""The same where somebody else integrates, whose solver has to start anew as well."""
+"""The same for external solvers, which must restart as well."""
 
 
 class HdcaOptions(CodeOptions):
@@ -59,7 +59,7 @@ class HdcaOptions(CodeOptions):
     ] = None
 
     def completed(self, remembering: str) -> Self:
-        """Return them with the choice on momenta, whose restarts what remembers steps would have to make as well."""
+        """Return the options with the choice of restarts, which multistep solvers cannot follow."""
         if self.restart_momenta and remembering:
             raise InputError(f"restart_momenta = True does not go with {remembering}, or no restarts")
         return self.model_copy(update={"restart_momenta": self.restart_momenta is not False and not remembering})
@@ -68,14 +68,13 @@ class HdcaOptions(CodeOptions):
 class Hdca(FirstOrderFormulation):
     """Velocities and constraint impulses from an assembly of momenta; y = (z, p, x).
 
-    Loops are closed in their velocities, Φ̇ + a Φ = 0, where a is the stabilisation. Accelerations and constraint
-    forces come from a second assembly, of accelerations, which the integration itself does without [Chadaj2017,
-    sect. 3.4].
+    Loops are closed at velocity level, Φ̇ + a Φ = 0, with the stabilisation a. Accelerations and constraint forces come
+    from a second assembly, of accelerations, which the integration itself does not need [Chadaj2017, sect. 3.4].
 
-    Momenta p = M ż − Φ_zᵀ σ hold the impulses σ of the loops, which grow with time under lasting loads, and errors
-    relative to p with them. The motion does not depend on σ: where they outweigh it, p = M ż and σ = 0 takes their
-    place. Φ_zᵀ σ and M ż are orthogonal by M⁻¹, so that pᵀ M⁻¹ p, of the open tree, is by that of the impulses larger
-    than żᵀ M ż: this tells how much they weigh, whatever the units and the choice of coordinates.
+    The momenta p = M ż − Φ_zᵀ σ contain the impulses σ of the loops, which grow with time under sustained loads, and
+    errors relative to p with them. The motion does not depend on σ; where it dominates, the momenta restart with p = M
+    ż and σ = 0. Φ_zᵀ σ and M ż are orthogonal with respect to M⁻¹, so that pᵀ M⁻¹ p of the open tree exceeds żᵀ M ż by
+    the part of the impulses. Their ratio is independent of units and of the choice of coordinates.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ class Hdca(FirstOrderFormulation):
         step: float,
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation, whose momenta count by what they are worth in velocities at the model's start."""
+        """Return the formulation, with momenta scaled by velocities at the model's start."""
         made = super().of(initialization, system, tolerances, rule, options, step, kind)
         made.inertias = initialization.apparent_inertias
         _warn_heavy(initialization, made.inertias)
@@ -135,13 +134,13 @@ class Hdca(FirstOrderFormulation):
         return velocities, rates
 
     def _dynamics(self) -> tuple[ca.SX, ca.SX]:
-        """Return z̈ and λ: where Φ̇ + a Φ = 0, Φ̈ + 2 a Φ̇ + a² Φ = 0 is its derivative Φ̈ + a Φ̇ = 0."""
+        """Return z̈ and λ: with Φ̇ + a Φ = 0, Φ̈ + 2 a Φ̇ + a² Φ = 0 is its derivative Φ̈ + a Φ̇ = 0."""
         dynamics = self.functions.expressions.forward_dynamics(self.stabilisation)
         accelerations, multipliers = self._at_velocities(*dynamics)
         return accelerations, multipliers
 
     def _changes(self) -> tuple[ca.SX, ca.SX, Motion]:
-        """Of M ż − Φ_zᵀ σ = p, the impulses σ in the place of the multipliers, with Φ̇ + a Φ = 0."""
+        """Return the changes of M ż − Φ_zᵀ σ = p, with σ for the multipliers, and Φ̇ + a Φ = 0."""
         given, symbols = self.functions.expressions, self.functions.symbol
         impulsive = given.initial_momenta - ca.mtimes(given.closure_jacobian.T, given.multipliers) - symbols("momenta")
         loops = given.closing(given.closure_rate + self.stabilisation * given.closure)
@@ -179,21 +178,21 @@ class Hdca(FirstOrderFormulation):
 
     @property
     def explicit_scale(self) -> Floats:
-        """Magnitudes of y, with those of momenta that go with velocities of one."""
+        """Magnitudes of y; those of momenta correspond to velocities of one."""
         scale = super().explicit_scale
         n = len(self.inertias)
         scale[n : 2 * n] = self.inertias
         return scale
 
     def limits(self, unknowns: int) -> Limits:
-        """Return the tolerances of the increments, with magnitudes of momenta that go with those of velocities."""
+        """Return the tolerances of the increments; magnitudes of momenta correspond to those of velocities."""
         given, n = super().limits(unknowns), len(self.inertias)
         nominal = given.nominal.copy()
         nominal[n : 2 * n] *= self.inertias
         return replace(given, nominal=nominal)
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:
-        """Return what its C needs."""
+        """Return the needs of its C code."""
         needs = super().native_needs(kind)
         return replace(
             needs,
@@ -202,20 +201,20 @@ class Hdca(FirstOrderFormulation):
         )
 
     def prepared(self, state: State) -> State:
-        """Return the state with the momenta that fit its velocities."""
+        """Return the state with momenta consistent with its velocities."""
         state = super().prepared(state)
         self.load(state)
         self.initial_momenta()
         return replace(state, momenta=self.functions.momenta.copy())
 
     def check_loops(self) -> None:
-        """Look whether it is for an algebraic loop that numbers are not finite, at velocities that fit the momenta."""
+        """Check whether an unsolved algebraic loop is the cause of non-finite numbers."""
         if len(self.functions.loop_iterates):
             self.motion()
             super().check_loops()
 
     def made_consistent(self, state: State) -> State:
-        """Return the state to go on from after a step, with momenta started anew where impulses outweigh them."""
+        """Return the state to continue from after a step, with momenta restarted where impulses dominate."""
         moved = super().made_consistent(state)
         if not self.restarts:
             return moved
@@ -227,7 +226,7 @@ class Hdca(FirstOrderFormulation):
 
 
 def _warn_heavy(initialization: Initialization, inertias: Floats) -> None:
-    """Say in the log where masses far out decide, by their momenta, on a velocity of what is light."""
+    """Warn in the log if outboard masses dominate, by their momenta, the velocity of a light body."""
     factors = initialization.carried_inertias / inertias
     if np.max(factors, initial=0.0) > HEAVY:
         system, worst = initialization.system, int(np.argmax(factors))

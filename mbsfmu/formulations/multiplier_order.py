@@ -1,8 +1,8 @@
-"""Which coordinates the loop multipliers wait for when iteration matrices are eliminated from the tips to the base.
+"""Elimination order of loop multipliers in iteration matrices, from the tips to the base.
 
-A multiplier acts on all joints between its loop and where the loop's sides meet, which may be the ground. Its pivot,
-J_e M_e⁻¹ J_eᵀ, needs no more than some of them, so long as these move the loop's ends in all directions independently
-of each other and of the loops further out: then it goes before the others, and what is carried inwards stays narrow.
+A multiplier acts on all joints of its loop up to the common ancestor, which may be the ground. Its pivot, J_e M_e⁻¹
+J_eᵀ, needs only some of them, provided these move the loop's ends independently in all directions and independently of
+loops further out. The multiplier can then be eliminated before the others, which keeps the fronts small.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from mbsfmu.tracing.workspace import Floats
 _LEVELS = (3, 6, 12)
 """Levels of joints, counted from the outermost, of which some have to do."""
 _ENOUGH = 1e-6
-"""Share of a row of J that is independent of the others, squared, which leaves ten digits …"""
+"""Least independent part of a row of J, squared, which leaves ten digits …"""
 _OF_ALL = 1e-2
-"""… or the share of what all coordinates leave, where this is small itself."""
+"""… or this fraction of the part with all coordinates, if that is small itself."""
 _NONE = 1e-12
-"""Share that all coordinates leave of an equation that is redundant there: it tells nothing."""
+"""Independent part with all coordinates below which an equation is redundant and not considered."""
 _SAMPLES = 3
 _SPREAD = 0.3
-"""In rad, and of the unit of lengths: how far around the start is looked."""
+"""Range of test configurations around the start in rad, and in the unit of lengths."""
 
 
 def outermost_of(
     functions: SystemFunctions, acted_on: Sequence[Sequence[int]], depths: Sequence[int]
 ) -> list[list[int]]:
-    """Return by multiplier the outermost coordinates that it acts on, as many as its pivot needs.
+    """Return for each multiplier the outermost coordinates that its pivot needs.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _outermost(coordinates: Sequence[int], depths: Sequence[int], levels: int) -
 
 
 def _around_start(functions: SystemFunctions) -> Iterator[Floats]:
-    """Yield Φ_z of the equations in use where the system would start, and around that."""
+    """Yield the active Φ_z at the start of the system and at configurations around it."""
     random, here = np.random.default_rng(20240229), functions.coordinates.copy()
     start, _ = functions.system.initial_coordinates(functions.parameters)
     for sample in range(_SAMPLES + 1):
@@ -70,7 +70,7 @@ def _around_start(functions: SystemFunctions) -> Iterator[Floats]:
 
 
 def _is_enough(jacobian: Floats, some: Sequence[Sequence[int]], depths: NDArray[np.int64]) -> bool:
-    """Tell whether no pivot of a multiplier is lost when it waits for some of the coordinates that it acts on."""
+    """Return whether no pivot is lost if a multiplier is eliminated after only some of its coordinates."""
     stages = np.array([min((depths[each] for each in own), default=0) for own in some])
     order = np.argsort(-stages, kind="stable")
     all_shares = _shares(jacobian[order])
@@ -85,7 +85,7 @@ def _is_enough(jacobian: Floats, some: Sequence[Sequence[int]], depths: NDArray[
 
 
 def _shares(rows: Floats) -> Floats:
-    """Return which share of the square of each row is independent of the rows before it."""
+    """Return for each row the part of its square that is independent of earlier rows."""
     squares = np.sum(rows**2, axis=1)
     left = np.zeros(len(rows))
     triangle = np.linalg.qr(rows.T, mode="r")

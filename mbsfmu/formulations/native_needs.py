@@ -1,4 +1,4 @@
-"""What a formulation tells those that write it in C."""
+"""Data that a formulation supplies to the generation of its C code."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from mbsfmu.stepping.stage_pattern import Pattern
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 MOST_THREADS = 64
-"""As many threads as may share the code of a unit."""
+"""Largest number of threads that can share the code of an FMU."""
 
 
 class StepKind(Enum):
-    """How a solver makes its steps from the equations."""
+    """Kinds of steps that solvers make."""
 
     IMPLICIT = "implicit"
     EXPLICIT = "explicit"
     LINEARLY_IMPLICIT = "linearly implicit"
     EXCHANGED = "exchanged"
-    """Somebody else makes them, who is told rates and their derivatives."""
+    """Steps of an external solver, which receives rates and their derivatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NativeNeeds:
-    """What the C of a formulation needs of it.
+    """Needs of a formulation's C code.
 
     Attributes
     ----------

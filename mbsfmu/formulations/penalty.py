@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class AugmentedEquations:
-    """The equations of motion with the penalty system's forces, in all coordinates.
+    """Equations of motion in all coordinates with penalty forces.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class AugmentedEquations:
     def residual(self) -> TracedFunction:
         """(M z̈ − Q + Φ_zᵀ λ, ẋ − f, Φ) at the end of a step [eq. 39]; writes z, x, ẋ, ż and z̈.
 
-        The iteration matrix has α, by which λ follows Φ [eq. 19].
+        The iteration matrix contains α, by which λ follows Φ [eq. 19].
         """
         given, end, at_end = self._given, self.end, self._at_end()
         balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
@@ -94,7 +94,7 @@ class AugmentedEquations:
 
     @cached_property
     def landing(self) -> TracedFunction:
-        """Nothing but what the residual writes."""
+        """Write the same values as `residual`."""
         written = {**self._at_end(), "rates": self.end.rates}
         return self._functions.traced("augmented_landing", list(written.values()), into=written)
 
@@ -102,9 +102,9 @@ class AugmentedEquations:
     def iteration_matrix(self) -> TracedFunction:
         """Derivative of (M z̈ − Q + Φ_zᵀ λ, ẋ by the rule − f, Φ) by (z, x, λ), with −1/α beside Φ_z; a square matrix.
 
-        An increment of λ is α Φ then [eq. 19] where z comes to by Φ_z. Springs α Φ_zᵀ Φ_z in place of the multipliers
-        come to the same where Φ_z is that of the last evaluation; where it is that of an earlier step, α times what
-        bodies have turned since is what they answer with.
+        An increment of λ is then α Φ [eq. 19] at the corrected z. Springs α Φ_zᵀ Φ_z instead of the multipliers are
+        equivalent with the present Φ_z; with the Φ_z of an earlier step they would give spurious forces, α times the
+        rotation of the bodies since.
         """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(self._balance, part) for part in MOTION)
@@ -120,11 +120,11 @@ class AugmentedEquations:
 
     @cached_property
     def projection(self) -> TracedFunction:
-        """Matrix and right sides, shape (n + m, 2), for the projected ż and z̈ with what holds them [eqs. 20 and 21].
+        """Matrix and right-hand sides, shape (n + m, 2), of the projected ż and z̈ with their forces [eqs. 20, 21].
 
-        The weight W is the step's iteration matrix by accelerations, M + h/2 C + h²/4 K by the trapezoidal rule,
-        springs in it h²/4 α: ż and z̈ change with z at the end as the rule says, by 2/h and 4/h² there. The forces of
-        the springs are unknowns too, as those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
+        The weight W is the step's iteration matrix with respect to accelerations, M + h/2 C + h²/4 K for the
+        trapezoidal rule, with springs h²/4 α: ż and z̈ change with z at the end by the rule, with 2/h and 4/h². The
+        spring forces are unknowns too, because those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
         """
         given, end = self._given, self.end
         by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
@@ -144,7 +144,7 @@ class AugmentedEquations:
 
 
 def _bordered(matrix: ca.SX, jacobian: ca.SX, softness: ca.SX) -> ca.SX:
-    """Return the matrix of something that constraints with a softness hold."""
+    """Return the bordered matrix of a system with soft constraints."""
     return ca.vertcat(ca.horzcat(matrix, jacobian.T), ca.horzcat(jacobian, -softness))
 
 
@@ -193,7 +193,7 @@ class AugmentedProblem(StepProblem):
         self.functions.multipliers[:] = unknowns[self._size :]
 
     def inverse(self) -> Inverse | None:
-        """Return what solves with the derivative, with a penalty factor that the weakest constraints need."""
+        """Return the inverse of the Jacobian, with the penalty factor that the weakest constraints need."""
         made = super().inverse()
         if not self._stiffens or not isinstance(made, DenseInverse) or len(self.guess) == self._size:
             return made
@@ -211,10 +211,10 @@ class AugmentedProblem(StepProblem):
         return firm
 
     def _left_of_weakest(self, inverse: Floats, softness: float) -> float:
-        """Return which share of a violation in the weakest direction an increment leaves.
+        """Return the fraction of a violation in the weakest direction that remains after an increment.
 
-        What an increment leaves open is its change of multipliers by α, and the next one answers to that. The first are
-        multipliers that answer to a load.
+        The remainder of an increment is its change of multipliers divided by α, and the next increment responds to it.
+        The first multipliers respond to a load.
         """
         size = self._size
         held, moved, loaded = -inverse[size:, size:], inverse[:size, size:], inverse[size:, :size]
@@ -232,14 +232,14 @@ class AugmentedProblem(StepProblem):
 
 
 class PenaltyProblem(AugmentedProblem):
-    """A step that ends with projections in the weights of the step's iteration matrix."""
+    """A step that ends with projections, weighted by the step's iteration matrix."""
 
     def __init__(self, formulation: Formulation, state: State, step: float, equations: AugmentedEquations) -> None:
         super().__init__(formulation, state, step, equations)
         self._augmented = equations
 
     def jacobian(self) -> Floats:
-        """Return the derivative by the coordinates, the states and the multipliers."""
+        """Return the Jacobian with respect to the coordinates, the states and the multipliers."""
         return self._augmented.iteration_matrix()[0]
 
     @property
@@ -262,7 +262,7 @@ class PenaltyProblem(AugmentedProblem):
         return self._end(None)
 
     def _projected(self) -> tuple[LuFactors, Floats]:
-        """Return the factors of the projection's matrix, and its solution, with what the weakest constraints need."""
+        """Return the factors of the projection's matrix, and its solution, adapted to the weakest constraints."""
         functions, equations = self.functions, self._augmented
         count, before = len(functions.coordinates), equations.penalty[0]
         matrix, right = equations.projection()
@@ -289,10 +289,10 @@ class PenaltyProblem(AugmentedProblem):
         return factors, solution
 
     def _balance(self, factors: LuFactors) -> None:
-        """Let λ be what goes with the projected z̈, by the factors of the projection's matrix.
+        """Compute λ of the projected z̈, by the factors of the projection's matrix.
 
-        The multipliers of a step balance the accelerations of the rule. What is unbalanced behind the projection is
-        W v + Φ_zᵀ η with Φ_z v = 0, where v is the error of the step and η that of λ.
+        The multipliers of a step balance the accelerations of the rule. The imbalance after the projection is W v +
+        Φ_zᵀ η with Φ_z v = 0, where v is the error of the step and η that of λ.
         """
         functions = self.functions
         right = np.zeros(len(functions.coordinates) + len(functions.rows))
@@ -315,7 +315,7 @@ class PenaltyOptions(FormulationOptions):
 
 
 class Penalty(Formulation):
-    """Augmented Lagrangian: all coordinates are unknowns; redundant constraints and singularities do no harm.
+    """Augmented Lagrangian in all coordinates; constraints may be redundant and singular.
 
     Parameters
     ----------
@@ -348,9 +348,9 @@ class Penalty(Formulation):
         step: float,
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
-        """Make the formulation with a penalty factor that suits the machine, where none is given.
+        """Return the formulation with a penalty factor suitable for the machine, if none is given.
 
-        One that is given stays as it is, whatever the constraints need.
+        A given one is not adapted.
         """
         assert isinstance(options, PenaltyOptions)
         given = options.penalty is not None
@@ -370,7 +370,7 @@ class Penalty(Formulation):
 
     @property
     def step_functions(self) -> tuple[TracedFunction, Sequence[AnyFunction]]:
-        """The iteration matrix of an implicit step, and what an evaluation of its residual calls."""
+        """The iteration matrix of an implicit step, and the functions of its residual."""
         return self.equations.iteration_matrix, [self.equations.residual]
 
     def problem(self, state: State, step: float) -> PenaltyProblem:
@@ -378,7 +378,7 @@ class Penalty(Formulation):
         return PenaltyProblem(self, state, step, self.equations)
 
     def native_needs(self, kind: StepKind) -> NativeNeeds:  # noqa: ARG002 - it has implicit steps alone
-        """Return what its C needs."""
+        """Return the needs of its C code."""
         functions, equations = self.functions, self.equations
         return NativeNeeds(
             file="penalty.c",
@@ -394,10 +394,10 @@ class Penalty(Formulation):
         )
 
     def reactions(self) -> Floats:
-        """Return the reactions at positions and velocities; the functions hold the accelerations that go with them.
+        """Return the reactions at positions and velocities with the present consistent accelerations.
 
-        The multipliers of a step balance accelerations that are projected afterwards. Between joints that hold
-        something against each other the difference is of first order in the step.
+        The multipliers of a step balance accelerations that are projected afterwards. For internal forces between
+        redundant joints the difference is of first order in the step.
         """
         functions = self.functions
         functions.accelerations[:], functions.multipliers[:], _ = self.fitting_motion(UNDETERMINED)

@@ -1,10 +1,9 @@
 """Mass-orthogonal projections and the augmented-Lagrangian iteration for accelerations [Malczyk2012, sects. 2 and 3].
 
-Bodies are independent but for constraints Φ(q) = 0. Velocities and positions are moved onto the constraints, and
-accelerations are found, by one and the same iteration with the same matrices: take the violation, let divide and
-conquer find the mass-orthogonal motion that takes it away, add it, until the motion is negligible. Redundant or
-dependent constraints leave a part of the violation alone that no motion can take away; the multipliers, which begin
-at zero, come out with the least norm on the constraints then.
+Bodies are connected by constraints Φ(q) = 0 only. Positions and velocities are projected, and accelerations are
+computed, by the same iteration with the same matrices: evaluate the violation, compute the mass-orthogonal correction
+by divide and conquer, add it, until the correction is negligible. Redundant constraints leave the part of the violation
+that no motion can remove; the multipliers, which start at zero, have the least norm on the constraints.
 """
 
 from __future__ import annotations
@@ -22,37 +21,40 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 
 MOST_ITERATIONS = 10
-"""Iterations at each level; where a configuration is singular, the motion found until then is taken."""
+"""Largest number of iterations at each level; in a singular configuration the result so far is used."""
 
 STAGNATION = 0.5
-"""Share of the increments before above which accelerations do not converge: without projections, constraints that
-depend on each other contradict each other by the error of the positions, and going on would only follow it."""
+"""Ratio of consecutive increments above which accelerations do not converge: without projections, dependent constraints
+are inconsistent by the error of the positions.
+"""
 
 SLOW = 0.1
-"""Share of the increments before above which loops have a direction that constraints hardly move bodies in: with the
-eigenvalue s of Φ_q M⁻¹ Φ_qᵀ there, an iteration leaves 1 / (1 + α s), and conjugate gradients find the rest."""
+"""Ratio of consecutive increments above which loops have a weak direction: with the eigenvalue s of Φ_q M⁻¹ Φ_qᵀ an
+iteration leaves 1 / (1 + α s), and conjugate gradients find the rest.
+"""
 
 MOST_GRADIENTS = 40
-"""Conjugate gradients that are taken; each takes one direction with an eigenvalue of its own, and there are few."""
+"""Largest number of conjugate gradients; each finds one eigenvalue, and there are few."""
 
 SINGULAR = 1e-8
 """α s / (1 + α s) below which a direction is singular, as at a change point: forces along it move nothing."""
 
 NEGLIGIBLE = 1e-12
-"""Share of the motion, by its kinetic energy's root, below which what a gradient adds is negligible …"""
+"""Fraction of the motion, by the root of kinetic energy, below which the contribution of a gradient is negligible …"""
 
 UNRESOLVED = 1e-6
-"""… and share of the multipliers above which it is not, where there were as many as are taken."""
+"""… and fraction of the multipliers above which it is not, if the largest number was used."""
 
 TOLERANCES = {"position": 1e-14, "velocity": 1e-12, "acceleration": 1e-10}
-"""Norms of the last increments at which an iteration ends, in SI units, or as shares of values that exceed one."""
+"""Norms of the last increments at which an iteration ends, in SI units, relative to values above one."""
 
 INSIDE = 1e-10
-"""The same of positions inside a step: what the iteration leaves is smaller by the penalty factor still."""
+"""The same for positions inside a step; the actual remainder is smaller by the penalty factor."""
 
 ASTRAY = 1e-6
-"""How far states that somebody else integrates may be off what the formulation makes of them before they are moved
-there at an event, in SI units, or as a share of values that exceed one."""
+"""Distance of an external solver's state from the constraint manifold beyond which it is projected at an event, in SI
+units, relative to values above one.
+"""
 
 
 class Projection:
@@ -97,7 +99,7 @@ class Projection:
 
     @property
     def in_steps(self) -> tuple[AnyFunction, ...]:
-        """All that it calls."""
+        """All its functions."""
         own = self.calls.factorize, self.calls.correction, self.calls.free_motion, *self.calls.violations.values()
         return (*own, self.feed_through_values) if self._functions.system.fed_through else own
 
@@ -106,7 +108,7 @@ class Projection:
         self.calls.factorize()
 
     def project(self) -> None:
-        """Move positions and velocities onto the constraints; leave the matrices of where they are then.
+        """Project positions and velocities onto the constraints; leave the matrices of the result.
 
         Raises
         ------
@@ -117,11 +119,10 @@ class Projection:
         self._iterate("velocity", self._functions.velocities)
 
     def place(self, *, inside: bool = False) -> None:
-        """Move positions onto the constraints, with the matrices of before, and set the matrices of behind.
+        """Project positions onto the constraints with the present matrices, and set the matrices of the result.
 
-        Constraints that are redundant depend on each other on the constraints only. Beside them they contradict each
-        other: α, which is to enforce them, would multiply the square of the distance, and multipliers would be what no
-        reactions are.
+        Redundant constraints are dependent on the manifold only. Off it they are inconsistent: α would amplify the
+        square of the distance, and multipliers would not be reactions.
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Projection:
                 self.factorize()
 
     def accelerate(self) -> None:
-        """Find accelerations and multipliers with the present matrices."""
+        """Compute accelerations and multipliers with the present matrices."""
         if self._functions.system.fed_through:
             self._feel()
         self._accelerate()
@@ -147,7 +148,7 @@ class Projection:
         self._iterate("acceleration", self._functions.accelerations, inside=inside)
 
     def _feel(self) -> None:
-        """Find what connections carry that depends on accelerations, which are linear in it: w = A w + b."""
+        """Compute the acceleration feed-through of connections, which is linear in accelerations: w = A w + b."""
         functions, count = self._functions, len(self._functions.system.fed_through)
         answers = np.empty((1 + count, count))
         for index, fed_through in enumerate(np.concatenate([np.zeros((1, count)), np.eye(count)])):
@@ -162,16 +163,16 @@ class Projection:
 
     @cached_property
     def feed_through_values(self) -> TracedFunction:
-        """What connections carry that depends on accelerations, shape (number of them,)."""
+        """Acceleration feed-through of connections, shape (number of values,)."""
         return self._functions.traced("felt_values", [self._functions.expressions.feed_through_values])
 
     def _iterate(self, level: str, values: Floats, *, inside: bool = False) -> int:
-        """Iterate at a level until increments are negligible; return how often.
+        """Iterate at a level until increments are negligible; return the number of iterations.
 
-        What is left is smaller than the last increment by the penalty factor. How small, the increments before do not
-        tell: each motion shrinks by a ratio of its own, the slowest show last, and the ratio of two increments is less
-        than that of the next two. Violations are evaluated anew, as round-off in redundant ones adds to multipliers.
-        Where increments hardly shrink, conjugate gradients find all that are to come.
+        The remainder is smaller than the last increment by the penalty factor. Earlier increments do not predict it:
+        each motion decreases by its own ratio, and the slowest dominate last. Violations are evaluated again in each
+        iteration, because round-off in redundant ones accumulates in multipliers. Where increments hardly decrease,
+        conjugate gradients find the sum of all remaining ones.
         """
         functions = self._functions
         tolerance = INSIDE if inside else TOLERANCES[level]
@@ -203,12 +204,12 @@ class Projection:
         return iterations
 
     def _to_come(self, moved: Floats, pushed: Floats, level: str) -> tuple[Floats, Floats, int]:
-        """Return all increments to come, from the next on, with their multipliers, and how many gradients they took.
+        """Return the sum of all remaining increments and of their multipliers, and the number of gradients.
 
-        An increment r is followed by G r = r + C Φ_q r, where C finds the correction of a violation, and their sum is
-        t with (1 − G) t = r. G is symmetric in the inner product of the kinetic energy, rᵀ M s = −zᵀ Φ_q s for the
-        multipliers z that belong to r, and has as many eigenvalues apart from zero as there are slow directions: so
-        many conjugate gradients find t. What redundant constraints hold against each other is in no product.
+        An increment r is followed by G r = r + C Φ_q r, where C is the correction of a violation, and their sum is t
+        with (1 − G) t = r. G is symmetric in the inner product of the kinetic energy, rᵀ M s = −zᵀ Φ_q s with the
+        multipliers z of r, and has one nonzero eigenvalue for each weak direction, so that as many conjugate gradients
+        find t. Inconsistent parts of redundant constraints do not enter any product.
 
         Parameters
         ----------
@@ -261,7 +262,7 @@ class Projection:
         return functions.values("violation").copy()
 
     def _check(self, change: Floats, multipliers: Floats, level: str) -> None:
-        """Refuse accelerations whose multipliers still change."""
+        """Refuse accelerations whose multipliers have not converged."""
         worst, largest = int(np.argmax(np.abs(change))), float(np.max(np.abs(multipliers)))
         if level != "acceleration" or not abs(change[worst]) > UNRESOLVED * largest:
             return

@@ -1,4 +1,4 @@
-"""What the iterations of projections call, in unrolled code or in loops [Malczyk2012, sects. 2 and 3]."""
+"""Functions of the projection iterations, in unrolled code or kernel loops [Malczyk2012, sects. 2 and 3]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mbsfmu.tracing.workspace import AnyFunction
 
 
 class ProjectionFunctions(ABC):
-    """Functions of the matrices that corrections are found with, which are kept between them.
+    """Functions of the correction matrices, which are kept between calls.
 
     Parameters
     ----------
@@ -48,33 +48,33 @@ class ProjectionFunctions(ABC):
 
     @staticmethod
     def of(functions: SystemFunctions, penalty: float, stabilisation: float) -> ProjectionFunctions:
-        """Return them in the form of the other functions."""
+        """Return the functions in the form of code of the other functions."""
         form = RecordedProjection if functions.in_loops else TracedProjection
         return form(functions, penalty, stabilisation)
 
     @cached_property
     @abstractmethod
     def factorize(self) -> AnyFunction:
-        """Nothing but what it writes: the matrices at the positions."""
+        """Write the matrices at the positions."""
 
     @cached_property
     @abstractmethod
     def correction(self) -> AnyFunction:
-        """Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
+        """Return Δq, shape (n,), and Δλ, shape (m,), for the part `violation`."""
 
     @cached_property
     @abstractmethod
     def free_motion(self) -> AnyFunction:
-        """Nothing but what it writes: q̈ without constraints, and Φ̈ without q̈; an iteration begins with them."""
+        """Write q̈ without constraints, and Φ̈ without q̈, where an iteration starts."""
 
     @cached_property
     @abstractmethod
     def violations(self) -> Mapping[str, AnyFunction]:
-        """For each level, nothing but what it writes: the violation, Φ, Φ̇ or Φ̈, where the matrices were set."""
+        """For each level, write the violation Φ, Φ̇ or Φ̈ at the positions of the matrices."""
 
 
 class TracedProjection(ProjectionFunctions):
-    """The functions in unrolled code; Φ_q is kept with the matrices."""
+    """The functions in unrolled code; Φ_q is stored with the matrices."""
 
     def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
         super().__init__(functions, penalty, stabilisation)
@@ -132,14 +132,14 @@ class TracedProjection(ProjectionFunctions):
 
 
 class RecordedProjection(ProjectionFunctions):
-    """The functions in loops; Φ_q q̇ and Φ_q q̈ are changes of Φ along the motion, as Φ_q as a whole is dense."""
+    """The functions in loops; Φ_q q̇ and Φ_q q̈ are directional derivatives of Φ, because Φ_q is dense."""
 
     def __init__(self, functions: SystemFunctions, penalty: float, stabilisation: float) -> None:
         super().__init__(functions, penalty, stabilisation)
         self._factorize = functions.recorded("factorize_constraints", self._factors, into=["correction_numbers"])
 
     def _factors(self, given: RecordedSystem, _: dict[str, Any]) -> list[Any]:
-        """Return each of the numbers once; where it stands among them all is kept, and so are constants."""
+        """Return each of the numbers once; their positions are kept, and so are constants."""
         self._corrections: Corrections = given.corrections(self._penalty)
         numbers = self._corrections.numbers()
         assert isinstance(numbers, RecordedArray)

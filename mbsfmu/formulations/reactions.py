@@ -1,4 +1,4 @@
-"""Forces and moments in joints where redundant constraints leave them open: those of least norm."""
+"""Least-norm forces and moments in joints with redundant constraints."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mbsfmu.tracing.workspace import Floats
 
 
 def least_reactions(functions: SystemFunctions) -> Floats:
-    """Return the reactions of all joints at the motion and the multipliers that the functions hold.
+    """Return the reactions of all joints at the present motion and multipliers.
 
-    Forces that redundant joints hold against each other, N μ with Φ_zᵀ N = 0, move nothing and do not follow from
-    the motion. Of all reactions that go with it, r + A N μ, those with the least sum of squares over all joints, in N
-    and N m, are taken: they are the same in every frame, in every formulation, and whichever joints are cut.
+    Internal forces of redundant joints, N μ with Φ_zᵀ N = 0, do not affect the motion and do not follow from it. Of all
+    reactions r + A N μ, those with the least sum of squares over all joints, in N and N m, are returned. They are
+    independent of the frame, of the formulation, and of the choice of cut joints.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""Implicit steps in absolute coordinates where code is kernel loops.
+"""Implicit steps in absolute coordinates in kernel loops.
 
-Newton's iteration solves (∂b/∂z + c ∂b/∂ż + c² ∂b/∂z̈) δz + ∂b/∂x δx + Φ_zᵀ δλ = r, b being M z̈ − Q + Φ_zᵀ λ, with
-Φ_z δz − δλ/α = r for the joints. b is a sum over bodies and joints, and linearized call by call. Multipliers stay
-unknowns: each is eliminated behind the coordinates of the bodies that its joint connects, where its pivot is −1/α less
-the compliance of these. Springs α Φ_zᵀ Φ_z are summed up nowhere, and masses are not lost beside them.
+Newton's iteration solves (∂b/∂z + c ∂b/∂ż + c² ∂b/∂z̈) δz + ∂b/∂x δx + Φ_zᵀ δλ = r, where b is M z̈ − Q + Φ_zᵀ λ, with
+Φ_z δz − δλ/α = r for the joints. b is a sum over bodies and joints, and is linearized call by call. Multipliers are
+unknowns: each is eliminated after the coordinates of the bodies of its joint, with the pivot −1/α minus their
+compliance. Springs α Φ_zᵀ Φ_z are not added to masses, so that small masses are not lost.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WRITTEN = ("coordinates", "velocities", "accelerations", "states", "rates")
 
 
 class RecordedAugmented:
-    """The equations of a step that have multipliers as unknowns, in loops.
+    """The equations of a step with multipliers as unknowns, in loops.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class RecordedAugmented:
 
     @cached_property
     def landing(self) -> RecordedFunction:
-        """Nothing but what the residual writes."""
+        """Write the same values as `residual`."""
         return self._functions.recorded("augmented_landing", lambda _, own: self._ended(own), _GIVEN, into=_WRITTEN)
 
     def _ended(self, own: dict[str, Any]) -> list[Any]:
@@ -90,7 +90,7 @@ class RecordedAugmented:
         return [positions, *made[:2], states, made[2]]
 
     def _remembered(self, history: Any) -> tuple[Any, Any, Any]:
-        """Return the step before, and earlier rates of positions and of states, each of shape (how many, numbers)."""
+        """Return the previous step, and earlier rates of positions and of states, each of shape (rates, numbers)."""
         (of_motion, n), (of_states, k), _ = self._layout.blocks
         if not self._layout.size:
             return np.zeros(1), np.zeros((0, n)), np.zeros((0, k))
@@ -105,7 +105,7 @@ class RecordedAugmented:
         return LinearSolution(*self._functions.recorded_in_turn(names, self._solved, parts, later, "factors"))
 
     def _solved(self, given: RecordedSystem, own: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        """Return what tells vanishing pivots, and the solution."""
+        """Return the indicator of vanishing pivots, and the solution."""
         instant, closing = given.instant, given.loops.multipliers
         n, k = len(self._functions.coordinates), len(self._functions.states)
         history = own["begin_history"]
@@ -165,7 +165,7 @@ def _rate(end: Array, value: Array, rate: Array, size: Array, before: Array, his
 
 
 def _slopes(size: Array, before: Array, *, rule: Rule) -> tuple[Array, ...]:
-    """Return how much ż and z̈ change with z, and ẋ with x, each of shape (1,)."""
+    """Return the derivatives of ż and z̈ with respect to z, and of ẋ with respect to x, each of shape (1,)."""
     return tuple(symbolic_array(each) for each in derivatives(rule, Step(size[0], before[0])))
 
 

@@ -1,4 +1,4 @@
-"""Iteration matrices of steps whose code is kernel loops: what is kept of one is the point that it was made at."""
+"""Iteration matrices in kernel loops, stored by the point at which they were computed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class RecordedIterationMatrices:
-    """Makes iteration matrices and solves with them; the factors of one at a time are there.
+    """Computes iteration matrices and solves with them; the factors of one are stored at a time.
 
-    They take a memory that grows as the mechanism does, many times that of the point they follow from, and are found
-    again from this, to the last bit, where those of another iteration matrix have taken their place.
+    Their memory is many times that of the point. If the factors were overwritten by those of another matrix, they are
+    computed again from the point, to the last bit.
 
     Parameters
     ----------
@@ -47,27 +47,27 @@ class RecordedIterationMatrices:
 
     @property
     def numbers(self) -> int:
-        """How many numbers make a point, its step apart."""
+        """Number of values of a point, without its step."""
         return sum(self._functions.values(part).size for part in self._parts)
 
     @property
     def refresh_cost(self) -> float:
-        """What an iteration matrix costs, in evaluations of the residual with the solution that follows."""
+        """Cost of an iteration matrix, in evaluations of the residual including the solution."""
         steps = self._steps()
         return steps.implicit.refresh_cost(steps.residual)
 
     def made(self) -> PointJacobian | None:
-        """Return the iteration matrix where the functions are; None where a pivot vanishes."""
+        """Return the iteration matrix at the present point; None if a pivot vanishes."""
         self._factored = self.here()
         (pivots,) = self._steps().implicit.factors()
         return self._factored if np.all(np.isfinite(pivots)) else None
 
     def kept(self, iteration_matrix: ReusedJacobian) -> PointJacobian:
-        """Return one that a state has kept."""
+        """Return the iteration matrix that a state has stored."""
         return PointJacobian(self, iteration_matrix.numbers, iteration_matrix.step, iteration_matrix.before)
 
     def solved(self, iteration_matrix: PointJacobian, right: Floats) -> Floats:
-        """Return the solution for a right side."""
+        """Return the solution for a right-hand side."""
         if self._factored is None or not self._factored.is_same_as(iteration_matrix):
             here = self.here()
             self.load(iteration_matrix)
@@ -77,7 +77,7 @@ class RecordedIterationMatrices:
         return self._steps().implicit.changes()[0].copy()
 
     def here(self) -> PointJacobian:
-        """Return the iteration matrix where the functions are; its factors are found when they are needed."""
+        """Return the iteration matrix at the present point; its factors are computed on demand."""
         functions = self._functions
         history = functions.values("begin_history")
         point = np.concatenate([functions.values(part) for part in self._parts])
@@ -85,7 +85,7 @@ class RecordedIterationMatrices:
         return PointJacobian(self, point, float(functions.values("step")[0]), before)
 
     def load(self, iteration_matrix: PointJacobian) -> None:
-        """Bring the functions to where an iteration matrix was made."""
+        """Set the functions to the point of an iteration matrix."""
         functions, first = self._functions, 0
         for part in self._parts:
             array = functions.values(part)
@@ -97,7 +97,7 @@ class RecordedIterationMatrices:
 
 @dataclass(frozen=True)
 class PointJacobian(Inverse):
-    """An iteration matrix by the point that it was made at.
+    """An iteration matrix, represented by its point.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class PointJacobian(Inverse):
         return self.point
 
     def is_same_as(self, other: PointJacobian) -> bool:
-        """Tell whether it is the iteration matrix at the same point."""
+        """Return whether it is the iteration matrix at the same point."""
         return (self.step, self.before) == (other.step, other.before) and np.array_equal(self.point, other.point)
 
     def times(self, right: Floats) -> Floats:
@@ -129,7 +129,7 @@ class PointJacobian(Inverse):
 
 
 class FactoredStages(Stages):
-    """Solves the stages of a step whose code is kernel loops.
+    """Solver of the stages of a step in kernel loops.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class FactoredStages(Stages):
         self._begin = iteration_matrices.here()
 
     def factorize(self, share: float) -> bool:
-        """Prepare solutions for h γ in s; tell whether no pivot vanishes."""
+        """Compute the factors for h γ in s; return whether no pivot vanishes."""
         self._begin = replace(self._begin, step=share)
         self._iteration_matrices.load(self._begin)
         return bool(np.all(np.isfinite(self._steps.stages.factors()[0])))
@@ -161,7 +161,7 @@ class FactoredStages(Stages):
         return self._steps.stages.changes()[0].copy()
 
     def missing(self, right: Floats, solution: Floats) -> Floats:
-        """Return by how much a solution misses its right side, integrals apart."""
+        """Return the residual of a solution, without integrals."""
         self._iteration_matrices.load(self._begin)
         self._functions.write("right", solution[: self.controlled])
         return self._steps.left()[0] - right[: self.controlled]

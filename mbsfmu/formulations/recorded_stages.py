@@ -1,9 +1,8 @@
-"""Linearly implicit steps in absolute coordinates, where code is kernel loops.
+"""Linearly implicit steps in absolute coordinates in kernel loops.
 
-Rates are ẏ = (q̇, q̈, ẋ) with M q̈ + Φ_qᵀ λ = Q and Φ̈ + 2 a Φ̇ + a² Φ = 0 of the constraints in use, beside the
-constraints as on them: no stage is moved onto these, as its rates would have other derivatives then. These equations,
-sums over bodies and joints, are linearized at accelerations and multipliers that are known, and solved with these as
-unknowns.
+Rates are ẏ = (q̇, q̈, ẋ) with M q̈ + Φ_qᵀ λ = Q and Φ̈ + 2 a Φ̇ + a² Φ = 0 of the active constraints, on and off the
+manifold: stages are not projected, because their rates would have other derivatives. These equations, sums over bodies
+and joints, are linearized at known accelerations and multipliers, and solved with these as unknowns.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from mbsfmu.tracing.tape.elimination_order import EliminationPath
 
 
 class RecordedStages(RecordedSteps):
-    """What linearly implicit steps in absolute coordinates call, where the parts have accelerations and multipliers.
+    """Functions of linearly implicit steps in absolute coordinates, with accelerations and multipliers as parts.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class RecordedStages(RecordedSteps):
         super().__init__(functions, rule, "velocities", _as_given, stabilisation)
 
     def _changes(self, given: RecordedSystem, values: list[Any], along: list[tuple[Any, Any]]) -> list[Any]:
-        """Return how values change along directions, with the accelerations and multipliers that these change."""
+        """Return directional derivatives, with the resulting changes of accelerations and multipliers."""
         instant, multipliers = given.instant, given.loops.multipliers
         still = [(each, np.zeros(len(each))) for each in (instant.accelerations, multipliers)]
         unbalanced, opening = given.changes(list(self._unmet(given)), [*along, *still])
@@ -51,7 +50,7 @@ class RecordedStages(RecordedSteps):
         return moved.constrained_residual, opening
 
     def _ways(self, moved: RecordedSystem, first: int) -> list[EliminationPath]:
-        """Return one way: multipliers behind the coordinates of the bodies that they act on."""
+        """Return one elimination order: multipliers after the coordinates of their bodies."""
         behind = {first + row: acted_on for row, acted_on in enumerate(moved.moved_by_constraints)}
         return [EliminationPath(range(len(self._functions.coordinates)), behind)]
 

@@ -1,13 +1,13 @@
-"""Implicit and linearly implicit steps of formulations of first order where code is kernel loops.
+"""Implicit and linearly implicit steps of first-order formulations in kernel loops.
 
-Newton's iteration and Rosenbrock's stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is how much a rate changes
-with its value by the rule, or 1/(h γ). f is what divide and conquer finds, whose derivative is dense. But accelerations
-and velocities found so obey equations that are sums from the leaves of the tree to its base, M z̈ + Φ_zᵀ λ = Q and
-p = M ż − Φ_zᵀ σ, and these are linearized instead: with δż = c δz − r_z and, of accelerations, δz̈ = c δż − r_ż, what
-is left is a linear equation for each coordinate in the changes of positions, velocities, accelerations and forces of
-the bodies about it. Multipliers of loops are unknowns besides, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are
-eliminated behind the coordinates of their loop. Elimination along the tree solves them in a time that grows as the tree
-does (`mbsfmu.tracing.tape.tape_elimination`).
+Newton's iteration and Rosenbrock stages solve (c − ∂f/∂y) δ = r, y = (z, w, x), where c is the derivative of a rate
+with respect to its value by the rule, or 1/(h γ). f is the result of divide and conquer, whose Jacobian is dense. But
+accelerations and velocities satisfy equations that are sums from the leaves of the tree to its base, M z̈ + Φ_zᵀ λ = Q
+and p = M ż − Φ_zᵀ σ, and these are linearized instead. With δż = c δz − r_z and, for accelerations, δz̈ = c δż − r_ż, a
+linear equation remains for each coordinate in the changes of positions, velocities, accelerations and forces of the
+adjacent bodies. Loop multipliers are further unknowns, by Φ̈ + 2 a Φ̇ + a² Φ = 0, or Φ̇ + a Φ = 0; they are eliminated
+after the coordinates of their loop. Elimination along the tree takes a time that is linear in its size
+(`mbsfmu.tracing.tape.tape_elimination`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mbsfmu.tracing.workspace import RecordedFunction
 
 
 class Moved(NamedTuple):
-    """A system that moves as its equations say.
+    """A system with its equations of motion satisfied.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Moved(NamedTuple):
 
 
 class LinearSolution(NamedTuple):
-    """What solves the linear equations of a step, in two.
+    """Solution of the linear equations of a step, in two functions.
 
     Attributes
     ----------
@@ -64,12 +64,12 @@ class LinearSolution(NamedTuple):
     changes: RecordedFunction
 
     def refresh_cost(self, residual: RecordedFunction) -> float:
-        """Return what factors cost, in evaluations of a residual with the solution that follows."""
+        """Return the cost of factors, in evaluations of a residual including the solution."""
         return self.factors.operations / max(residual.operations + self.changes.operations, 1)
 
 
 class RecordedSteps:
-    """Functions in loops that steps call.
+    """Functions of steps in kernel loops.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class RecordedSteps:
 
     @cached_property
     def left(self) -> RecordedFunction:
-        """δ by h γ in `step` less its change of ẏ, integrals apart, where δ is the part `right`."""
+        """Return h γ times the residual of the stage equation for the solution in `right`, without integrals."""
 
         def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
             instant, change = given.instant, own["right"]
@@ -172,7 +172,7 @@ class RecordedSteps:
         return self._functions.recorded("first_order_drift", made, ["input_rates"])
 
     def _changes(self, given: RecordedSystem, values: list[Any], along: list[tuple[Any, Any]]) -> list[Any]:
-        """Return how values change along directions of z, w, x and inputs."""
+        """Return directional derivatives along z, w, x and inputs."""
         return given.changes(values, along)
 
     def _solution(self, slope: Callable[[dict[str, Any]], Any], *, integrals: bool = False) -> LinearSolution:
@@ -187,7 +187,7 @@ class RecordedSteps:
         )
 
     def _solved(self, given: RecordedSystem, slope: Any, right: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Return what tells vanishing pivots, and the solution."""
+        """Return the indicator of vanishing pivots, and the solution."""
         moved, moving_rates, closing = self._moved(given)
         instant, n = moved.instant, len(self._functions.coordinates)
         recorder = slope.recorder
@@ -220,9 +220,9 @@ class RecordedSteps:
         return moved.balance, moved.loop_accelerations(self._stabilisation)
 
     def _ways(self, moved: RecordedSystem, first: int) -> list[EliminationPath]:
-        """Return ways to eliminate: multipliers, from index `first` on, wait for all that they act on, or for some.
+        """Return elimination orders: multipliers, from index `first` on, after all their coordinates, or after some.
 
-        Where some equations are redundant, which of them count may change, and with it what pivots follow from.
+        With redundant equations the active set may change, and the pivots with it.
         """
         every, depths = moved.acted_on, moved.depths
         ways = [EliminationPath(range(len(depths)), dict(enumerate(every, first)))]
@@ -232,7 +232,7 @@ class RecordedSteps:
         return ways if some == every else [*ways, EliminationPath(depths, dict(enumerate(some, first)))]
 
     def _of_integrals(self, moved: RecordedSystem, slope: Any, changes: Any, right: list[Any]) -> Any:
-        """Return δ of the integrals, (δ rates + r) / c, where that of the others is known."""
+        """Return δ of the integrals, (δ rates + r) / c, from that of the others."""
         instant, n = moved.instant, len(self._functions.coordinates)
         ends = [n, 2 * n, 2 * n + len(instant.states)]
         of_positions, of_moving, of_states, of_closing = np.split(changes, ends)
@@ -247,7 +247,7 @@ class RecordedSteps:
 
 
 def listed(array: Any) -> list[int]:
-    """Return the places of an array; none of an empty one that is not recorded."""
+    """Return the memory indices of an array; none for an empty array that is not recorded."""
     return array.places.tolist() if isinstance(array, RecordedArray) else []
 
 
@@ -268,7 +268,7 @@ def first_order(rates: Any, values: Any, slope: Any, right: Any) -> list[TapeEqu
 
 
 def _closing(loops: Any, multipliers: Any, active: Any) -> list[TapeEquation]:
-    """Return what loop equations say: that those in use hold, and that multipliers of the others are zero."""
+    """Return the linearized loop equations: active ones hold, multipliers of the others are zero."""
     if active is None:
         return [TapeEquation([(place, ONE)]) for place in listed(loops)]
     rows = zip(*map(listed, (loops, active, multipliers, 1.0 - active)), strict=True)
@@ -278,11 +278,11 @@ def _closing(loops: Any, multipliers: Any, active: Any) -> list[TapeEquation]:
 def _missing(
     end: Array, value: Array, rate: Array, flow: Array, size: Array, before: Array, history: Array, *, rule: Rule
 ) -> Array:
-    """Return the rate at the end of a step by a rule less what it has to be, of one quantity."""
+    """Return the rate at the end of a step by a rule minus the required one, of one variable."""
     earlier = [np.where(before > 0.0, each, rate) for each in history]
     return np.asarray(rule.rate(end, FirstOrderValues(value, rate, earlier), Step(size[0], before[0])) - flow)
 
 
 def _slope(size: Array, before: Array, *, rule: Rule) -> Array:
-    """Return how much a rate changes with its value, shape (1,)."""
+    """Return the derivative of a rate with respect to its value, shape (1,)."""
     return symbolic_array(derivatives(rule, Step(size[0], before[0]))[-1])

@@ -16,9 +16,9 @@ from mbsfmu.tracing.workspace import TracedFunction
 
 
 class ReducedEquations:
-    """The equations of motion in the independent coordinates, whichever these are.
+    """The equations of motion in the independent coordinates, for any partition.
 
-    R_z and G (see `DependentCoordinates`) are arguments, so that one set of functions serves every choice.
+    R_z and G (see `DependentCoordinates`) are arguments, so that one set of functions serves every partition.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ReducedEquations:
         return {"velocities": velocities, "accelerations": accelerations}
 
     def _multipliers(self, residual: ca.SX) -> ca.SX:
-        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0; of several the shortest."""
+        """Return λ = −Gᵀ (M z̈ − Q) from the dependent rows of M z̈ − Q + Φ_zᵀ λ = 0, of least norm."""
         return -ca.mtimes(self._g.T, residual)
 
     @cached_property
@@ -77,13 +77,13 @@ class ReducedEquations:
 
     @cached_property
     def motion(self) -> TracedFunction:
-        """Nothing but what it writes: ż, z̈ and λ from `velocities` and `accelerations`."""
+        """Write ż, z̈ and λ from `velocities` and `accelerations`."""
         written = self._motion(self._v, self._a)
         written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
         return self._functions.traced("reduced_motion", list(written.values()), into=written)
 
     def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
-        """Return (δz, δż, δz̈) one below the other for R_z times variations of z^i, ż^i and z̈^i, side by side.
+        """Return (δz, δż, δz̈) stacked, for R_z times variations of z^i, ż^i and z̈^i.
 
         They follow from differentiating Φ, Φ̇ and Φ̈, which stay zero.
         """
@@ -95,13 +95,13 @@ class ReducedEquations:
         return ca.vertcat(coordinates, velocities, accelerations - ca.mtimes(self._g, turned))
 
     def _moved_by(self, part: str, along: ca.SX) -> ca.SX:
-        """Return (δz, δż, δz̈) for a variation of a part, as inputs and parameters of Φ move dependent coordinates."""
+        """Return (δz, δż, δz̈) for a variation of a part: inputs and parameters move dependent coordinates."""
         given, symbol = self._given, self._functions.symbol(part)
         opened = [given.closure, given.closure_rate, given.closure_acceleration]
         return self._moved(*(-ca.mtimes(self._g, ca.jtimes(each, symbol, along)) for each in opened))
 
     def _changes_by(self, part: str, along: ca.SX, values: Sequence[ca.SX]) -> list[ca.SX]:
-        """Return the changes of vectors with a part, z^i, ż^i and z̈^i and the multipliers being held."""
+        """Return the changes of vectors with a part, at constant z^i, ż^i, z̈^i and multipliers."""
         changes = [ca.jtimes(each, self._functions.symbol(part), along) for each in values]
         if part != "inputs" or self._given.driven:
             motion = self._moved_by(part, along)
@@ -110,7 +110,7 @@ class ReducedEquations:
         return changes
 
     def _by_multipliers(self, flow: ca.SX, balance: ca.SX) -> ca.SX:
-        """Return the change of rates with multipliers that keep the dependent part of M z̈ − Q + Φ_zᵀ λ zero.
+        """Return the change of rates through multipliers that keep the dependent part of M z̈ − Q + Φ_zᵀ λ zero.
 
         Only the power of prescribed motion depends on them.
 
@@ -136,7 +136,7 @@ class ReducedEquations:
 
     @cached_property
     def _slopes(self) -> list[ca.SX]:
-        """The results of `slope`."""
+        """Results of `slope`."""
         given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
         motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
         along = [
@@ -159,7 +159,7 @@ class ReducedEquations:
 
     @cached_property
     def _flow_by_accelerations(self) -> ca.SX:
-        """The result of `by_accelerations`."""
+        """Result of `by_accelerations`."""
         flow, pushed = self._whole_flow, ca.mtimes(self._given.mass, self._r)
         return ca.mtimes(self._given.derivative(flow, "accelerations"), self._r) + self._by_multipliers(flow, pushed)
 
@@ -187,7 +187,7 @@ class ReducedEquations:
 
     @cached_property
     def change(self) -> TracedFunction:
-        """Changes of the outputs, z, ż and z̈ along directions of z^i, ż^i, z̈^i, x, the integrals and the inputs.
+        """Directional derivatives of the outputs, z, ż and z̈ along z^i, ż^i, z̈^i, x, the integrals and the inputs.
 
         The directions are the parts `d_coordinates`, … here, of the independent ones alone.
         """
@@ -204,12 +204,12 @@ class ReducedEquations:
 
     @property
     def computed(self) -> ca.SX:
-        """Outputs, z, ż, z̈, x and the integrals, one below the other."""
+        """Outputs, z, ż, z̈, x and the integrals, stacked."""
         parts = (*MOTION, "states", "integrals")
         return ca.vertcat(self._given.outputs, *(self._functions.symbol(part) for part in parts))
 
     def along_states(self, rows: Sequence[int]) -> TracedFunction:
-        """Return the derivatives by (z^i, ż^i, x), and by z̈^i, of what a run computes.
+        """Return the derivatives of `computed` with respect to (z^i, ż^i, x), and to z̈^i.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class ReducedEquations:
     def _once(
         self, name: str, columns: Sequence[int], rows: Sequence[int], make: Callable[[], TracedFunction]
     ) -> TracedFunction:
-        """Return a function that is traced when it is first asked for."""
+        """Decorate a function that is traced on its first use."""
         key = name, tuple(columns), tuple(rows)
         if key not in self._made:
             self._made[key] = make()
@@ -266,7 +266,7 @@ class ReducedEquations:
         return self._functions.traced("reduced_along_parameters", [by_load, by_flow, by_read], matrices=range(3))
 
     def pulled_back(self, part: str, rows: Sequence[int]) -> TracedFunction:
-        """Return products of rows with the derivatives by all elements of a part, by one reverse pass.
+        """Return products of rows with the derivatives with respect to a part, by one reverse pass.
 
         The rows are the parts `by_load`, `by_flow` and `by_read`, for Q'' − M'' z̈^i, (ẋ, rates of the integrals), and
         rows of `computed`.
@@ -309,9 +309,9 @@ class ReducedEquations:
 
     @cached_property
     def rates_at_once(self) -> bool:
-        """Whether no rate depends on accelerations or multipliers; those of the integrals come with ẋ then.
+        """Whether no rate depends on accelerations or multipliers; the rates of integrals then come with ẋ.
 
-        Flows through valves, losses and powers are in both: together they take little more than one of them.
+        Flows through valves, losses and powers are common to both: together they cost little more than one.
         """
         symbols = [self._functions.symbol(part) for part in ("accelerations", "multipliers")]
         rates = ca.vertcat(self._given.rates, self._given.integral_rates)

@@ -1,1 +1,1 @@
-"""Solvers: implicit steps by Newton's iteration, Rosenbrock methods, explicit methods."""
+"""Solvers: implicit rules with Newton's iteration, Rosenbrock methods, explicit methods."""

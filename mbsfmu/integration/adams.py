@@ -1,4 +1,4 @@
-"""The Adams method of variable step and order, predict-evaluate-correct-evaluate: SciPy's VODE."""
+"""Adams method of variable step and order (predict-evaluate-correct-evaluate): SciPy's VODE."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from scipy.integrate import ode
 
 _MOST_STEPS = 100_000  # between two output times; far above what a run that goes well needs
-_STEPS_TAKEN = 10  # where VODE's integer work array says how many steps it has taken
+_STEPS_TAKEN = 10  # index of the number of steps in VODE's integer work array
 
 
 @dataclass
 class Adams(AdaptiveSolver):
     """Adams–Moulton of orders 1 to 12 with functional iteration, mostly two evaluations a step.
 
-    The method has a memory: where an input jumps or a description of the motion changes, it begins anew with order 1.
-    An interval inside which the equations cannot be evaluated is begun anew with shorter steps, which stay short until
-    an input jumps. Coordinates are chosen anew, and loops closed from there, at outputs only.
+    The method has a memory: it restarts with order 1 where an input is discontinuous or the coordinate chart changes.
+    An interval in which the equations cannot be evaluated is restarted with shorter steps, which remain short until the
+    next discontinuity. Independent coordinates are chosen, and loops closed, at outputs only.
     """
 
     names: ClassVar[tuple[str, ...]] = ("adams",)
@@ -44,11 +44,11 @@ class Adams(AdaptiveSolver):
         begin, last = 0.0, float(times[-1])
 
         def inside(time: float) -> Floats:
-            """Return the inputs, held where the method looks beyond the interval, in which alone they are smooth."""
+            """Return the inputs, constant outside the interval in which they are smooth."""
             return inputs(min(time, last))
 
         waiting = (times[1:] - origin).tolist()
-        longest = 0.0  # as VODE likes
+        longest = 0.0  # in VODE's argument order
         while waiting:
             form = self.formulation.explicit_form(state)
             flow = CountedRates(form, inside, origin)
@@ -65,8 +65,8 @@ class Adams(AdaptiveSolver):
                 longest = SHORTER * min(longest or waiting[0] - begin, waiting[0] - begin)
                 if longest * _MOST_STEPS < waiting[0] - begin:
                     raise SimulationError(
-                        f"adams fails after t = {origin + begin:.9g} s, however short its steps: {error} (what it "
-                        "knows of the motion is refreshed at outputs only; more of them, or another solver, may help)"
+                        f"adams fails after t = {origin + begin:.9g} s, however short its steps: {error} (it updates "
+                        "the independent coordinates at outputs only; take more outputs, or another solver)"
                     ) from None
             inside_scipy: Any = solver  # which does not tell it otherwise
             self.statistics.steps += int(inside_scipy._integrator.iwork[_STEPS_TAKEN])

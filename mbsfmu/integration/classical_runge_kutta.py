@@ -1,4 +1,4 @@
-"""The classical method of order four with equal steps, which says so where these are too long."""
+"""Classical Runge–Kutta method of order four with equal steps and an error warning."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 INACCURATE = 0.02
-"""A run whose estimated error exceeds this share of the magnitudes of what it integrates is told to be inaccurate."""
+"""Estimated error relative to the magnitudes of the integrated variables above which a warning is given."""
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass
 class ClassicalRungeKutta(Solver):
-    """The classical method of order four with equal internal steps, for targets where every step must cost the same.
+    """Classical method of order four with equal internal steps, for targets with constant cost per step.
 
-    A step inside which the equations cannot be evaluated is halved, up to eight times.
+    A step in which the equations cannot be evaluated is halved, up to eight times.
 
     With the rates at the end of a step as a fifth stage there is an embedded method of order three, whose distance to
-    the one of order four is h/6 (k₄ − k₅): weight that is moved from k₄ to k₅ leaves the conditions of order three as
-    they are, for both stages are at the end of the step and have Σ aᵢⱼ cⱼ = 1/2 [Hairer1993, sect. II.1]. It costs
-    nothing; `embedded_distance` is its sum over the steps.
+    that of order four is h/6 (k₄ − k₅): weight moved from k₄ to k₅ preserves the conditions of order three, because
+    both stages are at the end of the step and have Σ aᵢⱼ cⱼ = 1/2 [Hairer1993, sect. II.1]. It needs no further
+    evaluation; `embedded_distance` is its sum over the steps.
     """
 
     names: ClassVar[tuple[str, ...]] = ("rk4",)
@@ -80,7 +80,7 @@ class ClassicalRungeKutta(Solver):
         return state
 
     def _estimate(self, values: Floats, difference: Floats) -> float:
-        """Return the largest difference by the magnitude of what differs; integrals, which follow, apart."""
+        """Return the largest relative difference, without integrals."""
         count = len(values) - len(self.formulation.functions.integrals)
         magnitudes = np.maximum(np.abs(values), self.formulation.explicit_scale)
         return float(np.max(np.abs(difference[:count]) / magnitudes[:count], initial=0.0))

@@ -1,4 +1,4 @@
-"""How errors are measured: as shares of the ranges of variables, the largest of all counts."""
+"""Error measure: the largest error of all variables, relative to their ranges."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
 
 SMALL_RANGE = 1e-3
-"""Share of the largest range in the same unit below which a variable's own range does not count."""
+"""Fraction of the largest range in the same unit below which a variable's own range is not used."""
 SMALL_CHANGE = 1e-6
-"""The same of the largest magnitude in that unit: what stands still has a range of round-off."""
+"""The same relative to the largest magnitude in that unit: the range of a constant variable is round-off."""
 LEAST_RANGE = 1e-9
-"""The least range that counts, in whatever unit."""
+"""Least range in any unit."""
 MEANINGLESS = 0.5
-"""Share of the range beyond which an estimate from linearized steps says no more than that the error is large."""
+"""Relative error beyond which an estimate from linearized steps only means that the error is large."""
 LARGE_ERROR = 0.01
-"""Share of the range from which on an error is told as a warning."""
+"""Relative error above which a warning is given."""
 ALIKE = {"N.m": "N"}
-"""Units whose ranges are compared with those of another one: reactions are moments and forces."""
+"""Units with a common range: reactions are moments and forces."""
 NOT_KNOWN = sys.float_info.max
-"""What stands for an error that is not known; the FMI has no infinite numbers."""
+"""Value for an unknown error, because FMI has no infinite numbers."""
 LEFT_OUT = ("drift",)
-"""Last parts of names of outputs that are errors themselves."""
+"""Name endings of outputs that are errors themselves."""
 
 SAME_STEPS = "the error is too small to be seen: a second run with a hundredth of the tolerance makes the same steps"
-"""Where updates and bends of signals ask for shorter steps than the tolerance does."""
+"""Note if updates and kinks of signals require shorter steps than the tolerance."""
 
 
 class ErrorEstimate(NamedTuple):
-    """How far a run is off.
+    """Error estimate of a run.
 
     Attributes
     ----------
@@ -53,13 +53,13 @@ class ErrorEstimate(NamedTuple):
 
     @classmethod
     def of(cls, share: float, variable: str) -> Self:
-        """Return the estimate of a largest share, which is no number where it is too large to mean one."""
+        """Return the estimate from the largest relative error, without a number if it is too large."""
         if share > MEANINGLESS:
             return cls(None, variable, f"the error of {variable} is more than {100.0 * MEANINGLESS:.0f} % of its range")
         return cls(share, variable, "")
 
     def warning(self, remedy: str) -> str:
-        """Return what to tell of a run that is inaccurate, with what to do; empty where nothing is to be told."""
+        """Return the warning on an inaccurate run with advice; empty if accurate."""
         if self.share is None:
             return "" if self.note in (NOT_ESTIMATED.note, SAME_STEPS) else f"{self.note}: {remedy}"
         if self.share <= LARGE_ERROR:
@@ -71,7 +71,7 @@ class ErrorEstimate(NamedTuple):
 
 
 NOT_ESTIMATED = ErrorEstimate(None, None, "not estimated; --check-error, in Python check_error=True, runs once more")
-"""Of solvers and formulations that do not estimate their errors."""
+"""Estimate of solvers and formulations without an error estimate."""
 
 
 class ErrorMeasure:
@@ -99,11 +99,11 @@ class ErrorMeasure:
         self.groups = unit_groups(variables)
         angles = [
             index + near for index in system.gimbal_angles for near in (-1, 0, 1)
-        ]  # second of three angles are steep
+        ]  # the second of three angles is near gimbal lock
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
     def worst(self, largest: Floats, lowest: Floats, highest: Floats) -> tuple[float, str]:
-        """Return the largest of `shares`, and of which variable it is; zero and no name where there are none."""
+        """Return the largest of `shares` and its variable; zero and no name if there are none."""
         if not self.names:
             return 0.0, ""
         shares = self.shares(largest, lowest, highest)
@@ -111,7 +111,7 @@ class ErrorMeasure:
         return float(shares[worst]), self.names[worst]
 
     def shares(self, largest: Floats, lowest: Floats, highest: Floats) -> Floats:
-        """Return the largest errors as shares of the ranges of variables, by their least and greatest values."""
+        """Return the largest errors relative to the variables' ranges, from their least and greatest values."""
         shares = np.zeros(len(largest))
         ranges, magnitudes = highest - lowest, np.maximum(np.abs(lowest), np.abs(highest))
         for group in range(int(self.groups.max(initial=-1)) + 1):
@@ -123,7 +123,7 @@ class ErrorMeasure:
 
 
 def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:
-    """Return the number of the unit of each variable, in the order in which units come; -1 where one is left out."""
+    """Return the number of the unit of each variable, in order of appearance; -1 for omitted variables."""
     numbers: dict[str, int] = {}
     groups = []
     for each in variables:

@@ -1,4 +1,4 @@
-"""How far a run is off until now: the largest errors of everything that is read, as shares of its ranges."""
+"""Record of the largest errors of a run, relative to the variables' ranges."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 LOOKS = 4
-"""Of points that a run comes to, outputs are compared at so many between one power of two and the next …"""
+"""Number of comparisons of outputs between consecutive powers of two of the number of points …"""
 MOST_APART = 16
-"""… and at one of so many at least: friction and contacts have errors that last for some ten steps …"""
+"""… at most so many points apart: errors of friction and contacts last for about ten steps …"""
 GROWN = 2.0
-"""… and where an error has grown by this factor since the last comparison …"""
+"""… and if an error has grown by this factor since the last comparison …"""
 NOTICED = 1e-5
-"""… to more than this share of the range of its variable."""
+"""… to more than this fraction of its variable's range."""
 
 
 class ErrorRecord:
-    """Follows the error of a run from output to output.
+    """Record of a run's error from output to output.
 
-    Recorded are coordinates, velocities, accelerations and states at every point, outputs and reactions at some.
+    Coordinates, velocities, accelerations and states are recorded at every point, outputs and reactions at some.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ErrorRecord:
         self.size = 3 * len(self.measure.names) + len(direct) + 2
 
     def followed(self, state: State, before: Floats, parameters: Floats, inputs: Floats) -> State:
-        """Return a state that a run has come to with the record of its error, which goes on from the one before."""
+        """Return the present state of a run with its updated error record."""
         record, direct = before.copy(), self._direct
         record[-1] = record[-1] or state.error_record[-1]
         largest, lowest, highest, looked, (count, _) = np.split(record, self._ends)
@@ -77,7 +77,7 @@ class ErrorRecord:
         return [count, 2 * count, 3 * count, 3 * count + self._direct]
 
     def _compared(self, state: State, parameters: Floats, inputs: Floats) -> tuple[Floats, Floats] | None:
-        """Return errors and values of outputs and reactions; None where the exact ones are not found."""
+        """Return errors and values of outputs and reactions; None if the exact ones cannot be computed."""
         functions, n, k = self._formulation.functions, len(state.coordinates), len(state.states)
         functions.parameters[:] = parameters
         functions.inputs[:] = inputs
@@ -100,11 +100,11 @@ class ErrorRecord:
         return np.concatenate([outputs, self._formulation.reactions()])
 
     def share(self, state: State) -> float:
-        """Return the largest share until now, zero at the start of a run; `NOT_KNOWN` where it is not known."""
+        """Return the largest relative error so far, zero at the start of a run; `NOT_KNOWN` if unknown."""
         return self._worst(state)[0]
 
     def _worst(self, state: State) -> tuple[float, str]:
-        """Return the largest share, and of which variable it is."""
+        """Return the largest relative error and its variable."""
         largest, lowest, highest, _, (count, loss) = np.split(state.error_record, self._ends)
         if loss:
             return NOT_KNOWN, ""
@@ -113,7 +113,7 @@ class ErrorRecord:
         return self.measure.worst(largest, lowest, highest)
 
     def estimate(self, state: State) -> ErrorEstimate:
-        """Return how far the run is off that has led to a state."""
+        """Return the error estimate of the run that ended at a state."""
         share, name = self._worst(state)
         if share == NOT_KNOWN:
             return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(state.error_record[-1]))]}")
@@ -121,7 +121,7 @@ class ErrorRecord:
 
 
 def _note(largest: Floats, lowest: Floats, highest: Floats, errors: Floats, values: Floats) -> None:
-    """Take notice of errors and values, in place."""
+    """Update the record with errors and values, in place."""
     np.maximum(largest, errors, out=largest)
     np.minimum(lowest, values, out=lowest)
     np.maximum(highest, values, out=highest)

@@ -1,8 +1,8 @@
-"""Transport of the error of implicit steps: the local errors of a run, carried along by its own linearized steps.
+"""Transport of the global error of implicit steps by their linearization.
 
-The exact solution makes the same step from where it is, with the local error as a defect. Its step is solved by one
-iteration from a prediction, with the iteration matrix that the run's own step has left: one evaluation of the residual
-a step.
+The exact solution satisfies the same step from its own position, with the local error as a defect. Its step is solved
+by one iteration from a prediction, with the iteration matrix of the run's own step: one evaluation of the residual a
+step.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from mbsfmu.tracing.workspace import Floats
 DEFECT = 1.0 / 12.0
 """Error constant of the trapezoidal rule: its defect is h³/12 times the third derivative by time."""
 LATE = 2.0
-"""How often the first second difference behind a jump counts: it comes a step late."""
+"""Weight of the first second difference after a discontinuity, which is one step late."""
 
 
 class Loss(IntEnum):
-    """Why there is no estimate of the error any more."""
+    """Reasons for a lost error estimate."""
 
     NONE = 0
     REFERENCES = 1
@@ -34,11 +34,11 @@ class Loss(IntEnum):
 REFERENCES_CHANGED = "reference orientations have changed, which the error estimate does not follow"
 TOO_FAR = "the exact solution is so far from the computed one that its step is not solved from there"
 LOSSES = {Loss.REFERENCES: REFERENCES_CHANGED, Loss.UNSOLVED: TOO_FAR}
-"""The same in words."""
+"""Descriptions of the reasons."""
 
 
 class ErrorTransport:
-    """Carries the error of a run from step to step.
+    """Transports the error of a run from step to step.
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ class ErrorTransport:
         return np.concatenate([reached - exact for reached, exact in zip(ends, found, strict=True)])
 
     def _defects(self, begin: State, end: State, step: float) -> tuple[tuple[Floats, Floats, Floats], Floats]:
-        """Return the defects of z, ż and x in a step in s, and what is remembered of its rates.
+        """Return the defects of z, ż and x in a step in s, and the history of rates.
 
-        Rates jump where an input does: second differences begin anew there. Where they jump in every step, because a
-        host sets inputs, slopes inside the steps are compared. The mean of two differences leaves out what alternates
-        from step to step, as fast parts do by this rule.
+        Second differences restart at discontinuities of inputs. If rates are discontinuous in every step, because a
+        host sets inputs, slopes within the steps are compared. The mean of two differences removes alternating parts,
+        as fast components have with this rule.
         """
         size = self._rates
         last, before, second, (step_before, count) = np.split(begin.error_history, [size, 2 * size, 3 * size])

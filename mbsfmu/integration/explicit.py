@@ -1,4 +1,4 @@
-"""Explicit solvers of ordinary differential equations: SciPy's, which choose their steps."""
+"""Explicit variable-step solvers of SciPy."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
 SHORTER = 0.25
-"""What is tried next of a step inside which the equations cannot be evaluated."""
+"""Factor for the next step after one in which the equations cannot be evaluated."""
 SMALLEST_SHARE = 1e-12
-"""Of the interval: a step that must be smaller has failed."""
+"""Fraction of the interval below which a step has failed."""
 CRAWLING_STEPS = 1000
-"""So many steps in a row that together …"""
+"""This number of consecutive steps that together …"""
 CRAWLING_SHARE = 1e-7
-"""… make less than this share of the interval will never come to its end."""
+"""… cover less than this fraction of the interval counts as stagnation."""
 RK45_ORDER = 5
-"""Of Dormand and Prince's method as SciPy controls its steps, in compiled code."""
+"""Order of the Dormand–Prince method with SciPy's step control, in compiled code."""
 
 
 class StageError(SimulationError):
-    """The equations cannot be evaluated where a solver tries them; a shorter step may do."""
+    """The equations cannot be evaluated at a trial state; a shorter step may succeed."""
 
 
 class CountedRates:
-    """The right-hand side with inputs over time; counts how often it is evaluated.
+    """Right-hand side with inputs over time, with a counter of evaluations.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class CountedRates:
         self.failure: StageError | None = None
 
     def __call__(self, time: float, values: Floats) -> Floats:
-        """Return ẏ, and count that; errors as for `rates`."""
+        """Return ẏ and count the evaluation; errors as for `rates`."""
         self.evaluations += 1
         return self.rates(time, values)
 
     def rates(self, time: float, values: Floats) -> Floats:
-        """Return ẏ, which is not counted: where a step begins, it is known from the end of the one before.
+        """Return ẏ without counting: at the start of a step it is known from the end of the previous one.
 
         Raises
         ------
@@ -80,9 +80,9 @@ class CountedRates:
         return rates
 
     def state_at(self, time: float, values: Floats, step: float | None = None) -> State:
-        """Return the whole state; not counted as an evaluation. Errors as for the rates.
+        """Return the complete state without counting; errors as for the rates.
 
-        Where the step in s since the last accepted state is given, that must be one that can have led here.
+        If the step in s since the last accepted state is given, the state must follow from that one continuously.
         """
         with self._at(time):
             state = self.form.state_at(values, self.inputs(self.origin + time))
@@ -91,7 +91,7 @@ class CountedRates:
             return state
 
     def accept(self, time: float, values: Floats, step: float | None = None) -> State:
-        """Take a step's end; return the state to go on from. Errors as for `state_at`."""
+        """Accept the end of a step; return the state to continue from. Errors as for `state_at`."""
         state = self.state_at(time, values, step)
         with self._at(time):
             state = self.form.with_loops(state)
@@ -112,9 +112,9 @@ class CountedRates:
 
 @dataclass
 class ExplicitSolver(AdaptiveSolver):
-    """A variable-step solver of SciPy.
+    """Variable-step solver of SciPy.
 
-    A step inside which the equations cannot be evaluated is made again, shorter.
+    A step in which the equations cannot be evaluated is repeated with a shorter length.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class ExplicitSolver(AdaptiveSolver):
         "bdf": "BDF",
         "lsoda": "LSODA",
     }
-    """Names of SciPy's classes by ours."""
+    """SciPy's classes by solver name."""
     names: ClassVar[tuple[str, ...]] = tuple(METHODS)
     remembering: ClassVar[tuple[str, ...]] = ("radau", "bdf", "lsoda")
 
@@ -138,7 +138,7 @@ class ExplicitSolver(AdaptiveSolver):
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
-        """Make the solver of a method's name."""
+        """Return the solver of a method's name."""
         return cls(formulation, step, method=name, **options)
 
     @property
@@ -183,7 +183,7 @@ class ExplicitSolver(AdaptiveSolver):
                 self.statistics.rhs_evaluations += flow.evaluations
 
     def _step(self, solver: OdeSolver, flow: CountedRates, begin: float, waiting: list[float]) -> list[State]:
-        """Make one step; return the states at the times that it reaches."""
+        """Advance by one step; return the states at the output times within it."""
         message = solver.step()
         if solver.status == "failed":
             raise SimulationError(f"{self.method} fails at t = {flow.origin + solver.t:.9g} s: {message}")
@@ -194,7 +194,7 @@ class ExplicitSolver(AdaptiveSolver):
         return states
 
     def _check_progress(self, lately: deque[float], reached: float, origin: float, end: float) -> None:
-        """Take the time in s that a step has reached, and refuse to go on where the last steps have hardly moved on.
+        """Record the time in s at the end of a step; refuse to continue if the last steps made hardly any progress.
 
         Raises
         ------
@@ -204,15 +204,15 @@ class ExplicitSolver(AdaptiveSolver):
         made = reached - lately[0]
         if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
             raise SimulationError(
-                f"{self.method} does not get on at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps make "
-                f"{made:.2g} s together; the equations jump there, or the tolerance is below their round-off"
+                f"{self.method} makes no progress at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps make "
+                f"{made:.2g} s together; the equations are discontinuous, or the tolerance is below their round-off"
             )
         lately.append(reached)
 
     def _after_failure(
         self, flow: CountedRates, error: StageError, begin: float, smallest: float
     ) -> tuple[State, float | None]:
-        """Return where to go on from after a step that could not be made, and the step to try there.
+        """Return the state to continue from after a failed step, and the next trial step.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class ExplicitSolver(AdaptiveSolver):
         return flow.form.state, shorter
 
     def _go_on_from(self, solver: OdeSolver, flow: CountedRates) -> None:
-        """Let a Runge–Kutta method, which remembers nothing but y and ẏ, go on from where the last step was moved."""
+        """Continue a Runge–Kutta method, which stores y and ẏ only, from the projected end of the last step."""
         method: Any = solver  # SciPy's types do not tell that these methods keep ẏ
         method.y = flow.form.start
         method.f = flow(solver.t, method.y)

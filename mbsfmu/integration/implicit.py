@@ -23,22 +23,22 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 SHORT = 1e-4
-"""Steps below this share of the internal step are not solved for …"""
+"""Steps below this fraction of the internal step are not solved …"""
 BRIEF = 0.05
-"""… and behind those below this one accelerations are found anew."""
+"""… and after those below this fraction accelerations are recomputed."""
 MOST_ITERATIONS = 10
 """Newton iterations after which a step counts as failed."""
 UNRESOLVED = 1e-3
-"""Share of the magnitudes: a step that is left farther from converged than that is told, once a run."""
+"""Distance from convergence, relative to the magnitudes, above which a step is reported, once a run."""
 
 _LOGGER = logging.getLogger(__name__)
 
 
 @dataclass
 class ImplicitSolver(Solver):
-    """Fixed internal steps; where Newton fails, the step is halved, up to eight times.
+    """Fixed internal steps; after a failure of Newton's iteration the step is halved, up to eight times.
 
-    Where iterations are limited, the work of a step is bounded: it is never halved, and what was found is taken.
+    With limited iterations the work of a step is bounded: it is never halved, and the last iterate is used.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ImplicitSolver(Solver):
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
-        """Make the solver; the formulation has its rule, and the tolerances of its iteration.
+        """Return the solver; the formulation has the rule and the tolerances.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class ImplicitSolver(Solver):
 
     @property
     def name(self) -> str:
-        """Name of the rule, with its options."""
+        """Name of the rule with its options."""
         return str(self.formulation.rule)
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
@@ -85,8 +85,8 @@ class ImplicitSolver(Solver):
     def _over(self, state: State, begin: float, end: float, inputs: Inputs) -> State:
         """Return the state at the end of an interval.
 
-        Where it is brief beside the internal step, accelerations are found anew, as after a jump: the rule's are
-        differences of positions by the square of the step.
+        After a short interval accelerations are recomputed, as after a discontinuity, because those of the rule are
+        differences of positions over the square of the step.
         """
         length, functions = end - begin, self.formulation.functions
         if length < SHORT * self.step:
@@ -115,7 +115,7 @@ class ImplicitSolver(Solver):
 
     @property
     def _estimates_error(self) -> bool:
-        """Whether its steps carry their error along: iterations that converge, of the trapezoidal rule."""
+        """Whether its steps transport their error: converged iterations of the trapezoidal rule."""
         formulation = self.formulation
         functions = formulation.functions
         moves = len(functions.coordinates) + len(functions.states) > 0
@@ -124,7 +124,7 @@ class ImplicitSolver(Solver):
 
     @property
     def error_record(self) -> ErrorRecord | None:
-        """What follows the error of a run."""
+        """Error record of the run."""
         return self._record
 
     @property
@@ -133,7 +133,7 @@ class ImplicitSolver(Solver):
 
     @property
     def unresolved(self) -> float:
-        """How far from converged a step may be left, by its tolerances, before that is told."""
+        """Distance from convergence, in tolerances, that is reported."""
         return UNRESOLVED / float(np.min(self.formulation.limits(self._unknowns).shares, initial=1.0))
 
     def _warn_unresolved(self, begin: State, end: State, time: float) -> None:
@@ -191,7 +191,7 @@ class ImplicitSolver(Solver):
         return self._with_error(solution, state, reached, end)
 
     def _with_error(self, solution: NewtonSolution, begin: State, reached: State, end: State) -> State:
-        """Return the next state with its error; `reached` is where the step ended, before `made_consistent`."""
+        """Return the next state with its error; `reached` is the end of the step before `made_consistent`."""
         if self._transport is None:
             return end
         carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)

@@ -1,10 +1,9 @@
-"""Newton's iteration for the equations of a step, with iteration matrices that are kept while they converge.
+"""Newton's iteration for the equations of a step, with reused iteration matrices (modified Newton).
 
-The inverse of an iteration matrix serves for several increments and over several steps: increments then shrink by a
-ratio that is seen as they go (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). What an
-increment of size d leaves, where they shrink by the ratio r, is at most d r / (1 - r): that is what has to be
-negligible beside the tolerance, not the increment itself. An iteration matrix is refreshed where that is cheaper than
-to go on.
+The inverse of an iteration matrix serves several increments and several steps. Increments then decrease by a ratio that
+is measured (Hairer and Wanner, Solving Ordinary Differential Equations II, sect. IV.8). After an increment of size d
+the error is at most d r / (1 - r) with the ratio r; this, not the increment itself, must be negligible relative to the
+tolerance. An iteration matrix is refreshed if this is less expensive than to continue.
 """
 
 from __future__ import annotations
@@ -23,47 +22,49 @@ from mbsfmu.tracing.workspace import Floats
 
 
 class Jacobian(StrEnum):
-    """Where the derivative of the residual comes from."""
+    """Source of the Jacobian."""
 
     EXACT = "exact"
     FORWARD_DIFFERENCE = "forward-difference"
 
 
 SLOW = 0.3
-"""Share of the increment before from which on an iteration matrix is refreshed, whatever that costs."""
+"""Convergence ratio above which an iteration matrix is refreshed at any cost."""
 
 FADING = 0.3
-"""Share of a ratio that counts in the next one: two increments may be far apart by chance."""
+"""Weight of a ratio in the estimate of the next one: single ratios may be far off by chance."""
 
 FRESH = 1.0
-"""Evaluations that an iteration is taken to need behind a new iteration matrix."""
+"""Expected evaluations of an iteration after a refresh."""
 
 STAGNATION = 0.5
-"""Share of the increment before above which an iteration no longer gets nearer."""
+"""Convergence ratio above which an iteration stagnates."""
 
 ROUND_OFF = 1e-10
-"""Increments below this share of the magnitudes that no longer shrink are round-off: no tolerance asks for less."""
+"""Increments below this fraction of the magnitudes that no longer decrease are round-off, for any tolerance."""
 
 FLOOR = 1e-13
-"""The same where the iteration matrix is one of an earlier step, with which increments may shrink slowly …"""
+"""The same with an iteration matrix of an earlier step, with which increments may decrease slowly …"""
 
 FAST = 0.1
-"""… unless they shrank by less than this share until then."""
+"""… unless the ratio so far was below this."""
 
 
 NEAR = 1e-6
-"""Share of the magnitudes up to which increments that hardly shrink speak against the tolerance; above, the iteration
-fails, whatever the tolerance."""
+"""Fraction of the magnitudes up to which stagnating increments are attributed to the tolerance; above it the iteration
+fails for any tolerance.
+"""
 
 
 LIGHT = 1e-2
-"""How much states count where it is decided whether what is left is negligible. It does not add up over steps as in
-positions, whose round-off moves a stiff pressure by more than that share of its tolerance."""
+"""Weight of states in the decision whether the error is negligible. It does not accumulate over steps as in positions,
+whose round-off changes a stiff pressure by more than this fraction of its tolerance.
+"""
 
 
 @dataclass(frozen=True)
 class Method:
-    """How increments are found.
+    """Settings of the iteration.
 
     Attributes
     ----------
@@ -123,9 +124,9 @@ class NewtonSolution:
 def solve(
     begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: ReusedJacobian | None, before: float
 ) -> NewtonSolution:
-    """Iterate until what remains is negligible beside the tolerances [Jaiswal2021, eq. 37].
+    """Iterate until the error is negligible relative to the tolerances [Jaiswal2021, eq. 37].
 
-    Where an iteration matrix of an earlier step does not converge, the iteration begins again with one of its own.
+    If an iteration matrix of an earlier step does not converge, the iteration restarts with a new one.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def solve(
 
 
 class _Iteration:
-    """An iteration from the guess of a problem on, with the iteration matrix of an earlier step or its own.
+    """An iteration from a problem's initial iterate, with the iteration matrix of an earlier step or its own.
 
     Attributes
     ----------
@@ -195,15 +196,13 @@ class _Iteration:
         self._judged = slice(len(limits.shares))  # multipliers follow the others
         self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
         self.count = self.iteration_matrices = self.evaluations = 0
-        self._own = (
-            kept is None
-        )  # whether the next increment is the first of an iteration matrix that is made where it begins
+        self._own = kept is None  # whether the next increment is the first of a refreshed iteration matrix
         self.rate = self.unconverged = self._first = 0.0
         if kept is not None:
             self.inverse, self.rate = problem.kept(kept), kept.rate
 
     def run(self) -> bool:
-        """Iterate to the end; return whether the residual was last evaluated at the solution."""
+        """Iterate to convergence; return whether the residual was last evaluated at the solution."""
         before = np.inf
         self._evaluate()
         self._first = self._residual_size()
@@ -227,8 +226,8 @@ class _Iteration:
                     continue
             self.unknowns += increment
             self.count += 1
-            # Newton's own increments leave next to nothing; what the first by an earlier iteration matrix leaves is not
-            # known.
+            # Full Newton increments leave almost no error; after the first with a reused matrix it is
+            # unknown.
             if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= self._method.remaining):
                 return False
             before, self._own = size, False
@@ -239,7 +238,7 @@ class _Iteration:
         self._residual = self.problem.residual(self.unknowns)
 
     def _refresh(self) -> None:
-        """Make the iteration matrix where the iteration is, and its inverse."""
+        """Compute the iteration matrix at the present iterate, and its inverse."""
         exact = self._method.jacobian is Jacobian.EXACT
         inverse = self.problem.inverse() if exact else DenseInverse.of(self._forward_difference())
         if inverse is None:
@@ -249,7 +248,7 @@ class _Iteration:
         self._own = True
 
     def _increment(self) -> tuple[Floats, float, float]:
-        """Return the increment, its largest part by its tolerance, and the index of that part."""
+        """Return the increment, its largest component relative to the tolerance, and the index of that component."""
         increment = self.inverse.times(-self._residual)
         shares = self._shares(increment)
         size = float(np.max(shares, initial=0.0))
@@ -259,17 +258,17 @@ class _Iteration:
         return increment, size, float(np.max(self._weights * shares, initial=0.0))
 
     def _shares(self, increment: Floats) -> Floats:
-        """Return the parts of an increment by their tolerances; multipliers have none."""
+        """Return the increment relative to the tolerances; multipliers have none."""
         return np.abs(increment[self._judged]) / self._limits.at(self.unknowns[self._judged])
 
     def _left(self, counted: float) -> float:
-        """Return how far the solution is still off behind an increment, by the tolerances."""
+        """Return the error after an increment, relative to the tolerances."""
         return self.rate / (1.0 - self.rate) * counted if self.rate < 1.0 else np.inf
 
     def _needs_refresh(self, rate: float, size: float, counted: float) -> bool:
-        """Tell whether to go on with the present iteration matrix takes longer than with a new one.
+        """Return whether a refresh is less expensive than to continue (refresh criterion).
 
-        The first ratio says little where increments are small: multipliers come to what they are between the two.
+        The first ratio is unreliable for small increments, because multipliers adjust between the two.
         """
         if self.count == 1 and size <= 1.0 and rate < 1.0:
             return False
@@ -282,7 +281,7 @@ class _Iteration:
         return evaluations > self._method.refresh_cost + FRESH
 
     def _is_round_off(self, increment: Floats, rate: float) -> bool:
-        """Tell whether increments no longer shrink, and by how little; `self.rate` says how they did until now."""
+        """Return whether increments no longer decrease and are at round-off; `self.rate` is their ratio so far."""
         slow, share = (STAGNATION, ROUND_OFF) if self.iteration_matrices else (SLOW, FLOOR)
         if self.count > 1 and self.rate < FAST:
             share = ROUND_OFF
@@ -292,7 +291,7 @@ class _Iteration:
         return bool((np.abs(increment[self._judged]) <= share * magnitudes).all())
 
     def _refuse(self, increment: Floats, rate: float) -> None:
-        """Give up where one more iteration matrix does not help."""
+        """Raise an error if another refresh does not help."""
         if self.iteration_matrices == 0 and rate >= 1.0:
             raise SimulationError("the iteration matrix of an earlier step does not converge")
         if self.iteration_matrices < self._method.most_iteration_matrices or self._method.most_increments:
@@ -306,20 +305,20 @@ class _Iteration:
         )
 
     def _what_happens(self, rate: float, size: float) -> str:
-        """Return what to say where increments shrink by a ratio, the last one as a share of magnitudes."""
+        """Return the description of the convergence from the ratio and the last increment relative to magnitudes."""
         if rate <= STAGNATION:
             return ""
         if size <= NEAR:
-            return "; increments hardly shrink, its tolerance may be too small"
+            return "; increments hardly decrease, its tolerance may be too small"
         left = self._residual_size() / self._first if self._first > 0.0 else np.inf
-        how = "diverges: increments grow" if rate >= 1.0 else "stalls: increments hardly shrink"
+        how = "diverges: increments grow" if rate >= 1.0 else "stalls: increments hardly decrease"
         return f"; the iteration {how}, and the residual is {left:.2g} times what it was at first"
 
     def _residual_size(self) -> float:
         return float(np.max(np.abs(self._residual), initial=0.0))
 
     def _forward_difference(self) -> Floats:
-        """Differentiate with the increment 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
+        """Return the Jacobian by forward differences 1e-8 max(1e-2, |x|) [Jaiswal2021, eqs. 40 and 41]."""
         residual = self._residual.copy()
         matrix = np.diag(-self.problem.softness)
         for column, value in enumerate(self.unknowns):

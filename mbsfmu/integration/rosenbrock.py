@@ -1,4 +1,4 @@
-"""Rosenbrock methods of high order: stiff motions with steps as long as a tolerance lets them be, without iteration."""
+"""Rosenbrock methods of high order with step control, for stiff systems."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 CHOSEN = "rosenbrock"
-"""Name of the kind, which means the method that is the best of it at all tolerances that were measured: rodas5p."""
+"""Generic name, which means rodas5p, the most efficient method at all measured tolerances."""
 SAFETY = 0.9
-"""Share that is tried of the step that should just meet the tolerance."""
+"""Safety factor of the step size."""
 LEAST_FACTOR, MOST_FACTOR = 0.2, 8.0
 """How much smaller or larger than the last one a step may be."""
 FIRST_CHANGE = 0.01
-"""Of its magnitude or tolerance: by how much y may change in the first step, and its error be."""
+"""Relative change of y in the first step, and its relative error."""
 STANDING = 1e-5
-"""Magnitudes below this, by the tolerances, say nothing about the first step …"""
+"""Magnitudes below this, relative to the tolerances, are not used for the first step …"""
 FIRST_STEP = 1e-6
-"""… for which so many s are tried then."""
+"""… which is then this in s."""
 UNSOLVED = 0.1
-"""By its tolerances: what h γ times what the first stage leaves may come to."""
+"""Largest residual of the first stage times h γ, relative to the tolerances."""
 
 
 @dataclass(frozen=True)
 class StageAttempt:
-    """A step that has been tried.
+    """A trial step.
 
     Attributes
     ----------
@@ -62,11 +62,11 @@ class StageAttempt:
 
 @dataclass
 class Rosenbrock(AdaptiveSolver):
-    """A method that chooses its steps; every one takes one iteration matrix, one factorization and some evaluations.
+    """Step-controlled Rosenbrock method; each step takes one Jacobian, one factorization and some evaluations.
 
-    Steps end where inputs jump and where discrete states are updated, and pass over times at which only values are
-    asked for: these come from the method's interpolant. The error of the integrals is not controlled: they follow from
-    the rest. But where motion is prescribed, nothing else need move than the work of it, so that they count there.
+    Steps end at discontinuities of inputs and at updates of discrete states, and pass over output times, whose values
+    come from the interpolant. The error of integrals is not controlled, because nothing depends on them; with
+    prescribed motion the work integral may be the only variable, and is controlled.
 
     Attributes
     ----------
@@ -77,21 +77,23 @@ class Rosenbrock(AdaptiveSolver):
     names: ClassVar[tuple[str, ...]] = (*METHODS, CHOSEN)
     kind: ClassVar[StepKind] = StepKind.LINEARLY_IMPLICIT
     tolerance: ClassVar[float] = 1e-9
-    """Errors of states add up over a run, and accelerations and reactions have several times as much: on the built-in
-    models and the examples 1e-9 leaves less than 1e-3 of the range of any variable, 1e-8 up to 4e-3, 1e-6 6e-2."""
+    """Default tolerance: errors of states accumulate over a run, and those of accelerations and reactions are several
+    times as large. On the built-in models and the examples 1e-9 gives less than 1e-3 of the range of any variable, 1e-8
+    up to 4e-3, 1e-6 6e-2.
+    """
 
     method: RosenbrockMethod = RODAS5P
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
-        """Make the solver of a method's name; states have room for a step that goes past."""
+        """Return the solver of a method's name; states have room for a step past the stop."""
         method = METHODS[cls.closest_match(name)]
         formulation.functions.ahead = np.zeros(room(len(formulation.explicit_scale), method.stages))
         return cls(formulation, step, method=method, **options)
 
     @classmethod
     def closest_match(cls, name: str) -> str:
-        """Return the name of the method that a name means."""
+        """Return the name of the method that a generic name means."""
         return RODAS5P.name if name == CHOSEN else name
 
     @property
@@ -100,7 +102,7 @@ class Rosenbrock(AdaptiveSolver):
         return self.method.name
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
-        """Yield the states at `times[1:]`, those inside steps from the method's interpolant."""
+        """Yield the states at `times[1:]`, within steps from the method's interpolant."""
         # Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution.
         origin, whole = float(times[0]), float(times[-1] - times[0])
         waiting = (times[1:] - origin).tolist()
@@ -116,13 +118,13 @@ class Rosenbrock(AdaptiveSolver):
                 yield state
 
     def advance_past(self, state: State, begin: float, end: float, horizon: float, inputs: Inputs) -> State:
-        """Return the state at an end; the last step may go past it, and is kept then."""
+        """Return the state at an end; the last step may pass it, and is then stored."""
         origin, elapsed = begin, 0.0
         if (ahead := Ahead.of(state, self.method.stages)) is not None:
             target = end - ahead.origin
             try:
                 moved = self._along(ahead, state, begin - ahead.origin, target, inputs)
-            except StageError:  # it does not converge: the run goes on from where it is
+            except StageError:  # the solution has not converged: the run continues from the present state
                 state = without(state)
             else:
                 if target <= ahead.end:
@@ -141,7 +143,7 @@ class Rosenbrock(AdaptiveSolver):
         return state
 
     def _along(self, ahead: Ahead, state: State, here: float, target: float, inputs: Inputs) -> State:
-        """Return the state at a target inside a step that went past, or at its end; times count from its origin."""
+        """Return the state at a target within a step past the stop, or at its end; times count from its origin."""
         form = self.formulation.explicit_form(state)
         flow = CountedRates(form, inputs, ahead.origin)
         if target < ahead.end:
@@ -154,13 +156,13 @@ class Rosenbrock(AdaptiveSolver):
         return replace(moved, suggested_step=np.array([ahead.following]), ahead=without(state).ahead)
 
     def _count(self, form: ExplicitForm, end: State) -> None:
-        """Count a change of coordinates at the end of a step; of one that goes past, when the run gets there."""
+        """Count a change of coordinates at the end of a step, for a step past the stop when the run reaches its end."""
         self.statistics.repartitions += not form.lasts(end)
 
     def _advanced(
         self, state: State, inputs: Inputs, origin: float, elapsed: float, whole: float, waiting: list[float]
     ) -> tuple[StageAttempt, list[State], State]:
-        """Make one step from a state, times counted from an origin in s; see `_step`."""
+        """Advance by one step from a state, times relative to an origin in s; see `_step`."""
         form = self.formulation.explicit_form(state)
         flow = CountedRates(form, inputs, origin)
         try:
@@ -176,7 +178,7 @@ class Rosenbrock(AdaptiveSolver):
     def _step(
         self, begin: Linearization, whole: float, suggested: float, waiting: list[float]
     ) -> tuple[StageAttempt, list[State], State]:
-        """Make one step that the tolerance lets pass; return it, the states asked for inside, and that at its end."""
+        """Return an accepted step, the output states within it, and the state at its end."""
         suggested, most = suggested or self._first_step(begin, whole), MOST_FACTOR
         while True:
             last = begin.time + suggested * (1.0 + SAME_TIME) >= whole
@@ -193,7 +195,7 @@ class Rosenbrock(AdaptiveSolver):
                     ]
                     state = begin.flow.accept(end, attempt.values, step)
                     following = min(factor, most) * step
-                    # A step that was cut off at the end of the interval says little about how large the next may be.
+                    # A step shortened by the end of the interval gives no information on the next step size.
                     following = max(following, suggested) if last else following
                     return attempt, reached, replace(state, suggested_step=np.array([following]))
             except StageError as failure:
@@ -222,7 +224,7 @@ class Rosenbrock(AdaptiveSolver):
         return StageAttempt(begin, step, end, increments, values + increments[-1])
 
     def _check(self, begin: Linearization, right: Floats, increment: Floats, share: float) -> None:
-        """Look whether the first stage is solved, where rows of the matrix are not exchanged.
+        """Check the residual of the first stage, if the matrix is not pivoted.
 
         Raises
         ------
@@ -234,7 +236,7 @@ class Rosenbrock(AdaptiveSolver):
             raise StageError("the equations of the step are not solved: pivots are small")
 
     def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
-        """Return the root mean square of a difference by the tolerances; integrals apart where nothing is driven."""
+        """Return the root mean square of a difference relative to the tolerances, mostly without integrals."""
         count = len(difference) if self.formulation.functions.driven else begin.controlled
         largest = np.maximum(np.abs(begin.start), np.abs(end))
         scales = self.absolute_tolerance * self.formulation.explicit_scale + self.relative_tolerance * largest
@@ -243,15 +245,15 @@ class Rosenbrock(AdaptiveSolver):
         return size if np.isfinite(size) else np.inf
 
     def _factor(self, error: float) -> float:
-        """Return by how much the next step may differ from the one that has an error."""
+        """Return the factor of the next step from the error of the present one."""
         if error == 0.0:
             return MOST_FACTOR
         return min(MOST_FACTOR, max(LEAST_FACTOR, SAFETY * error ** (-1.0 / self.method.order)))
 
     def _first_step(self, begin: Linearization, whole: float) -> float:
-        """Return a step to begin with, by the rates and how they change [Hairer1993, sect. II.4]."""
+        """Return the initial step from the rates and their change [Hairer1993, sect. II.4]."""
         size, speed = (self._size(begin, values, begin.start) for values in (begin.start, begin.rates))
-        # Of what is at rest rates are round-off, which must not decide on anything: they are compared with no number.
+        # Rates in static equilibrium are round-off, and must not determine the step.
         step = min(whole, FIRST_STEP) if size < STANDING else whole
         if size >= STANDING and speed * step > FIRST_CHANGE * size:
             step = FIRST_CHANGE * size / speed
@@ -264,7 +266,7 @@ class Rosenbrock(AdaptiveSolver):
         return min(whole, 100.0 * step, accurate)
 
     def _inside(self, attempt: StageAttempt, waiting: list[float]) -> list[State]:
-        """Return the states at the times that a step passes over."""
+        """Return the states at output times within a step."""
         begin, states = attempt.begin, list[State]()
         for time in waiting:
             if time >= attempt.end:

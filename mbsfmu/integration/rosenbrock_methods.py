@@ -1,4 +1,4 @@
-"""Coefficients of linearly implicit Runge–Kutta methods: Rosenbrock's, which are L-stable and stiffly accurate."""
+"""Coefficients of linearly implicit Runge–Kutta (Rosenbrock) methods, L-stable and stiffly accurate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mbsfmu.tracing.workspace import Floats
 
 @dataclass(frozen=True)
 class RosenbrockMethod:
-    """One method of s stages, in the form that multiplies no matrix with a vector [Hairer1996, sect. IV.7].
+    """A method of s stages, in the form without matrix-vector products [Hairer1996, sect. IV.7].
 
     (1/(h γ) − J) uᵢ = f(t + αᵢ h, y + Σⱼ aᵢⱼ uⱼ) + Σⱼ cᵢⱼ uⱼ / h + γᵢ h ∂f/∂t, with j < i and J = ∂f/∂y at the
     beginning of the step. The last stage is evaluated at the solution of the embedded method, and adding its increment
@@ -154,8 +154,9 @@ RODAS5P = RosenbrockMethod(
         ),
     ),
 )
-"""Rodas5P of order 5 with 4 embedded [Steinebach2023]; interpolation of order 4. It keeps its order for systems that
-are stiff, where others of its kind lose it."""
+"""Rodas5P of order 5 with 4 embedded [Steinebach2023]; interpolation of order 4. It keeps its order for stiff systems,
+unlike other Rosenbrock methods.
+"""
 
 METHODS = {method.name: method for method in (RODAS4, RODAS5P)}
-"""All methods by their names."""
+"""All methods by name."""

@@ -1,4 +1,4 @@
-"""What a solver is: it advances a state over an interval in which inputs do not jump."""
+"""Base class of solvers, which advance a state over an interval without discontinuities of inputs."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 HALVINGS = 8
-"""How often a step of fixed size that cannot be made is halved."""
+"""Largest number of halvings of a failed fixed step."""
 
 
 class Inputs(Protocol):
-    """Values of all inputs, inside the interval."""
+    """Values of all inputs within the interval."""
 
     def __call__(self, time: float, /) -> Floats:
         """Return the values at a time in s."""
         ...
 
     def slopes(self, time: float) -> Floats:
-        """Return their derivatives by time there."""
+        """Return the time derivatives of the inputs."""
         ...
 
 
 def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, float]]:
-    """Yield begin and size in s of the equal steps, none longer than `most`, that an interval is divided into."""
+    """Yield start and size in s of equal steps of an interval, at most `most` long."""
     count = int(count_steps(begin, end, most))
     step = (end - begin) / count
     for index in range(count):
@@ -44,7 +44,7 @@ def substeps(begin: float, end: float, most: float) -> Iterator[tuple[float, flo
 
 @dataclass
 class Statistics:
-    """What a run cost.
+    """Run statistics.
 
     Attributes
     ----------
@@ -89,9 +89,9 @@ class Statistics:
 
 @dataclass
 class Solver(ABC):
-    """Advances states.
+    """Base class of solvers.
 
-    A class of this kind that has names is known by them as soon as it is defined.
+    A derived class with names is registered by them.
 
     Attributes
     ----------
@@ -104,16 +104,16 @@ class Solver(ABC):
     """
 
     names: ClassVar[tuple[str, ...]]
-    """Under which it is known."""
+    """Names of the solver."""
     options: ClassVar[tuple[str, ...]] = ()
-    """Names of the options of its own."""
+    """Names of its own options."""
     remembering: ClassVar[tuple[str, ...]] = ()
-    """Names of those that remember earlier steps, and cannot go on where these change."""
+    """Names of multistep methods, which cannot continue after a change of the history."""
 
     kind: ClassVar[StepKind] = StepKind.EXPLICIT
-    """How it makes steps from the equations."""
+    """Kind of its steps."""
     order: ClassVar[int] = 2
-    """Of equal steps: with half of them the error is smaller by two to this power."""
+    """Order with equal steps: half the step reduces the error by two to this power."""
 
     formulation: Formulation
     step: float
@@ -126,12 +126,12 @@ class Solver(ABC):
 
     @classmethod
     def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - of most
-        """Make the solver of a name, with the options of its own."""
+        """Return the solver of a name with its own options."""
         return cls(formulation, step, **options)
 
     @classmethod
     def closest_match(cls, name: str) -> str:
-        """Return what a name means where it has several names."""
+        """Return the method that a generic name means."""
         return name
 
     @property
@@ -141,7 +141,7 @@ class Solver(ABC):
 
     @property
     def tolerances(self) -> Floats:
-        """Relative and absolute tolerance, shape (2,); zero where steps are not chosen by the error."""
+        """Relative and absolute tolerance, shape (2,); zero without error control."""
         return np.zeros(2)
 
     @tolerances.setter  # noqa: B027 - equal steps take no notice
@@ -150,29 +150,29 @@ class Solver(ABC):
 
     @property
     def error_record(self) -> ErrorRecord | None:
-        """What follows the error of a run; None where that is not estimated."""
+        """Error record of the run; None without an error estimate."""
         return None
 
     @property
     def more_accurate(self) -> str:
-        """What to do for a smaller error."""
+        """Advice for a smaller error."""
         return "take smaller steps, or a solver that chooses them, such as rodas5p"
 
     @property
     def remedy(self) -> str:
-        """What to do where the motion is not resolved."""
+        """Advice for unresolved motion."""
         formulation = self.formulation
         opens = formulation.drifts and formulation.functions.rows
         return formulation.remedy if opens else "take smaller steps, or a solver that chooses them"
 
     def output_step(self, stop: float) -> float:  # noqa: ARG002
-        """Return the interval in s of the result of a run to a stop time in s, where none is asked for."""
+        """Return the default output interval in s of a run to a stop time in s."""
         return self.step
 
     def advance_past(self, state: State, begin: float, end: float, horizon: float, inputs: Inputs) -> State:  # noqa: ARG002
-        """Return the state at an end, from one at a beginning in s; nothing jumps up to a horizon either.
+        """Return the state at an end from that at a start in s; up to a horizon inputs are continuous.
 
-        Who has an interpolant may step as far as that; errors as for `advance`.
+        Solvers with an interpolant may step up to the horizon; errors as for `advance`.
         """
         # To its end: what a solver counts it may count behind its last state.
         (state,) = self.advance(state, np.array([begin, end]), inputs)
@@ -191,7 +191,7 @@ class Solver(ABC):
 
 @dataclass
 class AdaptiveSolver(Solver):
-    """A solver that chooses its steps by the local error.
+    """Base class of solvers with step control by the local error.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ class AdaptiveSolver(Solver):
 
     options: ClassVar[tuple[str, ...]] = ("relative_tolerance", "absolute_tolerance")
     tolerance: ClassVar[float] = 1e-6
-    """Relative and absolute tolerance where nothing is said."""
+    """Default of the relative and absolute tolerance."""
     relative_tolerance: float = 1e-6
     absolute_tolerance: float = 1e-6
 
@@ -216,12 +216,12 @@ class AdaptiveSolver(Solver):
 
     @property
     def remedy(self) -> str:
-        """What to do where the motion is not resolved."""
+        """Advice for unresolved motion."""
         formulation = self.formulation
         return formulation.remedy if formulation.drifts and formulation.functions.rows else "take a smaller tolerance"
 
     def output_step(self, stop: float) -> float:
-        """Return the step in s, and at most the run: steps inside are not made with it."""
+        """Return the model's step in s, at most the run: internal steps do not depend on it."""
         return min(self.step, stop)
 
 

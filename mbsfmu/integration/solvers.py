@@ -1,4 +1,4 @@
-"""Solvers by their names: rules of integration, which make implicit steps, and the methods that register themselves."""
+"""Solvers by name: integration rules for implicit steps, and registered methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.rules import Rule, find_rule, rule_names, rule_texts
 from mbsfmu.rules.trapezoidal import Trapezoidal
 
 SHIPPED = (ClassicalRungeKutta, Adams, ExplicitSolver, Rosenbrock)
-"""What registers itself when this module is loaded."""
+"""Modules whose solvers are registered when this module is imported."""
 
 
 def solver_names() -> tuple[str, ...]:
@@ -23,14 +23,14 @@ def solver_names() -> tuple[str, ...]:
 
 
 def solver_texts() -> tuple[str, ...]:
-    """Return the names of all solvers, rules with their options as these are by default."""
+    """Return the names of all solvers; rules with options and defaults."""
     return *rule_texts(), *SOLVERS.names()
 
 
 def find_solver(name: str) -> tuple[type[Solver], Rule]:
-    """Return the kind of solver of a name, and the rule of integration of its formulation.
+    """Return the solver class of a name, and the integration rule of its formulation.
 
-    Explicit methods take notice of no rule.
+    Explicit methods ignore the rule.
 
     Raises
     ------
@@ -46,15 +46,15 @@ def find_solver(name: str) -> tuple[type[Solver], Rule]:
 
 
 def having(option: str) -> tuple[str, ...]:
-    """Return the names of the solvers that have an option of their own."""
+    """Return the names of the solvers with a given own option."""
     return tuple(name for name in solver_names() if option in find_solver(name)[0].options)
 
 
 def of_one_step() -> tuple[str, ...]:
-    """Return the names of the solvers that do not remember earlier steps."""
+    """Return the names of the one-step methods."""
     return tuple(name for name in solver_names() if name not in find_solver(name)[0].remembering)
 
 
 def makes_equal_steps(solver: str) -> bool:
-    """Tell whether a solver has no step control."""
+    """Return whether a solver has fixed steps."""
     return not issubclass(find_solver(solver)[0], AdaptiveSolver)

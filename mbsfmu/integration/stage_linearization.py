@@ -1,4 +1,4 @@
-"""The beginning of a step of a linearly implicit method: rates, their derivatives, and what is solved with these."""
+"""Linearization at the start of a step of a linearly implicit method."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 class Linearization:
-    """The rates at the beginning of a step with their derivatives, and what is solved with these.
+    """Rates at the start of a step, their derivatives, and the solver of the stages.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Linearization:
         return self._stages.controlled
 
     def factorize(self, share: float) -> None:
-        """Prepare solutions for h γ in s.
+        """Compute the factors for h γ in s.
 
         Raises
         ------
@@ -61,5 +61,5 @@ class Linearization:
         return self._stages.solve(right)
 
     def missing(self, right: Floats, solution: Floats) -> Floats | None:
-        """Return by how much a solution misses its right side, integrals apart; None where that is round-off."""
+        """Return the residual of a solution, without integrals; None at round-off."""
         return self._stages.missing(right, solution)

@@ -1,9 +1,9 @@
-"""Steps that go past where a run was asked to come: what a state keeps of one, to be answered from until it ends.
+"""Steps past a requested stop, stored in the state and interpolated until they end.
 
-Importers ask for short steps of units whose own would be long. While nobody sets anything between two of their steps, a
-solver with an interpolant may step past where it was asked to come, up to the next jump of an input or update of a
-block; what follows is read off that step. Where something is set, the run goes on from where it is, and the rest is
-dropped. Units do the same (`runtime/integration/rosenbrock.c`).
+Importers request short communication steps of FMUs whose internal steps would be longer. While no variable is set
+between two of these, a solver with an interpolant may step past the requested time, up to the next discontinuity of an
+input or update of a block; the following communication points are interpolated. If a variable is set, the run continues
+from the present state, and the rest of the step is discarded. FMUs do the same (`runtime/integration/rosenbrock.c`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 MOST_AHEAD = 100.0
-"""Of the steps asked for: how far past them a step may go."""
+"""Largest step past the stop, in requested steps."""
 _HEAD = 6
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """A step that ends past the present.
+    """A step that ends past the present time.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Ahead:
 
     @classmethod
     def of(cls, state: State, stages: int) -> Ahead | None:
-        """Return the step that a state keeps; None where there is none."""
+        """Return the stored step of a state; None if there is none."""
         if not looks_ahead(state) or state.ahead[4] == 0.0:
             return None
         start, values, *increments = np.split(state.ahead[_HEAD:], 2 + stages)
@@ -64,22 +64,22 @@ class Ahead:
 
 
 def room(size: int, stages: int) -> int:
-    """Return how many numbers a step of a y of some size takes."""
+    """Return the number of values of a stored step for a size of y."""
     return _HEAD + (2 + stages) * size
 
 
 def looks_ahead(state: State) -> bool:
-    """Tell whether nothing was set since the last step, where that matters to a solver."""
+    """Return whether no variable was set since the last step, for solvers to which this matters."""
     return len(state.ahead) > 0 and bool(state.ahead[0])
 
 
 def untouched(state: State) -> State:
-    """Return the state from which nothing has been set."""
+    """Return the state as one after which nothing was set."""
     if not len(state.ahead) or state.ahead[0]:
         return state
     return replace(state, ahead=np.concatenate([[1.0], state.ahead[1:]]))
 
 
 def without(state: State) -> State:
-    """Return the state without the step, as one that nothing is set in."""
+    """Return the state without the stored step."""
     return replace(state, ahead=np.concatenate([state.ahead[:4], [0.0], state.ahead[5:]]))

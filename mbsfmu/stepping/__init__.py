@@ -1,1 +1,1 @@
-"""What steps are made of: the state, the history of a rule, stages, when iterations end."""
+"""Elements of steps: state, history of a rule, stages, convergence of iterations."""

@@ -1,4 +1,4 @@
-"""How what a rule remembers is kept as numbers, and given to the rule."""
+"""Storage of a rule's history as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mbsfmu.tracing.symbols import expression, symbolic_array, symbols
 
 @dataclass(frozen=True)
 class RuleHistory:
-    """What is remembered, as a rule takes it: the step before, earlier rates of positions, quantities and integrals."""
+    """History in the form of a rule: previous step, earlier rates of positions, first-order variables and integrals."""
 
     before: Array
     motions: Sequence[Array] = ()
@@ -24,12 +24,12 @@ class RuleHistory:
     velocities: int = 0
 
     def filled(self, quantity: FirstOrderValues) -> FirstOrderValues:
-        """Return quantities with their rates in place of earlier ones where nothing is remembered."""
+        """Return variables with their rates in place of a missing history."""
         history = [np.where(self.before > 0.0, each, quantity.rate) for each in quantity.history]
         return quantity._replace(history=history)
 
     def filled_motion(self, motion: PositionValues) -> PositionValues:
-        """Return positions with their rates in place of earlier ones where nothing is remembered."""
+        """Return positions with their rates in place of a missing history."""
         rates = [motion.velocity] * self.velocities
         rates += [motion.acceleration] * (len(motion.history) - self.velocities)
         history = [np.where(self.before > 0.0, *each) for each in zip(motion.history, rates, strict=True)]
@@ -38,7 +38,7 @@ class RuleHistory:
 
 @dataclass(frozen=True)
 class HistoryLayout:
-    """Where the numbers stand that a rule remembers: the step before, then rates of all quantities, number by number.
+    """Layout of a rule's history: the previous step, then rates of all variables, number by number.
 
     Attributes
     ----------
@@ -55,22 +55,22 @@ class HistoryLayout:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """How many rates are remembered of each kind of quantity, and how many quantities there are."""
+        """Number of stored rates of each kind of variable, and number of variables."""
         one = self.rule.remembered
         return [(sum(self.rule.remembered_motion), self.motions), (one, self.quantities), (one, self.integrals)]
 
     @property
     def size(self) -> int:
-        """How many numbers there are; zero for a rule that remembers nothing."""
+        """Number of values; zero for a rule without history."""
         remembers = self.rule.remembered or any(self.rule.remembered_motion)
         return 1 + sum(rates * count for rates, count in self.blocks) if remembers else 0
 
     def of_step(self, motions: int) -> HistoryLayout:
-        """Return the layout of what a step takes: without integrals, and of so many positions."""
+        """Return the layout for a step with a number of positions, without integrals."""
         return replace(self, motions=motions, integrals=0)
 
     def symbolic(self, vector: ca.SX) -> RuleHistory:
-        """Return a vector of these numbers as a rule takes it."""
+        """Return a symbolic vector of the history in the form of a rule."""
         if not self.size:
             return RuleHistory(np.zeros(()))
         numbers = symbolic_array(vector)
@@ -83,7 +83,7 @@ class HistoryLayout:
 
 
 def derivatives(rule: Rule, step: Step) -> list[ca.SX]:
-    """Return the derivatives of ż and z̈ by z, and of ẋ by x, at the end of a step.
+    """Return the derivatives of ż and z̈ with respect to z, and of ẋ with respect to x, at the end of a step.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def derivatives(rule: Rule, step: Step) -> list[ca.SX]:
 
 
 def fingerprint(rule: Rule) -> str:
-    """Return what a rule computes as a text: what users write under one name may change."""
+    """Return the rule's equations as a text, because users may change a rule under its name."""
     vector, (end, end_quantity), (motion, quantity) = _of_one(rule)
     sizes, each = symbols("step", 2)
     step = Step(each[:1], each[1:])

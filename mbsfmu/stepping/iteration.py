@@ -1,4 +1,4 @@
-"""When the iterations of a step end, and what they took."""
+"""Convergence criteria of the iterations of a step, and iteration counts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from mbsfmu.tracing.workspace import Floats
 
 @dataclass(frozen=True)
 class NewtonTolerances:
-    """When a Newton iteration has converged: every increment is below its tolerance.
+    """Newton tolerances: an iteration has converged if every increment is below its tolerance.
 
     Attributes
     ----------
     coordinates
-        In rad and m, and as a share of those that exceed one; the paper's 1e-7 [Jaiswal2021, sect. 5].
+        In rad and m, relative to magnitudes above one; the paper's 1e-7 [Jaiswal2021, sect. 5].
     states
-        As a share of the nominal value of each state, or of its magnitude where that is larger: 1e-8 makes 1e-2 Pa and
-        1e-7 V, the paper's, up to 1 MPa and 10 V.
+        Relative to the nominal value of each state, or to its magnitude if larger: 1e-8 is the paper's 1e-2 Pa and 1e-7
+        V, up to 1 MPa and 10 V.
     opening
-        How far a loop that is closed in velocities or accelerations only may open before a run ends, as a share of
-        its lever arms or of 1 rad.
+        Drift tolerance of loops that are closed at velocity or acceleration level, relative to lever arms or to 1 rad.
     """
 
     coordinates: float = 1e-7
@@ -49,7 +48,7 @@ class Limits:
     states: int = 0
 
     def magnitudes(self, unknowns: Floats) -> Floats:
-        """Return the magnitudes of the unknowns, their nominal values at least."""
+        """Return the magnitudes of the unknowns, at least their nominal values."""
         return np.maximum(self.nominal, np.abs(unknowns))
 
     def at(self, unknowns: Floats) -> Floats:
@@ -59,7 +58,7 @@ class Limits:
 
 @dataclass
 class IterationCount:
-    """How many iterations a level took.
+    """Iteration counts of one level.
 
     Attributes
     ----------
@@ -79,11 +78,11 @@ class IterationCount:
         return self.total / self.solutions if self.solutions else 0.0
 
     def join(self, other: IterationCount) -> None:
-        """Count what another one has counted."""
+        """Add the counts of another one."""
         self.solutions += other.solutions
         self.total += other.total
         self.most = max(self.most, other.most)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Reset the counts."""
         self.solutions = self.total = self.most = 0

@@ -1,4 +1,4 @@
-"""The iteration matrix of an implicit step that is kept for the steps that follow, and what it was used for."""
+"""Reused iteration matrix of implicit steps (modified Newton), with its age and cost."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from mbsfmu.equations.linear import LuFactors
 from mbsfmu.tracing.workspace import Floats
 
 USE = 5
-"""How many numbers say what an iteration matrix has been used for."""
+"""Number of values that describe its use."""
 SAME_STEP = 1e-2
-"""Share by which a step may differ from the one that an iteration matrix was made for."""
+"""Relative change of the step up to which an iteration matrix is reused."""
 
 
 class Inverse(ABC):
-    """What solves linear equations with an iteration matrix."""
+    """Inverse of an iteration matrix."""
 
     @property
     @abstractmethod
     def numbers(self) -> Floats:
-        """What a state keeps of it."""
+        """Values that a state stores of it."""
 
     @abstractmethod
     def times(self, right: Floats) -> Floats:
-        """Return the solution for a right side."""
+        """Return the solution for a right-hand side."""
 
 
 @dataclass(frozen=True)
 class DenseInverse(Inverse):
-    """An inverse as a matrix.
+    """Inverse as a dense matrix.
 
-    A product with it takes half the time of a solution with factors, and there are many for each iteration matrix.
+    A product takes half the time of a solution with factors, and each iteration matrix serves many.
 
     Attributes
     ----------
@@ -47,19 +47,19 @@ class DenseInverse(Inverse):
 
     @classmethod
     def of(cls, iteration_matrix: Floats) -> Self | None:
-        """Return that of an iteration matrix; None where this is singular."""
+        """Return the inverse of an iteration matrix; None if singular."""
         factors = LuFactors(iteration_matrix)
         return None if factors.singular else cls(factors.inverse())
 
     @classmethod
     def kept(cls, numbers: Floats) -> Self:
-        """Return it as a state keeps it."""
+        """Return the inverse from a state's values."""
         unknowns = math.isqrt(numbers.size)
         return cls(numbers.reshape(unknowns, unknowns, order="F"))
 
     @property
     def numbers(self) -> Floats:
-        """Its elements column by column, shape (u²,)."""
+        """Elements column by column, shape (u²,)."""
         return self.matrix.ravel(order="F")
 
     def times(self, right: Floats) -> Floats:
@@ -69,7 +69,7 @@ class DenseInverse(Inverse):
 
 @dataclass(frozen=True)
 class ReusedJacobian:
-    """An iteration matrix with its age.
+    """An iteration matrix with its age and cost.
 
     Attributes
     ----------
@@ -94,24 +94,24 @@ class ReusedJacobian:
 
     @classmethod
     def of(cls, numbers: Floats, use: Floats) -> ReusedJacobian | None:
-        """Return the iteration matrix that a state keeps; None where it keeps none."""
+        """Return the iteration matrix of a state; None if it has none."""
         if not use.size or use[0] == 0.0:
             return None
         return cls(numbers, float(use[0]), float(use[1]), int(use[2]), *use[3:].tolist())
 
     @property
     def use(self) -> Floats:
-        """The rest of it, shape (`USE`,)."""
+        """Values of its use, shape (`USE`,)."""
         return np.array([self.step, self.before, self.steps, self.spent, self.rate])
 
     def suits(self, step: float, before: float) -> bool:
-        """Tell whether it is of a step like one in s that follows another one: the rule's coefficients are the same."""
+        """Return whether the rule has the same coefficients for a step in s after another one."""
         return abs(step - self.step) <= SAME_STEP * self.step and abs(before - self.before) <= SAME_STEP * self.before
 
     def used(self, spent: float, rate: float) -> ReusedJacobian | None:
-        """Return it after one more step that it has served, with a ratio; None where a new one is due.
+        """Return it after one more step with a convergence ratio; None if a refresh is due.
 
-        It is due where this step has cost more than the steps have on average: from then on the average would rise.
+        Refresh criterion: this step has cost more than the average of its steps, which would increase from now on.
         """
         if spent * self.steps > self.spent:
             return None

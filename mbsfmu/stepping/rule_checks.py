@@ -1,4 +1,4 @@
-"""Checks of rules of integration: what they give where motion is known."""
+"""Consistency checks of integration rules by known motions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mbsfmu.stepping.history_layout import derivatives
 from mbsfmu.tracing.symbols import TracingError
 
 _AGREEMENT = 1e-9
-"""Share of a rate that round-off may make."""
+"""Round-off tolerance relative to a rate."""
 _STEPS = 64
-"""How many steps the coarser one of two motions with constant acceleration has."""
+"""Number of steps of the coarser one of two motions with constant acceleration."""
 _LIMIT = 2e-3
-"""Share of a velocity that may be left in the limit of small steps, as two motions tell it."""
+"""Tolerance of the velocity in the limit of small steps, extrapolated from two motions."""
 _VALUES, _RATES = np.array([0.5, -0.3, 0.0, 2.0]), np.array([1.0, -2.0, 0.7, 0.0])
 
 Answer = TypeVar("Answer")
@@ -26,10 +26,10 @@ Answer = TypeVar("Answer")
 
 @cache
 def check_rule(rule: Rule) -> None:
-    """Refuse a rule that is not consistent: its steps would go elsewhere than the rates say, however small they are.
+    """Refuse an inconsistent rule, whose steps do not follow the rates in the limit of small steps.
 
-    A straight line must have its slope at the end of a step of any size after one of any size, and be remembered by
-    it. With constant acceleration, velocities and positions must tend to those of a parabola.
+    Along a straight line the rate at the end of a step must equal the slope for any two step sizes, and so must the
+    history. With constant acceleration, velocities and positions must tend to those of a parabola.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_rule(rule: Rule) -> None:
 
 
 def _steps() -> Iterator[Step]:
-    """Yield steps of several sizes after none, shorter, equal and longer ones."""
+    """Yield steps of several sizes: without a previous step, shorter, equal and longer ones."""
     for size in (1.0, 0.01):
         for ratio in (0.0, 0.5, 1.0, 3.0):
             yield _step(size, ratio * size)
@@ -63,7 +63,7 @@ def _step(size: float, before: float) -> Step:
 
 
 def _on_a_line(rule: Rule, step: Step) -> Iterator[tuple[str, Array, Array]]:
-    """Yield what the functions give at the end of a step along straight lines, and what is right."""
+    """Yield the rule's results at the end of steps along straight lines, and the expected ones."""
     rates, ends, still = _RATES, _VALUES + step.size * _RATES, np.zeros(len(_RATES))
     velocities, accelerations = rule.remembered_motion
     begin, end = FirstOrderValues(_VALUES, rates, [rates] * rule.remembered), FirstOrderValues(ends, rates)
@@ -88,7 +88,7 @@ def _remembered(
 
 
 def _check_rate(rule: Rule, function: str, step: Step, given: Array, expected: Array) -> None:
-    """Refuse a rule that gives other rates along straight lines."""
+    """Refuse a rule with wrong rates along straight lines."""
     off = np.abs(np.broadcast_to(given, np.shape(expected)) - expected)
     if not np.all(off <= _AGREEMENT / step.size):
         worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
@@ -100,9 +100,9 @@ def _check_rate(rule: Rule, function: str, step: Step, given: Array, expected: A
 
 
 def _on_a_parabola(rule: Rule, finer: int) -> Array:
-    """Return velocity and position that steps from rest with the acceleration 1 lead to, over the right ones.
+    """Return velocity and position after steps with acceleration 1 from zero velocity, relative to the exact ones.
 
-    Sizes of steps alternate.
+    Step sizes alternate.
     """
     velocities, accelerations = rule.remembered_motion
     now = PositionValues(np.zeros(1), np.zeros(1), np.ones(1))
@@ -122,7 +122,7 @@ def _on_a_parabola(rule: Rule, finer: int) -> Array:
 
 
 def _answered(rule: Rule, call: Callable[[], Answer]) -> Answer:
-    """Call functions of a rule; tell what they raise."""
+    """Call a function of a rule; report its exceptions as a refusal."""
     try:
         return call()
     except (InputError, TracingError):

@@ -1,4 +1,4 @@
-"""Where the matrix of the stages of a linearly implicit method has elements, and in which order these go."""
+"""Sparsity pattern and elimination order of the stage matrix of linearly implicit methods."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mbsfmu.tracing.workspace import TracedFunction
 
 Pattern = NDArray[np.bool_]
 FULL = 0.25
-"""Share of the elements of a matrix from which on its factors take no less when zeros are passed over."""
+"""Fill ratio from which on dense factorization is as fast."""
 PIVOT_SHARE = 0.1
-"""Share of the largest element of a column, of rows by their scales, that is enough for a pivot on the diagonal."""
+"""Fraction of the largest element of a scaled column that is sufficient for a diagonal pivot."""
 
 
 def nonzero(sparsity: ca.Sparsity) -> Pattern:
-    """Return where elements may be other than zero."""
+    """Return the structural nonzeros."""
     pattern = np.zeros(sparsity.shape, dtype=bool)
     rows, columns = sparsity.get_triplet()
     pattern[rows, columns] = True
@@ -24,7 +24,7 @@ def nonzero(sparsity: ca.Sparsity) -> Pattern:
 
 
 def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | None = None) -> Pattern:
-    """Return where the derivative of ẏ has elements, independent coordinates apart; the mass matrix counts as full.
+    """Return the sparsity pattern of the derivative of ẏ; the mass matrix counts as dense.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def reduced_pattern(slope: TracedFunction, by_accelerations: TracedFunction | No
 
 
 def stage_pattern(slope: Pattern, chained: int) -> Pattern:
-    """Return where 1/(h γ) − J may have elements, when the first elements of y are left out.
+    """Return the sparsity pattern of 1/(h γ) − J after elimination of the chained elements of y.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def stage_pattern(slope: Pattern, chained: int) -> Pattern:
 
 
 def elimination_order(pattern: Pattern) -> tuple[list[int], float]:
-    """Return an order in which elimination along the diagonal keeps many zeros, and what share of elements is filled.
+    """Return a diagonal elimination order with little fill-in, and the fill ratio.
 
-    The next row and column are those that take the fewest products [Markowitz1957].
+    Each pivot takes the fewest products [Markowitz1957].
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What solves the linear equations of the stages of a step, (1/(h γ) − J) u = r."""
+"""Linear solvers of the stages of a step, (1/(h γ) − J) u = r."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 class Stages(ABC):
-    """Solves with the derivatives where a step begins.
+    """Solver with the derivatives at the start of a step.
 
     Attributes
     ----------
@@ -23,22 +23,22 @@ class Stages(ABC):
 
     @abstractmethod
     def factorize(self, share: float) -> bool:
-        """Prepare solutions for h γ in s; tell whether the matrix is regular."""
+        """Compute the factors for h γ in s; return whether the matrix is regular."""
 
     @abstractmethod
     def solve(self, right: Floats) -> Floats:
         """Return u."""
 
     def missing(self, right: Floats, solution: Floats) -> Floats | None:  # noqa: ARG002 - as said
-        """Return by how much a solution misses its right side, integrals apart; None where rows are exchanged."""
+        """Return the residual of a solution, without integrals; None with row pivoting."""
         return None
 
 
 class DenseStages(Stages):
-    """Solves with a matrix.
+    """Solver with a dense matrix.
 
-    Where rates of the first elements of y are the elements that follow, as those of positions are, the solution leaves
-    these out: of an n-fold system of second order with k states n + k equations are left.
+    If rates of the first elements of y are the following elements, as those of positions are, these are eliminated: for
+    n second-order coordinates with k states n + k equations remain.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class DenseStages(Stages):
         self._by_first, self._by_rest = jacobian[:, :chained], jacobian[:, chained:]
 
     def factorize(self, share: float) -> bool:
-        """Prepare solutions for h γ in s; tell whether the matrix is regular."""
+        """Compute the factors for h γ in s; return whether the matrix is regular."""
         self._share = share
         matrix = -self._by_rest[: self._solved]
         matrix[:, : self._chained] -= share * self._by_first[: self._solved]

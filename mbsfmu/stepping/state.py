@@ -1,4 +1,4 @@
-"""The state of a running system, all of it: whoever has it can continue to the last bit."""
+"""The complete state of a running system; a run can continue from it to the last bit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.tracing.workspace import Floats
 
 @dataclass(frozen=True)
 class State:
-    """What one step hands over to the next.
+    """State at the end of a step.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class State:
     partition: Partition | None = None
 
     def goes_on_from(self, other: State) -> bool:
-        """Tell whether the motion is described as in another state: by the same coordinates and loop equations."""
+        """Return whether the motion has the same chart as another state: the same coordinates and loop equations."""
         return self.partition is other.partition and np.array_equal(self.active, other.active)
 
     @classmethod
     def at_start(cls, functions: SystemFunctions, integrals: Floats) -> State:
-        """Return the state of a run that begins where functions are: all loop equations count, nothing moves it yet."""
+        """Return the state of a run that starts from the present values: all loop equations active, zero rates."""
         nothing = np.zeros_like(functions.coordinates)
         return cls(
             functions.coordinates.copy(),
@@ -114,7 +114,7 @@ class State:
 
     @classmethod
     def of(cls, functions: SystemFunctions, integrals: Floats, integral_rates: Floats) -> State:
-        """Return the state where functions are, without momenta, nothing remembered."""
+        """Return the present state, without momenta and history."""
         nothing = np.zeros_like(functions.coordinates)
         return cls(
             functions.coordinates.copy(),
@@ -143,22 +143,22 @@ class State:
 
     @property
     def touched(self) -> Self:
-        """The state after something was set: what was known past it holds no more."""
+        """The state after a variable was set: interpolants beyond it become invalid."""
         return replace(self, ahead=np.zeros_like(self.ahead)) if len(self.ahead) else self
 
     @property
     def turned(self) -> Self:
-        """The state after something has jumped of itself: as touched, but nobody has set anything."""
+        """The state after an internal discontinuity: as `touched`, without a set variable."""
         kept = self.touched
         kept.ahead[:1] = self.ahead[:1]
         return kept
 
     def with_error(self, error: Floats, history: Floats, record: Floats) -> Self:
-        """Return the state with what is known of its error."""
+        """Return the state with its error estimate."""
         return replace(self, error=error, error_history=history, error_record=record)
 
     def lost(self, loss: int) -> Floats:
-        """Return the record of its error from which on that is not known, for a reason."""
+        """Return the error record that marks the error as unknown, with the reason."""
         record = self.error_record.copy()
         record[-1] = loss
         return record
@@ -169,7 +169,7 @@ class State:
 
     @property
     def forgetful(self) -> Self:
-        """The state without what is remembered of the steps before."""
+        """The state without the history of earlier steps."""
         nothing = {
             name: np.zeros_like(getattr(self, name)) for name in ("history", "iteration_matrix", "iteration_matrix_use")
         }
@@ -200,7 +200,7 @@ ARRAYS = {
     "error_history": "error_history",
     "error_record": "error_record",
 }
-"""The parts that are arrays, in the order in which they are saved, each with what of the functions is as long."""
+"""Array fields in the order in which they are saved, each with the function array of the same length."""
 
 
 def array_sizes(functions: SystemFunctions) -> tuple[int, ...]:

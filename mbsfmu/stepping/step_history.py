@@ -1,4 +1,4 @@
-"""What a rule remembers from step to step, and how it goes on: integrals are quantities that nothing depends on."""
+"""History of a rule from step to step; integrals are variables on which nothing depends."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from mbsfmu.tracing.symbols import expression, symbolic_array
 from mbsfmu.tracing.workspace import Floats, TracedFunction
 
 BEGUN = "begun_"
-"""What the names of the parts begin with that hold where a step began."""
+"""Prefix of the parts with values at the start of the step."""
 _INTEGRALS = ("integrals", "integral_rates")
 
 
 class StepHistory:
-    """What the rule remembers of a state, and its integrals.
+    """History of a state for its rule, and its integrals.
 
-    All coordinates are remembered, whichever are unknowns of a step, as they are at its end: where velocities and
-    accelerations are projected, those that the projections lead to.
+    All coordinates have a history, even if not unknowns of a step, from their values at the end of the step: after
+    projections, from the projected velocities and accelerations.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class StepHistory:
 
     @cached_property
     def carried(self) -> TracedFunction:
-        """The integrals at the end of a step, shape (i,), and what is remembered there, shape (`layout.size`,).
+        """Integrals at the end of a step, shape (i,), and history there, shape (`layout.size`,).
 
-        They depend on where the step began and on where it ended.
+        They depend on both ends of the step.
         """
         rule, given = self._rule, self.layout.symbolic(self._functions.symbol(BEGUN + "history"))
         step = Step(self._array("step")[0], given.before)
@@ -80,7 +80,7 @@ class StepHistory:
 
     @cached_property
     def jumped(self) -> TracedFunction:
-        """What is remembered where rates jump, shape (`layout.size`,): all of it jumps with them."""
+        """History after a discontinuity of rates, shape (`layout.size`,): it changes by the same amount."""
         velocities, accelerations = self._rule.remembered_motion if self._motion else (0, 0)
         rates = [["velocities"]] * velocities + [["accelerations"]] * accelerations
         rates += [[rate for _, rate in self._quantities]] * self._rule.remembered
@@ -104,20 +104,20 @@ class StepHistory:
         return PositionValues(position, velocity, acceleration)
 
     def _begin(self, function: TracedFunction, state: State) -> None:
-        """Write where a step begins for a function."""
+        """Write the values at the start of a step for a function."""
         for part in function.reads:
             if part.startswith(BEGUN):
                 self._functions.write(part, getattr(state, part.removeprefix(BEGUN)))
 
     def end(self, before: State, integral_rates: Floats) -> tuple[Floats, Floats]:
-        """Return the integrals at the end of a step, and what is remembered there; the functions hold the rest."""
+        """Return the integrals and the history at the end of a step; the functions hold the other values."""
         self._begin(self.carried, before)
         self._functions.write("integral_rates", integral_rates)
         integrals, history = self.carried()
         return integrals.copy(), history.copy()
 
     def of(self, history: Floats, coordinates: ArrayLike) -> Floats:
-        """Return what is remembered of some coordinates and of all quantities of first order, without integrals."""
+        """Return the history of some coordinates and of all first-order variables, without integrals."""
         if not self.layout.size:
             return history
         (rates, count), (one, others), _ = self.layout.blocks
@@ -126,7 +126,7 @@ class StepHistory:
         return np.concatenate([history[:1], motions.ravel(), quantities])
 
     def after_jump(self, before: State, after: State) -> Floats:
-        """Return what is remembered where rates jump from one state to another."""
+        """Return the history after a discontinuity of rates from one state to another."""
         if not self.layout.size:
             return before.history
         self._begin(self.jumped, before)

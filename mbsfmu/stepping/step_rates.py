@@ -1,4 +1,4 @@
-"""Rates at the end of a step as a rule gives them, positions and states being the primary unknowns."""
+"""Rates at the end of a step by a rule, with positions and states as unknowns."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StepRates:
     def begin(
         self, values: Sequence[Floats], rates: Sequence[Floats], accelerations: Floats, history: Floats, step: float
     ) -> None:
-        """Set where the step begins: values of all unknowns, their rates, z̈, what the rule remembers; and its size."""
+        """Set the start of the step: values of all unknowns, their rates, z̈, the history; and the step size."""
         np.concatenate(values, out=self._begin)
         np.concatenate(rates, out=self._begin_rates)
         self._begin_accelerations[:] = accelerations
@@ -71,6 +71,6 @@ class StepRates:
         self._step[0] = step
 
     def square(self, balance: ca.SX, by_states: ca.SX, rates: ca.SX, rates_by_states: ca.SX) -> ca.SX:
-        """Return the derivative of (balance, ẋ − f) from those of balance and f by coordinates and states."""
+        """Return the Jacobian of (balance, ẋ − f) from those of balance and f by coordinates and states."""
         own = self.rate_by_value * ca.SX.eye(rates_by_states.shape[0]) - rates_by_states
         return ca.vertcat(ca.horzcat(balance, by_states), ca.horzcat(-rates, own))

@@ -1,4 +1,4 @@
-"""Studies: one model run at many points, of its parameters and of the settings of solver and master."""
+"""Parameter studies: one model run at many points of its parameters and settings."""
 
 from mbsfmu.studies.parameter_sweep import sweep
 from mbsfmu.studies.samples import Distribution, draw, read_samples

@@ -1,4 +1,4 @@
-"""The rows of a study that are done, kept as they come, so that a study that was ended goes on where it stopped."""
+"""Journal of a study: completed rows are stored at once, so that an interrupted study can continue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mbsfmu.io.formats import read_table
 Row = dict[str, Any]
 KEY = "key"
 _TEXTS = ("status", "message")
-"""Columns in which nothing means an empty text."""
+"""Columns in which an empty value means an empty text."""
 
 
 class Journal:
-    """A file with one line a point beside the file of the results; it goes when those are complete.
+    """A file with one line per point, next to the results file; removed when the results are complete.
 
-    A line that was cut off when its process was ended does not count, and the next one begins on a line of its own.
+    A line truncated by the end of its process is ignored, and the next one starts on a new line.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Journal:
         self._stream: IO[str] | None = None
 
     def known(self) -> dict[str, Row]:
-        """Return the rows of earlier runs by the key of their point: of the results, then of the journal."""
+        """Return the rows of earlier runs by the key of their point: from the results, then from the journal."""
         rows: dict[str, Row] = {}
         if self._results.is_file():
             rows.update(self._of_results())
@@ -61,7 +61,7 @@ class Journal:
         return {row[KEY]: row for row in rows}
 
     def refuse_to_lose(self, rows: Mapping[str, Row], keys: Collection[str]) -> None:
-        """Check that a study writes over nothing but rows of its own.
+        """Refuse to overwrite rows of another study.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Journal:
                 self._stream.close()
 
     def add(self, row: Row) -> None:
-        """Keep a row, on the disk when this returns.
+        """Append a row; it is on disk when this returns.
 
         Raises
         ------
@@ -112,12 +112,12 @@ class Journal:
             raise WriteError(self.path, error) from error
 
     def remove(self) -> None:
-        """Remove the journal; its rows are in the results."""
+        """Remove the journal after its rows are in the results."""
         self.path.unlink(missing_ok=True)
 
 
 def _encoded(name: str, value: Any) -> Any:
-    """Return a value of a run; files of some formats have not-a-number or an empty text where a run gave none."""
+    """Return a value as it is stored; some formats store not-a-number or an empty text for a missing value."""
     if name in _TEXTS:
         return "" if value is None else str(value)
     return None if value == "" or value != value else value  # noqa: PLR0124 - not-a-number alone

@@ -1,4 +1,4 @@
-"""Runs a model at every combination of parameters and settings, and at samples of parameters."""
+"""Parameter sweep: runs of a model over combinations of parameters, settings and samples."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def sweep(
 ) -> StudyResult:
     """Run a model at every combination of parameters and settings.
 
-    A point that fails is a row that says so. Points that `output`, or the journal of a study that was ended, has
-    already are not run again: the same call goes on where it stopped, one with more values runs the new ones only.
+    A failed point is a row with its message. Points already in `output`, or in the journal of an interrupted study, are
+    not run again: the same call continues, and one with more values runs the new points only.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def sweep(
 
 
 def _content(model: CoupledModel, chosen: StudyOptions, parts: UserParts) -> dict[str, Any]:
-    """Return what the outcome of all points follows from."""
+    """Return the data that determine the results of all points."""
     return {
         "version": version("mbsfmu"),
         "model": without_shapes(model.to_dict()),
@@ -143,7 +143,7 @@ def _end(model: CoupledModel, chosen: StudyOptions) -> float:
 def _what_is_there(
     output: str | os.PathLike[str] | None, points: Sequence[StudyPoint], fresh: bool, force: bool
 ) -> tuple[Journal | None, dict[str, Row]]:
-    """Return the journal of a file of results, and the rows that count of those that are there.
+    """Return the journal of a results file, and the valid existing rows.
 
     Raises
     ------
@@ -162,9 +162,9 @@ def _what_is_there(
 
 
 def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[StudyPoint]) -> dict[str, tuple[str, str]]:
-    """Return the outputs of the model as `system.variable` with their units, by the names of the first points' runs.
+    """Return the outputs of the model as `system.variable` with their units, by their names in the first runs.
 
-    What is compiled for the runs is there for the workers then.
+    Code compiled for these runs is then cached for the workers.
     """
     coupled = {"formulation": chosen.lists["formulation"][0], **chosen.inner(model.step)}
     simulation = model.simulation(**(coupled if chosen.coupled else points[0].settings))
@@ -184,7 +184,7 @@ def _study(
     *,
     exports: bool,
 ) -> Study:
-    """Return what all points share; systems are exported where there are points to run coupled."""
+    """Return the shared data of all points; systems are exported if points are coupled runs."""
     inner = chosen.inner(model.step)
     packages = _packages(model, chosen, inner) if chosen.coupled and exports else {}
     end = _end(model, chosen)
@@ -192,7 +192,7 @@ def _study(
 
 
 def _parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
-    """Return the parts of users that the model is made of.
+    """Return the user-defined parts of the model.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _run(
     executor: Executor | None,
     shares: Shares,
 ) -> None:
-    """Run points and put their rows to the others, and into the journal."""
+    """Run points, collect their rows, and write them to the journal."""
     if not points:
         return
 
@@ -238,7 +238,7 @@ def _run(
 
 
 def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[str, str]:
-    """Return the full name `system.variable` of each name that was given.
+    """Return the full name `system.variable` of each given name.
 
     Raises
     ------
@@ -263,7 +263,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
 
 
 def _packages(model: CoupledModel, chosen: StudyOptions, inner: Mapping[str, Any]) -> dict[str, bytes]:
-    """Export the systems once with each formulation."""
+    """Export the systems once for each formulation."""
     packages = {}
     options: dict[str, Any] = {"layout": "separate", "backend": chosen.backend or BACKENDS[0], **inner}
     for formulation in chosen.lists["formulation"]:

@@ -1,4 +1,4 @@
-"""What a worker does with a point: runs it, and gives a row of numbers and words whatever happens."""
+"""Run of one point by a worker: returns a row, also after a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Study:
-    """What all points share; it travels to the workers as it is, which need no files of this machine.
+    """Shared data of all points, sent to the workers without files of this machine.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class Study:
     errors: bool
 
     def __call__(self, point: StudyPoint) -> Row:
-        """Run a point.
+        """Return the row of a point.
 
-        What fails is told in the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`.
+        A failure is part of the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`.
         """
         try:
             return self._coupled(point) if self.packages else self._monolithic(point)
@@ -81,7 +81,7 @@ class Study:
         return row | self._final(result, self._names(point.settings))
 
     def _names(self, options: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the names that a monolithic run has by `system.variable`: coordinates of a formulation decide too."""
+        """Return the names of a monolithic run by `system.variable`; coordinates depend on the formulation."""
         return _simulation(self.model, self.parts, json.dumps(options)).exposed.by_system
 
     def _simulate(self, point: StudyPoint, options: Mapping[str, Any]) -> Result:
@@ -116,7 +116,7 @@ class Study:
         return {**row, **self._held_against_reference(point, result)} if self.errors else row
 
     def _final(self, result: Trajectory, names: Mapping[str, str]) -> Row:
-        """Return the last values of the outputs; `names` are those that differ from `system.variable`."""
+        """Return the final values of the outputs; `names` are those that differ from `system.variable`."""
         found = {output: names.get(reference, reference) for output, reference in self.outputs.items()}
         return {f"final.{output}": float(result[name][-1]) for output, name in found.items() if name in result}
 
@@ -133,7 +133,7 @@ class Study:
 
 
 def _metadata(summary: Mapping[str, Any]) -> Row:
-    """Return the numbers of a summary; what the point itself says already is left out."""
+    """Return the numbers of a summary, without those that are settings of the point."""
     own = ("model", "formulation", "solver", "step", "algorithm", "extrapolation")
     return {
         name: value
@@ -160,7 +160,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _package(content: bytes) -> Path:
-    """Return a file with the package, written once a process; it goes when the process ends."""
+    """Return a file of the package, written once per process and removed at its end."""
     path = Path(_folder().name) / f"{hashlib.sha256(content).hexdigest()[:16]}.ssp"
     if not path.exists():
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The points of a study: every combination of what is varied."""
+"""The points of a study: all combinations of varied values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StudyPoint:
 
 
 def parse_values(text: str) -> list[float]:
-    """Read numbers as they are given on the command line.
+    """Parse numbers of the command line.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs the points of a study through an executor; a process that is killed costs its point and no other."""
+"""Runs the points of a study by an executor; a killed process affects its own point only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def run_points(
     run: RunPoint, points: Iterable[StudyPoint], take: Take, *, workers: int, executor: Executor | None = None
 ) -> None:
-    """Run all points and hand on each row as it comes.
+    """Run all points and pass on each row when it is complete.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def run_points(
 def _drain(
     executor: Executor, run: RunPoint, waiting: deque[StudyPoint], take: Take, most: int | None
 ) -> list[StudyPoint]:
-    """Run what waits, at most some points at once; return the points that were under way when the executor broke."""
+    """Run pending points, a limited number at a time; return those in progress when the executor broke."""
     under_way: dict[Future[Row], StudyPoint] = {}
     lost: list[StudyPoint] = []
     try:

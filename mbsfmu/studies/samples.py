@@ -1,4 +1,4 @@
-"""Points of a study that are drawn from distributions, or read from a table."""
+"""Sample points of a study, drawn from distributions or read from a table."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mbsfmu.io.trajectory import column_numbers
 from mbsfmu.modelling import closest_match
 
 METHODS = ("latin-hypercube", "sobol", "halton", "random")
-"""How points fill the unit cube; the first three do so more evenly than chance [SciPy, `scipy.stats.qmc`]."""
+"""Sampling methods of the unit cube; the first three are more uniform than random [SciPy, `scipy.stats.qmc`]."""
 _FORMS = "low:high, low:high:log, or normal:mean:deviation"
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How often a parameter has which value.
+    """Distribution of a parameter.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Distribution:
 
     @classmethod
     def parse(cls, text: str) -> Distribution:
-        """Read a distribution as the command line has it.
+        """Parse a distribution of the command line.
 
         Raises
         ------
@@ -60,7 +60,7 @@ class Distribution:
         return cls(kind, (first, second))
 
     def at(self, shares: np.ndarray) -> np.ndarray:
-        """Return the values below which these shares of all values are."""
+        """Return the quantiles of these probabilities."""
         first, second = self.numbers
         if self.kind == "normal":
             from scipy import stats  # noqa: PLC0415 - takes long to load
@@ -78,7 +78,7 @@ def draw(
     method: str = METHODS[0],
     seed: int = 0,
 ) -> dict[str, list[float]]:
-    """Return samples of parameters, as `sweep` takes them: the same seed gives the same ones.
+    """Return samples of parameters for `sweep`; the same seed gives the same ones.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def draw(
 
 
 def read_samples(path: str) -> dict[str, list[float]]:
-    """Return samples from a table with a column for each parameter, in a file of any format that tables are kept in.
+    """Return samples from a table file with one column per parameter.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Options of a study: what its runs have in common, and what goes with what."""
+"""Options of a study: shared settings of its runs, and their compatibility."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)
 
 
 class _Lists(Option):
-    """Several values each, by name."""
+    """Lists of values by name."""
 
     def taken(self, name: str, value: Any) -> dict[str, tuple[Any, ...]]:
         given = value.values() if isinstance(value, Mapping) else [None]
@@ -42,10 +42,10 @@ class StudyKeywords(TypedDict, total=False):
 
 
 class StudyOptions(Options):
-    """Options of a study, beside the parameters that it varies.
+    """Options of a study, except the varied parameters.
 
-    Runs are monolithic where `settings` names no algorithm. Where it does, each system is exported once as a unit,
-    for all points, and the units are run coupled.
+    Runs are monolithic if `settings` has no algorithm. Otherwise each system is exported once as an FMU, for all
+    points, and the FMUs are run coupled.
 
     Raises
     ------
@@ -85,11 +85,11 @@ class StudyOptions(Options):
 
     @property
     def coupled(self) -> bool:
-        """Whether units are run coupled."""
+        """Whether FMUs are run coupled."""
         return "algorithm" in (self.settings or {})
 
     def check(self) -> None:
-        """Check that names and words are known and that every option has an effect."""
+        """Check names and words, and that every option has an effect."""
         settings = self.settings or {}
         every = {*CouplingOptions.known(), "formulation"} if self.coupled else {*RunOptions.known()}
         known = every - _NO_SETTINGS
@@ -118,7 +118,7 @@ class StudyOptions(Options):
                 raise InputError(f"{called} = {value} has no effect on monolithic runs; name at least one algorithm")
 
     def of_model(self, model: CoupledModel) -> Self:
-        """Return the options with the formulation that is usual for a model, where none is a setting.
+        """Return the options with the default formulation of a model, if none is a setting.
 
         Raises
         ------
@@ -132,14 +132,14 @@ class StudyOptions(Options):
 
     @property
     def lists(self) -> dict[str, list[Any]]:
-        """Values of all settings that points have, by name."""
+        """Values of all settings by name."""
         lists = {name: list(values) for name, values in (self.settings or {}).items()}
         if self.newton_tolerance is not None and not self.coupled:
             lists["newton_tolerance"] = [self.newton_tolerance]
         return lists
 
     def inner(self, step: float) -> dict[str, float]:
-        """Return the options of coupled units and of the runs that they are held against; `step` of the model in s."""
+        """Return the options of the FMUs and of the monolithic reference; `step` of the model in s."""
         internal = self.internal_step
         if internal is None:
             internal = min(_STEP.taken("step", each) for each in (self.settings or {}).get("step", [step]))

@@ -1,4 +1,4 @@
-"""What a study gives back: one row a point."""
+"""Result of a study: one row per point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
-    """The rows of a study: a column each for parameters, settings, status, and what the runs told.
+    """Rows of a study, with columns for parameters, settings, status and results.
 
     A column is found by its full name, or by any trailing part of it that is unique.
 
@@ -69,7 +69,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     @property
     def varied(self) -> list[str]:
-        """Names of what has more than one value: parameters that were sampled, then the axes."""
+        """Names with more than one value: sampled parameters, then the axes."""
         return [*self.sampled, *(name for name, values in self.axes.items() if len(values) > 1)]
 
     def _repr_html_(self) -> str:
@@ -87,7 +87,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return list(self)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column, shape (number of points,): numbers, not-a-number where there are none, or texts."""
+        """Return a column, shape (number of points,): numbers, with not-a-number for missing ones, or texts."""
         return self._arrays[self._full_name(name)]
 
     def __iter__(self) -> Iterator[str]:
@@ -103,12 +103,12 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The points as plain data, one dictionary each; None where a run told nothing."""
+        """The points as plain data, one dictionary each; None for missing results."""
         columns = self._described_columns
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def unit(self, name: str) -> str:
-        """Return the unit of a column; `1` of what has none."""
+        """Return the unit of a column; `1` without a unit."""
         return self._unit_by_name.get(self._full_name(name), "1")
 
     def _full_name(self, name: str) -> str:

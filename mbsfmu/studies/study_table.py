@@ -1,4 +1,4 @@
-"""The rows of a study as a table with units."""
+"""Table of a study's rows with units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def study_table(
     units: Mapping[str, str],
     outputs: Mapping[str, str],
 ) -> tuple[dict[str, list[Any]], dict[str, str]]:
-    """Return the columns of all rows, and their units: parameters, settings, status, then what the runs told.
+    """Return the columns of all rows and their units: parameters, settings, status, results.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def test_slow_convergence_says_what_may_help(monkeypatch: pytest.MonkeyPatch) ->
     limits = formulation.limits(formulation.step_coordinates + len(state.states))
     stricter = replace(limits, shares=1e-2 * limits.shares)
     method = Method(Jacobian.EXACT, 10, formulation.refresh_cost, formulation.remaining)
-    with pytest.raises(SimulationError, match="increments hardly shrink, its tolerance may be too small"):
+    with pytest.raises(SimulationError, match="increments hardly decrease, its tolerance may be too small"):
         solve(lambda: formulation.problem(state, 1e-3), stricter, method, None, 0.0)
 
 

@@ -107,7 +107,10 @@ def test_round_off_ends_where_it_is_that(newton: Callable[..., Found], share: fl
 @pytest.mark.parametrize(
     ("guess", "sentence"),
     [
-        (-0.72, "the iteration stalls: increments hardly shrink, and the residual is 0.012 times what it was at first"),
+        (
+            -0.72,
+            "the iteration stalls: increments hardly decrease, and the residual is 0.012 times what it was at first",
+        ),
         (-0.69, "the iteration diverges: increments grow, and the residual is 0.0043 times what it was at first"),
     ],
 )

@@ -98,12 +98,12 @@ static void say_what_happens(char *text, size_t room, const Iteration *iteration
     text[0] = '\0';
     if (!(rate > STAGNATING)) return;
     if (size <= NEAR) {
-        snprintf(text, room, "; increments hardly shrink, its tolerance may be too small");
+        snprintf(text, room, "; increments hardly decrease, its tolerance may be too small");
         return;
     }
     snprintf(
         text, room, "; the iteration %s, and the residual is %.2g times what it was at first",
-        rate >= 1.0 ? "diverges: increments grow" : "stalls: increments hardly shrink", left
+        rate >= 1.0 ? "diverges: increments grow" : "stalls: increments hardly decrease", left
     );
 }
 

@@ -1,4 +1,4 @@
-"""What a model is made of, as plain data: parts, how they hang together, degrees of freedom, variables."""
+"""Overview of a model as plain data: parts, topology, degrees of freedom, variables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mbsfmu.systems.system import System
 
 
 def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what `mbsfmu show --json` writes.
+    """Return the overview that `mbsfmu show --json` writes.
 
     Of an FMU or SSP file: see `source_overview`. Of a model: `model`, `description`, `stop_time` and `step` in s;
     `systems`, the names of what each is made of; `parts` with their data; `topology` of mechanisms and circuits;
@@ -62,7 +62,7 @@ def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _names(name: str, system: Data) -> dict[str, list[str]]:
-    """Return the names of what a system is made of, by the field that holds it; a block is its own part."""
+    """Return the names of a system's parts by field; a block is its own part."""
     named: dict[str, list[str]] = {}
     for each in _parts(name, system):
         named.setdefault(each["among"], []).append(each["name"])
@@ -70,7 +70,7 @@ def _names(name: str, system: Data) -> dict[str, list[str]]:
 
 
 def _fields(system: Data) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the fields of a system that hold parts, with these."""
+    """Yield the fields of a system that contain parts, with the parts."""
     for name in type(system).model_fields:
         value = getattr(system, name)
         if (
@@ -82,7 +82,7 @@ def _fields(system: Data) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 
 def _parts(system: str, data: Data) -> Iterator[dict[str, Any]]:
-    """List the parts of a system with what they are; a block is its own part."""
+    """Return the parts of a system with their data; a block is its own part."""
     parts = [(field, part) for field, found in _fields(data) for part in found] or [("blocks", data)]
     for field, part in parts:
         given = part.to_dict()
@@ -94,14 +94,14 @@ def _parts(system: str, data: Data) -> Iterator[dict[str, Any]]:
 
 
 def _topology(data: Data, system: System) -> dict[str, Any]:
-    """Return what hangs on what: of a mechanism the spanning tree and the cut joints, of a circuit its nodes."""
+    """Return the topology: spanning tree and cut joints of a mechanism, nodes of a circuit."""
     if isinstance(data, Mechanism):
         return {"tree": list(_tree(data.topology, system)), "cuts": [_joint(joint) for joint in data.topology.cuts]}
     return {"nodes": _nodes(data)} if isinstance(data, Circuit) else {}
 
 
 def _tree(topology: Topology, system: System) -> Iterator[dict[str, Any]]:
-    """Yield each body with the joint that it hangs on, outwards."""
+    """Yield each body with the joint to its parent, outwards."""
     for body, hung in zip(topology.bodies, topology.tree, strict=True):
         inner = "ground" if hung.parent < 0 else topology.bodies[hung.parent].name
         coordinates = [system.coordinates[index].name for index in hung.coordinates]
@@ -113,7 +113,7 @@ def _joint(joint: Any) -> dict[str, Any]:
 
 
 def _nodes(circuit: Circuit) -> dict[str, dict[str, Any]]:
-    """Return each node with the ports there, and what decides its pressure."""
+    """Return each node with its ports and the source of its pressure."""
     held = circuit.source_nodes
     nodes: dict[str, dict[str, Any]] = {}
     for component in circuit.components:
@@ -124,9 +124,9 @@ def _nodes(circuit: Circuit) -> dict[str, dict[str, Any]]:
 
 
 def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[str, Any]:
-    """Return how a mechanism may move where it starts.
+    """Return the degrees of freedom of a mechanism at its start.
 
-    Which equations count as redundant is a choice: they follow from the others.
+    Which equations count as redundant is a choice.
     """
     coordinates, equations = len(system.coordinates), len(system.constraints)
     overview_of_topology: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
@@ -153,7 +153,7 @@ def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[st
 
 
 def _variables(model: CoupledModel, systems: tuple[System, ...]) -> Iterator[dict[str, Any]]:
-    """List the variables of each system as `system.variable`."""
+    """Return the variables of each system as `system.variable`."""
     sources = {target: source for source, target in model.connections}
     sources |= dict.fromkeys(model.signals, "a signal")
     for name, part in zip(model.systems, systems, strict=True):

@@ -1,1 +1,1 @@
-"""Static equilibrium: the search for it, its stability, and why there is none."""
+"""Static equilibrium: search, stability, infeasibility report."""

@@ -1,4 +1,4 @@
-"""Ways to rest that lies behind saturations, where a guess leaves Newton's iteration without a slope to go by."""
+"""Continuation strategies for equilibria behind saturations, where Newton's iteration has a singular Jacobian."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from mbsfmu.equilibrium.nearest_equilibrium import nearest
 from mbsfmu.tracing.workspace import Floats
 
 _FIRST_LEAK, _LEAST_LEAK, _NO_LEAK = 0.1, 1e-2, 1e-9
-"""Shares: the first, from which on rest is tried without, and where there is none to speak of."""
+"""Slope of regularised saturations: the first one, the one below which the equilibrium is tried without, and zero."""
 _SHRINKING, _SLOWEST = 0.3, 0.98
-"""By which factor the share goes on at first, and at which one that is given up."""
+"""Reduction factor of the slope at first, and the factor at which the continuation is abandoned."""
 _MOST_LEAKS = 40
 _FIRST_WAY, _SHORTEST_WAY, _LONGER, _SHORTER = 0.1, 1e-4, 1.7, 0.35
-"""Shares of the way of what is held: the first, the shortest, and factors after steps that succeed and fail."""
+"""Continuation of fixed variables: first and shortest fraction, and factors after successful and failed steps."""
 _MOST_STEPS = 25
-"""Of Newton's iteration, at a point of a way and from another guess."""
+"""Largest number of Newton steps at a point of a continuation, and from another initial guess."""
 _GUESSES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
-"""By how many magnitudes what is asked for is moved either way, from its guess and from zero."""
+"""Offsets of free variables in magnitudes, from their guess and from zero."""
 
 
 def other_ways(equations: EquilibriumEquations, guess: Floats) -> Iterator[StaticEquilibrium]:
-    """Yield positions of rest that other ways lead to; each way is begun when it is asked for.
+    """Yield equilibria of the continuation strategies; each is started on demand.
 
     Parameters
     ----------
     equations, guess
-        The equations, and the guess from which the straight way has failed.
+        The equations, and the guess from which Newton's iteration has failed.
     """
     ways = [less_and_less_leaking]
     if equations.sought:
@@ -44,10 +44,10 @@ def other_ways(equations: EquilibriumEquations, guess: Floats) -> Iterator[Stati
 
 
 def less_and_less_leaking(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
-    """Return rest where saturations leak, followed to where they do not: a homotopy in the share that goes through.
+    """Return the equilibrium by regularised saturations: a homotopy in their slope.
 
-    A command beyond its limits, a spool within its overlap, a valve that is shut or a stop that is not touched have a
-    slope then, in the direction in which they would act.
+    A saturated command, a spool within its overlap, a closed valve or an open end stop then has a slope, in the
+    direction in which it would act.
     """
     if (leaky := equations.leaky()) is None:
         return None
@@ -68,9 +68,9 @@ def less_and_less_leaking(equations: EquilibriumEquations, guess: Floats) -> Sta
 
 
 def carried(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
-    """Return rest with what is held carried to its values from where the machine rests without being held.
+    """Return the equilibrium by continuation of the fixed variables from the equilibrium without them.
 
-    It rests so with what is asked for as it fits where the machine is, or with the guess of it.
+    Free variables start at values fitted to the machine's position, or at their guess.
     """
     for begin in (fitted(equations, posed(equations, guess)), fitted(equations, guess), guess):
         equations.load(begin)
@@ -101,12 +101,12 @@ def _carried_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquil
 
 
 def _without_sought(equations: EquilibriumEquations, guess: Floats) -> Floats:
-    """Return the unknowns of a guess that is not asked for anything."""
+    """Return the unknowns of a guess without the free variables."""
     return guess[: equations.unknowns("inputs").start]
 
 
 def from_other_start_points(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
-    """Return rest that Newton's iteration finds when what is asked for is moved, all of it alike."""
+    """Return the equilibrium from other initial guesses, with all free variables offset alike."""
     asked = slice(equations.unknowns("inputs").start, len(guess))
     for begin in (guess[asked], 0.0 * guess[asked])[: 2 if guess[asked].any() else 1]:
         for size in _GUESSES:

@@ -1,4 +1,4 @@
-"""Newton's iteration for a position of rest, damped by its natural monotonicity."""
+"""Damped Newton iteration for a static equilibrium, with the natural monotonicity test."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from mbsfmu.equilibrium.undetermined_directions import OpenDirections
 from mbsfmu.tracing.workspace import Floats
 
 PRIORITY = {"closure": 1e3, "held": 1e3}
-"""Where not all equations can hold, these do: factors by which they count."""
+"""Weights of equations with priority, if not all can hold."""
 RANK = 1e-13
-"""Share of the largest singular value, of equations and unknowns in their magnitudes, up to which others are zero."""
+"""Fraction of the largest singular value, in scaled equations and unknowns, below which others are zero."""
 LOAD = 1e-9
-"""Share of the largest load, or of one N or N m, up to which loads balance."""
+"""Load tolerance, relative to the largest load, or to one N or N m."""
 GAP = 1e-9
-"""By how much loops in m and rad, and what is held in its magnitude, may be off."""
+"""Tolerance of loops in m and rad, and of fixed variables in magnitudes."""
 _ROUND_OFF = 1e-13
 CONVERGED = 1e-10
-"""In magnitudes: what is no further is the same."""
+"""Convergence tolerance in magnitudes."""
 _MOST_STEPS = 60
 _SMALLEST_SHARE = 1e-4
 LARGEST_TURN = 0.3
-"""In rad or m: no coordinate that derivatives change with moves further in a step."""
+"""Largest change in a step, in rad or m, of coordinates with variable derivatives."""
 
 
 @dataclass(frozen=True)
 class StaticEquilibrium:
-    """Where a search has ended.
+    """End of a search.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class StaticEquilibrium:
 
     @property
     def found(self) -> bool:
-        """Whether it is at rest."""
+        """Whether it is an equilibrium."""
         return bool(np.all(np.abs(self.residual) <= self.allowed))
 
     @property
     def off(self) -> float:
-        """The largest residual by what is allowed."""
+        """Largest residual relative to its tolerance."""
         return float(np.max(np.abs(self.residual) / self.allowed, initial=0.0))
 
 
 class FactoredJacobian:
-    """The derivative at unknowns, with equations and unknowns in their magnitudes; least squares by it."""
+    """Factorized Jacobian of scaled equations and unknowns, with least-squares solutions."""
 
     def __init__(self, equations: EquilibriumEquations, priority: Mapping[str, float] = PRIORITY) -> None:
         # along what has no finite slope, as a root at zero or what is beyond all numbers, no step goes
@@ -80,24 +80,24 @@ class FactoredJacobian:
         self._open = OpenDirections(equations, self.free, left[:, rank:], self._weights) if self.free.size else None
 
     def solve(self, residual: Floats) -> Floats:
-        """Return the step, in magnitudes, that takes a residual away as far as it can."""
+        """Return the least-squares step for a residual, in magnitudes."""
         step = -self._right[: self._rank].T @ ((self._left.T @ (self._weights * residual)) / self._values)
         return step if self._open is None else self._open.along(step)
 
     def conflict(self, residual: Floats) -> Floats:
-        """Return what of a residual no step can take away: its part along the left null vectors."""
+        """Return the infeasible part of a residual: its part along the left null vectors."""
         weighted = self._weights * residual
         left = weighted - self._left @ (self._left.T @ weighted)
         return np.divide(left, self._weights, out=residual.copy(), where=self._weights > 0.0)
 
     @property
     def free(self) -> Floats:
-        """Directions, in magnitudes, that change no equation."""
+        """Null space of the Jacobian, in magnitudes."""
         return np.asarray(self._right[self._rank :].T)
 
 
 def weights_of(equations: EquilibriumEquations, scaled: Floats, priority: Mapping[str, float]) -> Floats:
-    """Return factors by which equations become the same size; rows that are round-off do not count."""
+    """Return weights that scale the equations alike; rows of round-off are ignored."""
     weights = np.zeros(len(scaled))
     for kind in KINDS:
         sizes = np.max(np.abs(scaled[equations.rows(kind)]), axis=1, initial=0.0)
@@ -112,7 +112,7 @@ def newton(
     steps: int = _MOST_STEPS,
     priority: Mapping[str, float] = PRIORITY,
 ) -> StaticEquilibrium:
-    """Return where Newton's iteration ends; the functions are there.
+    """Return the end of Newton's iteration; the functions are there.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def newton(
 
 
 def _length(step: Floats) -> float:
-    """Return the length of a step, infinite where it is beyond all numbers."""
+    """Return the length of a step, infinite for non-finite steps."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(step))
 
@@ -159,7 +159,7 @@ def turn(equations: EquilibriumEquations, step: Floats) -> float:
 
 
 def bend(equations: EquilibriumEquations, step: Floats) -> float:
-    """Return the same of the coordinates that derivatives change with."""
+    """Return the same for the coordinates with variable derivatives."""
     moves = np.abs(step[equations.unknowns("coordinates")])
     for index in np.argsort(-moves):
         if moves[index] <= LARGEST_TURN or not equations.is_straight(int(index)):
@@ -168,7 +168,7 @@ def bend(equations: EquilibriumEquations, step: Floats) -> float:
 
 
 def residual_at(equations: EquilibriumEquations, unknowns: Floats) -> Floats | None:
-    """Return what the equations are off, or None where they are not defined."""
+    """Return the residual, or None where the equations are undefined."""
     try:
         equations.load(unknowns)
     except SimulationError:
@@ -179,7 +179,7 @@ def residual_at(equations: EquilibriumEquations, unknowns: Floats) -> Floats | N
 
 
 def allowed_at(equations: EquilibriumEquations, unknowns: Floats, matrix: Floats) -> Floats:
-    """Return by how much the equations may be off: a share of what is usual, and what round-off makes of them."""
+    """Return the tolerances of the equations: relative to usual magnitudes, plus round-off."""
     system = equations.functions.system
     load = equations.largest_load()
     discrete = equations.scales[equations.unknowns("discrete")] if equations.counts("updates") else np.zeros(0)

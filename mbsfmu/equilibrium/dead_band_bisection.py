@@ -1,4 +1,4 @@
-"""Commands behind overlaps that feed what leaks: bisection with the machine clamped where states carry its loads."""
+"""Dead-band bisection: commands behind overlaps that supply leakage, with the machine clamped."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _MOST_ASKED = 4
 _MOST_HALVINGS = 30
 _MOST_STEPS = 25
 _RANK = 1e-6
-"""Share of the largest effect of a command up to which others have none."""
+"""Fraction of the largest effect of a command below which others have none."""
 
 
 def bisect_dead_bands(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium | None:
-    """Return rest where commands open by just what makes up for leakage, whatever the guess of them is.
+    """Return the equilibrium in which commands open just enough to supply the leakage, for any guess.
 
-    Where loads balance, states carry them. With the machine clamped there, what is asked for is put to the ends of its
-    range, one after the other, and states come to rest: a pressure to that of the source, or of the tank. What each
-    changes of what is out of balance is its own; it is halved by the sign of that, until Newton's iteration goes on.
+    States carry balanced loads. With the machine clamped there, each free variable is set to the ends of its range in
+    turn, and states settle to their equilibrium: a pressure to that of the source, or of the tank. Each variable
+    changes its own part of the imbalance, and is bisected by the sign of this part, until Newton's iteration converges.
 
     Parameters
     ----------
     equations, guess
-        The equations, and the guess from which the straight way has failed.
+        The equations, and the guess from which Newton's iteration has failed.
     """
     if not 0 < len(equations.sought) <= _MOST_ASKED:
         return None
@@ -61,7 +61,7 @@ def _with(values: Floats, index: int, value: float) -> Floats:
 
 
 def _range(equations: EquilibriumEquations) -> tuple[Floats, Floats]:
-    """Return the least and the greatest of what is asked for: its limits, or its magnitude either way of zero."""
+    """Return the range of the free variables: their limits, or plus and minus their magnitude."""
     asked = [each for part in ("inputs", "parameters") for each in equations.sought if each.part == part]
     scales = equations.scales[equations.unknowns("inputs").start :]
     limits = [(each.variable.minimum, each.variable.maximum) for each in asked]
@@ -71,12 +71,12 @@ def _range(equations: EquilibriumEquations) -> tuple[Floats, Floats]:
 
 
 class _Clamped:
-    """States that come to rest with a machine clamped where it is, for any values of what is asked for.
+    """Equilibrium states of a clamped machine, for any values of the free variables.
 
     Parameters
     ----------
     equations, at
-        The equations, and where it is clamped.
+        The equations, and the position at which it is clamped.
     """
 
     def __init__(self, equations: EquilibriumEquations, at: Floats) -> None:
@@ -86,7 +86,7 @@ class _Clamped:
         self._allowed = allowed_at(equations, at, equations.jacobian())
 
     def off(self, asked: Floats) -> tuple[Floats, Floats]:
-        """Return where states come to rest, and what loads and what is held are off there, by what is allowed."""
+        """Return the equilibrium states, and the residuals of loads and fixed variables relative to tolerances."""
         equations, begin = self._equations, self._at.copy()
         begin[equations.unknowns("inputs").start :] = asked
         equations.load(begin)

@@ -1,4 +1,4 @@
-"""What holds where a system is at rest, as equations with exact derivatives."""
+"""Equations of static equilibrium with exact derivatives."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from mbsfmu.tracing.regularised_saturation import leaking
 from mbsfmu.tracing.workspace import Floats, TracedFunction
 
 PARTS = ("coordinates", "multipliers", "states", "discrete", "inputs", "parameters")
-"""What the unknowns are parts of, in their order; of inputs and parameters, those that are asked for."""
+"""Parts of the unknowns in their order; of inputs and parameters, the free variables."""
 KINDS = ("balance", "closure", "rates", "updates", "held")
-"""The equations in their order."""
+"""Kinds of equations in their order."""
 STILL = 1e-8
-"""Share of a state's magnitude, in 1/s, by which it may change at rest."""
+"""Tolerance of a state's rate relative to its magnitude, in 1/s."""
 _READ = ("coordinates", "states", "discrete")
 """The parts that are readings, before the outputs."""
 _ASIDE = (-1.3, 0.7)
-"""In rad or m: by how much a coordinate is moved to see whether derivatives change with it."""
+"""Offset of a coordinate in rad or m, to test whether derivatives depend on it."""
 _SAME = 1e-9
-"""Share of the largest derivative of an equation up to which derivatives are the same."""
+"""Fraction of an equation's largest derivative below which derivatives are equal."""
 _SPREADS = (0.1, 1.0, 10.0, 100.0)
-"""By how many magnitudes the guess is varied to see whether states can change."""
+"""Variations of the guess in magnitudes, to test whether states can change."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A reading that is to have a value.
+    """A fixed variable.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Sought:
-    """An input or a parameter that is asked for.
+    """A free variable: an input or a parameter.
 
     Attributes
     ----------
@@ -72,11 +72,11 @@ class Sought:
 
 
 class EquilibriumEquations:
-    """A system at rest, ż = z̈ = 0, with what is held and what is asked for.
+    """A system in static equilibrium, ż = z̈ = 0, with fixed and free variables.
 
-    −Q + Φ_zᵀ λ = 0,  Φ = 0,  ẋ = 0,  d₊ − d = 0,  y = held, for z, λ, x, d and what is asked for. States that nothing
-    depends on, such as the angle of a shaft that turns, may run on, and those that never change stay: neither have an
-    equation.
+    −Q + Φ_zᵀ λ = 0, Φ = 0, ẋ = 0, d₊ − d = 0, y = fixed, for z, λ, x, d and the free variables. States on which nothing
+    depends, such as the angle of a rotating shaft, may change, and states that never change are constant: neither has
+    an equation.
 
     Parameters
     ----------
@@ -131,13 +131,13 @@ class EquilibriumEquations:
     # -- others of the kind ---------------------------------------------------------------------------------
 
     def at_values(self, values: Floats) -> EquilibriumEquations:
-        """Return the same with other values of what is held, in their units."""
+        """Return the same with other values of the fixed variables, in their units."""
         other = copy(self)
         other.held = tuple(replace(each, value=float(value)) for each, value in zip(self.held, values, strict=True))
         return other
 
     def standing_still(self) -> EquilibriumEquations:
-        """Return the same with all coordinates held where the functions have them."""
+        """Return the same with all coordinates fixed at their present values."""
         here = zip(self.functions.system.coordinates, self.functions.coordinates.tolist(), strict=True)
         held = ca.vertcat(self._rows["held"], self.functions.symbol("coordinates"))
         other = self._with_rows({**self._rows, "held": held})
@@ -145,13 +145,13 @@ class EquilibriumEquations:
         return other
 
     def without_rates(self) -> EquilibriumEquations:
-        """Return the same for loads, loops and what is held alone: states are free to carry the loads."""
+        """Return the equations of loads, loops and fixed variables alone, with free states."""
         other = self._with_rows({**self._rows, "updates": ca.SX.zeros(0)})
         other.rates = np.zeros((0, self.rates.shape[1]))
         return other
 
     def leaky(self) -> tuple[EquilibriumEquations, Floats] | None:
-        """Return the same whose saturations leak by a share, and the array that holds it; None where there are none."""
+        """Return the same with regularised saturations, and the array of their slope; None without saturations."""
         return self._leaky
 
     @cached_property
@@ -173,7 +173,7 @@ class EquilibriumEquations:
     # -- sizes ----------------------------------------------------------------------------------------------
 
     def rows(self, kind: str) -> slice:
-        """Return where the equations of a kind stand: `balance`, `closure`, `rates`, `updates` or `held`."""
+        """Return the rows of a kind of equations: `balance`, `closure`, `rates`, `updates` or `held`."""
         sizes = {each: len(self.rates) if each == "rates" else row.numel() for each, row in self._rows.items()}
         kinds = list(sizes)
         first = sum(sizes[each] for each in kinds[: kinds.index(kind)])
@@ -185,7 +185,7 @@ class EquilibriumEquations:
         return bool(rows.stop > rows.start)
 
     def unknowns(self, part: str) -> slice:
-        """Return where the unknowns of a part stand."""
+        """Return the columns of a part of the unknowns."""
         counts = [len(self._of(each)) for each in PARTS]
         first = sum(counts[: PARTS.index(part)])
         return slice(first, first + counts[PARTS.index(part)])
@@ -196,9 +196,9 @@ class EquilibriumEquations:
         return every[self._sought[part]] if part in self._sought else every
 
     def _magnitudes(self) -> Floats:
-        """Return usual magnitudes of the unknowns: 1 rad, 1 m, of loads the largest, else those that are told.
+        """Return usual magnitudes of the unknowns: 1 rad, 1 m, the largest load, otherwise the nominal values.
 
-        Where none is told, as of states of blocks, equations say what it is.
+        Without a nominal value, as for states of blocks, they follow from the equations.
         """
         system, load = self.functions.system, self.largest_load()
         asked = [
@@ -220,15 +220,15 @@ class EquilibriumEquations:
         )
 
     def largest_load(self) -> float:
-        """Return the largest of the loads that are to balance, or one N or N m."""
+        """Return the largest load, or one N or N m."""
         return max(float(np.max(np.abs(self.functions.equilibrium()[1]), initial=0.0)), 1.0)
 
     # -- which states have an equation ----------------------------------------------------------------------
 
     def _constant(self, states: Floats) -> tuple[int, ...]:
-        """Return the states that these parameters never let change, such as the integral part of a controller without.
+        """Return the states that are constant at these parameters, such as an unused integral part of a controller.
 
-        Their rates are zero wherever they are evaluated.
+        Their rates are zero in every evaluation.
         """
         functions, random = self.functions, np.random.default_rng(20211015)
         inputs = np.array([each.nominal or 1.0 for each in functions.system.inputs])
@@ -247,7 +247,7 @@ class EquilibriumEquations:
         return tuple(np.flatnonzero(seen & ~ever).tolist())
 
     def _running(self, constant: Sequence[int], moving: Mapping[str, ca.SX]) -> tuple[int, ...]:
-        """Return the states that no equation of another one depends on, nor their own, where the system moves."""
+        """Return the states in a moving system on which no equation depends, including their own."""
         given = self.functions.expressions
         before = sum(moving[kind].numel() for kind in ("balance", "closure"))
         pattern = given.depends(ca.vertcat(*given.at(list(moving.values()), {"accelerations": self._zeros})), "states")
@@ -261,14 +261,14 @@ class EquilibriumEquations:
 
     @property
     def untold(self) -> list[int]:
-        """Indices of the states whose magnitude is not told, as of integrals of blocks."""
+        """Indices of the states without a nominal value, such as integrals of blocks."""
         return [index for index, each in enumerate(self.functions.system.states) if not each.nominal]
 
     def let_slow_ones_stand(self, horizon: float, *, warned: bool = False) -> None:
-        """Take what changes within a time in s alone for motion: slower states, such as what leaks, have no equation.
+        """Remove the equations of slow states, such as leaking ones: only changes within a time in s count.
 
-        Of ẋ = f(x), linear where the functions are, the rows that belong to rates above 1 / horizon are kept, by the
-        Schur form of the transposed derivative.
+        For ẋ = f(x), linearized at the present point, the rows of rates above 1 / horizon are kept, by the Schur form
+        of the transposed Jacobian.
 
         Parameters
         ----------
@@ -291,11 +291,11 @@ class EquilibriumEquations:
     # -- values ---------------------------------------------------------------------------------------------
 
     def present(self) -> Floats:
-        """Return the unknowns as the functions have them."""
+        """Return the present unknowns of the functions."""
         return np.concatenate([self.functions.values(part)[self._of(part)] for part in PARTS])
 
     def load(self, unknowns: Floats) -> None:
-        """Write unknowns into the functions' arrays, and solve what loops of connections carry there.
+        """Write unknowns into the functions' arrays, and solve the algebraic loops.
 
         Raises
         ------
@@ -308,23 +308,23 @@ class EquilibriumEquations:
         functions.follow_loops()
 
     def residual(self) -> Floats:
-        """Return what the equations are off where the functions are; of rates, shares of magnitudes in 1/s."""
+        """Return the residual at the present point; rates relative to magnitudes in 1/s."""
         off = self._counted(self._residual()[0])
         off[self.rows("held")] -= [each.value for each in self.held]
         return off
 
     def jacobian(self) -> Floats:
-        """Return the derivative of the residual by the unknowns; states without an equation have no column."""
+        """Return the Jacobian of the residual; states without an equation have no column."""
         matrix = self._counted(self._jacobian()[0])
         matrix[:, [self.unknowns("states").start + index for index in self.left]] = 0.0
         return matrix
 
     def finite_jacobian(self) -> Floats:
-        """Return `jacobian` with zeros where it is not finite."""
+        """Return `jacobian` with zeros for non-finite elements."""
         return np.nan_to_num(self.jacobian(), nan=0.0, posinf=0.0, neginf=0.0)
 
     def is_straight(self, coordinate: int) -> bool:
-        """Tell whether no derivative of an equation changes with a coordinate, as that of a shaft that drives a drum.
+        """Return whether no derivative depends on a coordinate, such as that of a shaft that drives a drum.
 
         Parameters
         ----------
@@ -344,11 +344,11 @@ class EquilibriumEquations:
         return self._straight[coordinate]
 
     def unreduced_jacobian(self) -> Floats:
-        """Return the derivative of all equations, of −ẋ in the units of states over s, by the unknowns."""
+        """Return the Jacobian of all equations, of −ẋ in the units of states over s."""
         return self._jacobian()[0].copy()
 
     def standing(self) -> NDArray[np.bool_]:
-        """Return which states do not change where the functions are, shape (k,)."""
+        """Return which states are constant at the present point, shape (k,)."""
         scales = self.scales[self.unknowns("states")]
         rates = np.abs(self.functions.state_rates()[0])
         round_off = 1e-13 * np.abs(self.unreduced_jacobian()) @ np.abs(self.present())
@@ -356,7 +356,7 @@ class EquilibriumEquations:
         return rates <= STILL * scales + round_off[first : first + len(scales)]
 
     def _counted(self, rows: Floats) -> Floats:
-        """Return rows of all equations with those of the rates that count."""
+        """Return all equations with the active rows of the rates."""
         sizes = [row.numel() for row in self._rows.values()]
         balance, closure, rates, updates, held = np.split(rows, np.cumsum(sizes)[:-1])
         return np.concatenate([balance, closure, self.rates @ rates, updates, held])
@@ -382,11 +382,11 @@ class EquilibriumEquations:
 
 
 def reading_variables(functions: SystemFunctions) -> tuple[Variable, ...]:
-    """Return the variables that may be held: z, x, d and the outputs."""
+    """Return the variables that may be fixed: z, x, d and the outputs."""
     system = functions.system
     return (*system.coordinates, *system.states, *system.discrete, *system.outputs)
 
 
 def readings(functions: SystemFunctions) -> Floats:
-    """Return the values of `reading_variables` where functions are."""
+    """Return the present values of `reading_variables`."""
     return np.concatenate([*(functions.values(part) for part in _READ), functions.outputs()[0]])

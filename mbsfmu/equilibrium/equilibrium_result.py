@@ -1,4 +1,4 @@
-"""Where a model is at rest: what was found, whether it is stable, what was open."""
+"""Result of an equilibrium search: values, stability, undetermined variables."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Model = TypeVar("Model", bound=ModelData)
 
 @dataclass(frozen=True, repr=False)
 class Equilibrium(Generic[Model]):
-    """Where a model is at rest.
+    """A static equilibrium of a model.
 
     Attributes
     ----------
     model
         The model with its `start` there: it is simulated, exported and compared as every model.
     found
-        What was asked for, by `system.variable`.
+        Values of the free variables, by `system.variable`.
     values
         Coordinates, states and outputs there, by `system.variable`.
     units
@@ -74,9 +74,9 @@ class Equilibrium(Generic[Model]):
 
     @property
     def stable(self) -> bool | None:
-        """Whether no small motion about it grows within the horizon, as far as the linear part tells.
+        """Whether it is stable within the horizon, by its linearization.
 
-        None where it is not known, for blocks are sampled, small motions drift, or what is not linear decides.
+        None if unknown: blocks are sampled, small motions drift, or nonlinear terms decide.
         """
         slowest = GROWING if self.horizon is None else 1.0 / self.horizon
         grows = bool(np.max(self.eigenvalues.real, initial=-np.inf) > slowest)
@@ -85,7 +85,7 @@ class Equilibrium(Generic[Model]):
 
     @property
     def _creeping(self) -> tuple[str, float]:
-        """Which state creeps most within the horizon, for what it is, and by which share of that."""
+        """Return the state with the largest relative creep within the horizon, and this fraction."""
         if self.horizon is None:
             return "", 0.0
         rates = {name: abs(rate) for name, rate in self.moving.items() if name in self.kept}
@@ -121,7 +121,7 @@ class Equilibrium(Generic[Model]):
 
     @property
     def stability(self) -> str:
-        """Whether it is stable, in words."""
+        """Stability in words."""
         growing = float(np.max(self.eigenvalues.real, initial=0.0))
         if self.sampled:
             return f"whether it is stable is not known: {', '.join(self.sampled)} is sampled; simulate it from there"
@@ -145,7 +145,7 @@ class Equilibrium(Generic[Model]):
 
     @property
     def openness(self) -> tuple[str, ...]:
-        """What is open, in words: what is where the guess has it, and what had to move."""
+        """Undetermined variables in words: kept at the guess, or moved."""
         staying = [name for name in self.kept if name not in self.moved]
         moved = [f"{name} by {self._change(name, change)}" for name, change in self.moved.items()]
         return tuple(

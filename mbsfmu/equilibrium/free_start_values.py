@@ -1,4 +1,4 @@
-"""Which start values let a system begin where it is at rest."""
+"""Start values with which a system starts in static equilibrium."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class StartValues:
-    """What lets a system start at rest.
+    """Start values of a static equilibrium.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class StartValues:
 
 
 def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> StartValues:
-    """Return the parameters that count at the start alone, and let a system start where its functions are, at rest.
+    """Return the start parameters with which a system starts at the present equilibrium of its functions.
 
-    Discrete states are to be there after their first update.
+    Discrete states must be there after their first update.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> Star
 
 
 def _counting_at_start(functions: SystemFunctions, begins: ca.SX) -> list[int]:
-    """Return the indices of the parameters that say where the system starts, and nothing else."""
+    """Return the indices of the parameters that determine the start only."""
     given, system = functions.expressions, functions.system
     counting = [given.residual, given.rates, given.all_closure, given.outputs]
     counting += [given.updates] if system.discrete else []

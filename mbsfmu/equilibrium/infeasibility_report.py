@@ -1,4 +1,4 @@
-"""What does not balance where a search for rest has ended, in words."""
+"""Infeasibility report: unbalanced equations at the end of a search, in words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mbsfmu.tracing.workspace import Floats
 
 _MOST = 3
 _LEAK = 0.1
-"""Share that goes through saturations where it counts whether they have an effect elsewhere."""
+"""Slope of regularised saturations for the test whether they affect other equations."""
 _NO_EFFECT = 1e-9
-"""Share of the largest effect on an equation up to which others have none."""
+"""Fraction of the largest effect on an equation below which others have none."""
 
 
 def unbalanced(
@@ -26,10 +26,10 @@ def unbalanced(
     references: Mapping[str, str],
     fall: Mapping[str, tuple[float, str]],
 ) -> str:
-    """Return what does not hold at the end of a search: loads, rates, loops, what is held, what does not matter.
+    """Return the report: loads, rates, loops, fixed variables, and free variables without effect.
 
-    Where a search has merely failed, guesses of what is asked for and has an effect may help. Nothing is said of them
-    where what is held is at fault: where loops are open there, or a length is too far.
+    If a search has merely failed, other guesses of free variables with an effect may help. They are not mentioned if
+    fixed variables are the cause: if loops are open, or a length is outside its limits.
 
     Parameters
     ----------
@@ -60,19 +60,19 @@ def unbalanced(
 
 
 def _advise_other_start_points(names: Sequence[str]) -> str:
-    """Say that a search has failed, and how other guesses are given: of what is asked for, or else as another start."""
+    """Return the advice to give other guesses: of the free variables, or of the start."""
     by = f"guesses may lead to one, as by find={{'{names[0]}': …}} or --find {names[0]}=…" if names else ""
     by = by or "the start of the model is the guess, and another may lead to one"
     return f". This does not show that there is none, nor that what is missing there is the cause: {by}"
 
 
 def _follows(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
-    """Tell whether what cannot stand still follows from loads, loops and what is held alone, so that no guess helps.
+    """Return whether the imbalance follows from loads, loops and fixed variables alone, so that no guess helps.
 
-    It does where loads balance and nothing that these leave free has an effect on it, as of an integral part that is
-    fed by an angle that is held, or of a pressure that carries a load and leaks. Saturations leak for that: what feeds
-    through a valve that is shut there may have an effect elsewhere. It does, too, where loads do not balance on which
-    nothing has an effect that loops and what is held leave free.
+    This is the case if loads balance and no remaining freedom affects the changing state, such as an integral part
+    driven by a fixed angle, or a leaking pressure that carries a load. Saturations are regularised for this test,
+    because flow through a valve that is closed here may have an effect elsewhere. It is also the case if loads are
+    unbalanced on which no remaining freedom has an effect.
     """
     if not _balanced(equations, rest):
         return _loads_follow(equations, rest)
@@ -88,7 +88,7 @@ def _follows(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
 
 
 def _loads_follow(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
-    """Tell whether nothing that loops and what is held leave free changes loads that do not balance."""
+    """Return whether the remaining freedom does not affect unbalanced loads."""
     balance, coordinates = equations.rows("balance"), equations.unknowns("coordinates")
     scaled = equations.finite_jacobian() * equations.scales
     loops = scaled[equations.rows("closure"), coordinates]
@@ -105,7 +105,7 @@ def _too_weak(
     references: Mapping[str, str],
     fall: Mapping[str, tuple[float, str]],
 ) -> list[str]:
-    """Say which pressures, of those that would fall, loads determine, and why they cannot be as high."""
+    """Return the pressures that loads determine and sources cannot supply, with the reason."""
     if not fall or not _balanced(equations, rest):
         return []
     free, states = _left_free(equations)[1], equations.functions.system.states
@@ -126,7 +126,7 @@ def _balanced(equations: EquilibriumEquations, rest: StaticEquilibrium) -> bool:
 
 
 def _left_free(equations: EquilibriumEquations) -> tuple[Floats, Floats]:
-    """Return the derivative with rows of size one, and the directions that loads, loops and what is held leave free."""
+    """Return the row-scaled Jacobian, and the directions that loads, loops and fixed variables leave free."""
     matrix = _of_size_one(equations.finite_jacobian() * equations.scales)
     given = np.concatenate([np.r_[equations.rows(kind)] for kind in ("balance", "closure", "held")]).astype(np.intp)
     return matrix, null_space(matrix[given], RANK_TOLERANCE)
@@ -138,7 +138,7 @@ def _of_size_one(matrix: Floats) -> Floats:
 
 
 def _lengths(equations: EquilibriumEquations, references: Mapping[str, str]) -> list[str]:
-    """Say which length, as that of a cylinder, is beyond its limits where something is held."""
+    """Return the lengths, such as those of cylinders, that are outside their limits because of fixed variables."""
     return [
         f"{references.get(variable.name, variable.name)} is {value:.6g} m, which must be between {low:g} and {high:g} m"
         for variable, value, low, high in (beyond_limits(equations) if equations.held else ())
@@ -146,7 +146,7 @@ def _lengths(equations: EquilibriumEquations, references: Mapping[str, str]) -> 
 
 
 def _loads(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
-    """Say which coordinates would be moved, and what loads at as many as can move would balance it."""
+    """Return the unbalanced coordinates, and the missing loads."""
     rows = equations.rows("balance")
     off, allowed = rest.residual[rows], rest.allowed[rows]
     if np.all(np.abs(off) <= allowed):
@@ -174,7 +174,7 @@ def _loads(equations: EquilibriumEquations, rest: StaticEquilibrium, references:
 
 
 def _rates(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
-    """Say which states would change, and which discrete ones with each update: those that nothing can hold, if any."""
+    """Return the states that would change, and discrete states with each update."""
     off = _at_fault(equations, rest, "rates")
     states, scales = equations.functions.system.states, equations.scales
     rates = _without_followers(equations, -np.linalg.pinv(equations.rates) @ off)
@@ -190,7 +190,7 @@ def _rates(equations: EquilibriumEquations, rest: StaticEquilibrium, references:
 
 
 def _at_fault(equations: EquilibriumEquations, rest: StaticEquilibrium, kind: str) -> Floats:
-    """Return by how much equations of a kind are off for good; or, where that is nothing, as they are."""
+    """Return the infeasible part of the residuals of a kind; the residuals themselves if that is zero."""
     rows = equations.rows(kind)
     for off in (rest.conflict[rows], rest.residual[rows]):
         counts = np.abs(off) > rest.allowed[rows]
@@ -200,9 +200,9 @@ def _at_fault(equations: EquilibriumEquations, rest: StaticEquilibrium, kind: st
 
 
 def _without_followers(equations: EquilibriumEquations, rates: Floats) -> Floats:
-    """Return rates without those of states that nothing else depends on there, for such follow whatever the rest does.
+    """Return rates without those of states on which nothing depends at the present point.
 
-    As they are where all are of this kind.
+    Unchanged if all are of this kind.
     """
     first = equations.rows("closure").stop
     states = equations.unknowns("states")
@@ -223,14 +223,14 @@ def _without_followers(equations: EquilibriumEquations, rates: Floats) -> Floats
 
 
 def _largest(changes: Floats, scales: Floats) -> list[int]:
-    """Return the indices of the largest changes in magnitudes, those that are nothing beside them left out."""
+    """Return the indices of the largest changes in magnitudes, without negligible ones."""
     shares = np.abs(changes) / scales
     least = 1e-6 * np.max(shares, initial=0.0)
     return [index for index in np.argsort(-shares, kind="stable")[:_MOST].tolist() if shares[index] > least]
 
 
 def _gaps(equations: EquilibriumEquations, rest: StaticEquilibrium, references: Mapping[str, str]) -> list[str]:
-    """Say which loops are open, and what is not where it is held."""
+    """Return the open loops, and the fixed variables that are not at their values."""
     sentences = []
     rows = equations.rows("closure")
     for name, off, allowed in zip(
@@ -249,7 +249,7 @@ def _gaps(equations: EquilibriumEquations, rest: StaticEquilibrium, references: 
 
 
 def _idle(equations: EquilibriumEquations) -> list[str]:
-    """Return what was asked for and has no effect."""
+    """Return the free variables without effect."""
     matrix = equations.jacobian()
     return [
         each.variable.name

@@ -1,4 +1,4 @@
-"""The point that shows why there is no rest: where loads balance, if states can carry them, what cannot stand still."""
+"""Infeasible point of a failed search, at which the report is made."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LEAKS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 
 
 def contradiction(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
-    """Return the point at which to say what contradicts rest; the functions are there.
+    """Return the point of the infeasibility report; the functions are there.
 
-    What is held has to be where loops let it be. Then loads come first: if no states carry them, what is missing at the
-    point nearest to their balance is at fault. If some do, it is the states that cannot stand still there, such as an
-    integral part that creeps. Where all equations count alike, the iteration ends between both, and a load is missing
-    that follows from the fault.
+    Fixed variables must be compatible with the loops. Then loads have priority: if no states can carry them, the report
+    is on the missing loads at the nearest point. If states can, it is on the states that cannot be constant there, such
+    as a creeping integral part. With equal weights the iteration would end between both, with a missing load as a
+    consequence of the actual cause.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def _of_kind(equations: EquilibriumEquations, kind: str) -> NDArray[np.bool_]:
 
 
 def carrying(loads: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
-    """Return where loads balance as well as they can, also where saturations hide how."""
+    """Return the point of best load balance, also behind saturations."""
     loads.load(guess)
     straight = newton(loads, guess)
     if straight.found or (leaky := loads.leaky()) is None:

@@ -1,4 +1,4 @@
-"""Where a search for rest begins better than at the guess: where what is held is so, and what is asked for fits."""
+"""Initial guess of the search: coordinates at fixed variables, fitted free variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mbsfmu.tracing.workspace import Floats
 _MOST_STEPS = 100
 _SMALLEST_SHARE = 1e-3
 _RANK = 1e-10
-"""Share of the largest singular value up to which others are zero: what hardly counts does not move."""
+"""Fraction of the largest singular value below which others are zero."""
 _LINEAR = 1e-6
-"""Share of the squares that is left after a step where equations are as good as linear."""
+"""Remaining fraction of squares after a step below which equations count as linear."""
 
 
 def posed(equations: EquilibriumEquations, guess: Floats) -> Floats:
-    """Return the guess with its coordinates where loops are closed and what is held of them is so, as far as can be.
+    """Return the guess with coordinates on the loops and at fixed variables, as far as possible.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def posed(equations: EquilibriumEquations, guess: Floats) -> Floats:
 
 
 def within_reach(equations: EquilibriumEquations, unknowns: Floats) -> bool:
-    """Tell whether loops close, and what is held of coordinates is so, next to unknowns; the functions are there then.
+    """Return whether loops and fixed coordinates can be satisfied near given unknowns; the functions are there then.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def within_reach(equations: EquilibriumEquations, unknowns: Floats) -> bool:
 
 
 def beyond_limits(equations: EquilibriumEquations) -> list[tuple[Variable, float, float, float]]:
-    """Return which lengths, as of cylinders, are beyond their limits where the functions are: what, its value, limits.
+    """Return lengths, such as those of cylinders, outside their limits at the present point: name, value, limits.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def beyond_limits(equations: EquilibriumEquations) -> list[tuple[Variable, float
 
 
 def cannot_be_held(equations: EquilibriumEquations, at: Floats) -> bool:
-    """Tell whether what is held is where loops do not let it be, or where all of them together put a length too far.
+    """Return whether fixed variables contradict the loops, or together put a length outside its limits.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def cannot_be_held(equations: EquilibriumEquations, at: Floats) -> bool:
 
 
 def geometric(equations: EquilibriumEquations, guess: Floats) -> NDArray[np.bool_]:
-    """Return which equations are of coordinates alone: those of loops, and of what is held those that are.
+    """Return the equations of coordinates alone: loops, and fixed variables of this kind.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def geometric(equations: EquilibriumEquations, guess: Floats) -> NDArray[np.bool
 
 
 def fitted(equations: EquilibriumEquations, guess: Floats) -> Floats:
-    """Return the guess with what is asked for, and what loops carry, as it leaves least out of balance.
+    """Return the guess with free variables and loop multipliers fitted to the least imbalance.
 
-    A set point of a controller that integrates is where the machine is then, a force what the loads need, a pressure of
-    a source what lets as much flow in as out. From elsewhere a search begins with commands that are at their limits.
+    A set point of an integrating controller is then at the machine's position, a force equals the load, and a pressure
+    of a source balances the flows. Otherwise the search would start with saturated commands.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def fitted(equations: EquilibriumEquations, guess: Floats) -> Floats:
 def least_squares(
     equations: EquilibriumEquations, begin: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> Floats:
-    """Return where some of the unknowns leave least of some of the equations, by damped Gauss-Newton steps.
+    """Return the least-squares solution of some equations for some unknowns, by damped Gauss-Newton steps.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How large unknowns usually are that no unit of measure tells of: what their equations say of it."""
+"""Magnitudes of unknowns without a nominal value, from their equations."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from mbsfmu.tracing.workspace import Floats
 
 _FOLLOWS = 1e-2
-"""In 1/s: what changes at no less a rate by itself follows others; what is slower integrates them."""
+"""Rate in 1/s above which a state follows others; a slower one integrates them."""
 
 
 def magnitudes(matrix: Floats, known: Floats, own: NDArray[np.intp], sizes: Floats) -> Floats:
-    """Return magnitudes of all unknowns, those that are not known from what equations say of them.
+    """Return magnitudes of all unknowns, unknown ones from the equations.
 
-    A state that follows others, as behind a filter, is as large as these make it, |a_ij| s_j / |a_ii| at most. What
-    does not, as an integral or a set point, is as large as gives it the effect that others in its equations have. So
-    what is in Pa is larger by 10⁵ than the same in bar, and a search does not depend on which it is. What equations tie
-    to nothing that is known is of magnitude one.
+    The magnitude of a state that follows others, as in a filter, is |a_ij| s_j / |a_ii| at most. Otherwise, as for an
+    integral or a set point, it gives the effect that other variables have in the same equations. A value in Pa is
+    therefore larger by 10⁵ than the same in bar, and a search does not depend on the unit. Unknowns unrelated to known
+    magnitudes have magnitude one.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def magnitudes(matrix: Floats, known: Floats, own: NDArray[np.intp], sizes: Floa
 
 
 def _magnitude(column: Floats, effects: Floats, own: int, sizes: Floats) -> float:
-    """Return the magnitude of an unknown from those that are known so far, or NaN.
+    """Return the magnitude of an unknown from those known so far, or NaN.
 
     Parameters
     ----------

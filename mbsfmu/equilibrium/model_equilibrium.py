@@ -1,4 +1,4 @@
-"""The equilibrium of a whole model: where it rests, or what holds it where it is."""
+"""Static equilibrium of a whole model."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)
 POSITION = "position"
-"""What holds all coordinates of mechanisms."""
+"""Keyword that fixes all coordinates of mechanisms."""
 _FURTHEST = 1e6
-"""In rad or m: where coordinates that are held are no further, round-off is of no account."""
+"""Distance in rad or m below which round-off of fixed coordinates is negligible."""
 _FREE = 1e-6
-"""In magnitudes: what moves less in every direction that is open is not open itself."""
+"""Change in magnitudes below which a variable is determined in every undetermined direction."""
 _TOO_WEAK = 1.01
-"""By which factor what loads need is above what sources bring about where these are said to be too weak."""
+"""Factor between required and available pressure above which sources are reported as too weak."""
 _UNMOVED = 1e-4
-"""Share of magnitudes up to which what is open is said to be where the guess has it."""
+"""Fraction of magnitudes up to which undetermined variables count as kept at the guess."""
 
 
 def find_equilibrium(
@@ -64,7 +64,7 @@ def find_equilibrium(
 
 
 class _Search(Generic[Model]):
-    """A search for the equilibrium of a model; arguments as for `CoupledModel.equilibrium`."""
+    """Search for the equilibrium of a model; arguments as for `CoupledModel.equilibrium`."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class _Search(Generic[Model]):
         self._guess = self._present()
 
     def _sought(self, reference: str) -> Sought:
-        """Return what is asked for as `system.variable`."""
+        """Return the free variables as `system.variable`."""
         settable = self.system.settable()
         if reference in self.model.signals:
             raise InputError(f"'{reference}' follows a signal; take it out of the signals to have it found")
@@ -104,7 +104,7 @@ class _Search(Generic[Model]):
         raise AssertionError("what is settable is an input or a parameter")
 
     def _held(self, hold: str | Iterable[str] | Mapping[str, float | None]) -> list[Held]:
-        """Return what is held; where no value is given, at that of the guess."""
+        """Return the fixed variables; without a value at that of the guess."""
         functions = self.functions
         variables = reading_variables(functions)
         references = [self._references[each.name] for each in variables]
@@ -128,7 +128,7 @@ class _Search(Generic[Model]):
     # -- the result -----------------------------------------------------------------------------------------
 
     def result(self, rest: StaticEquilibrium, horizon: float | None) -> Equilibrium[Model]:
-        """Return the equilibrium where the search has ended, or say what is missing where it came closest."""
+        """Return the equilibrium at the end of the search, or raise the infeasibility report."""
         functions, equations, name = self.functions, self.equations, self.model.name
         if not rest.found:
             sentence = unbalanced(equations, rest, self._references, self._pressures_that_fall())
@@ -166,7 +166,7 @@ class _Search(Generic[Model]):
         )
 
     def _pressures_that_fall(self) -> dict[str, tuple[float, str]]:
-        """Return pressures, where the search has ended, that cannot last, and what feeds too little or lets go."""
+        """Return pressures at the end of the search that cannot be sustained, with the limiting source or valve."""
         systems, numbers, present = self.model.systems, self._numbers(), self._present()
         reasons = {name: [sentence] for name, sentence in open_reliefs(systems, numbers, present).items()}
         for name, bound in above_sources(systems, numbers, present, _TOO_WEAK).items():
@@ -175,13 +175,13 @@ class _Search(Generic[Model]):
         return {name: (present[name], " and ".join(sentence)) for name, sentence in reasons.items()}
 
     def _present(self) -> dict[str, float]:
-        """Return readings, and what is asked for, where the functions are."""
+        """Return the present readings and free variables."""
         names = [self._references[each.name] for each in reading_variables(self.functions)]
         sought = {self._references[each.variable.name]: self._value(each) for each in self.equations.sought}
         return {**dict(zip(names, readings(self.functions).tolist(), strict=True)), **sought}
 
     def _numbers(self) -> dict[str, float]:
-        """Return parameters and inputs where the functions are."""
+        """Return the present parameters and inputs."""
         return {
             self._references[each.name]: float(value)
             for part in ("parameters", "inputs")
@@ -189,7 +189,7 @@ class _Search(Generic[Model]):
         }
 
     def _moved(self, variables: Mapping[str, Variable], present: Mapping[str, float]) -> dict[str, float]:
-        """Return by how much variables differ from the guess, where that is not negligible."""
+        """Return the changes of variables from the guess, unless negligible."""
         moved = {name: present[name] - self._guess[name] for name in variables}
         asked = {
             self._references[each.variable.name] for each in self.equations.sought
@@ -205,7 +205,7 @@ class _Search(Generic[Model]):
         return float(self.functions.values(sought.part)[sought.index])
 
     def _check_found(self) -> None:
-        """Refuse what is asked for beyond its limits."""
+        """Refuse free variables outside their limits."""
         for each in self.equations.sought:
             value, low, high = self._value(each), each.variable.minimum, each.variable.maximum
             if (low is not None and value < low) or (high is not None and value > high):
@@ -218,7 +218,7 @@ class _Search(Generic[Model]):
                 )
 
     def _kept(self, rest: StaticEquilibrium) -> tuple[str, ...]:
-        """Return what can move without leaving rest."""
+        """Return the undetermined variables."""
         equations, system = self.equations, self.functions.system
         open_ones: list[str] = []
         for part, variables in (
@@ -269,9 +269,9 @@ class _Search(Generic[Model]):
         return _changed(model, start={**start, **found, **parameters, **states})
 
     def _with_numbers(self) -> tuple[Model, SystemFunctions, Mapping[str, str]]:
-        """Return the model with numbers for pressures that balance actuators, its functions at rest, and references.
+        """Return the model with numbers for balanced pressures, its functions at equilibrium, and references.
 
-        Only what has been found needs them: a search that fails does not trace the system again.
+        Needed for a found equilibrium only: a failed search does not trace the system again.
         """
         model, functions = self.model, self.functions
         if not any(isinstance(data, Circuit) and data.balanced_actuators for data in model.systems.values()):
@@ -294,13 +294,13 @@ def _changed(model: Model, **fields: object) -> Model:
 
 
 def _given(model: ModelData, system: CoupledSystem) -> tuple[Floats, Floats]:
-    """Return the parameters and inputs that a system starts with."""
+    """Return the start parameters and inputs of a system."""
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     return starts(system.parameters), starts(InputValues(system.inputs, signals).starting())
 
 
 def _started(system: CoupledSystem, parameters: Floats, inputs: Floats) -> SystemFunctions:
-    """Return functions of a system that hold its start, with loops closed and at rest."""
+    """Return functions of a system at its start, with closed loops and zero velocities."""
     initialization = Initialization(system, None, inputs)
     start = initialization.run(parameters, inputs)
     functions = initialization.functions
@@ -319,7 +319,7 @@ def _started(system: CoupledSystem, parameters: Floats, inputs: Floats) -> Syste
 
 
 def _with_pressures(model: Model, values: Mapping[str, float]) -> Model:
-    """Return a model whose circuits have numbers, those of its start, for pressures that balance actuators."""
+    """Return a model whose circuits have numbers for balanced pressures, from its start."""
     return _changed(
         model,
         systems={

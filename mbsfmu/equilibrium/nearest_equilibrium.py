@@ -1,4 +1,4 @@
-"""Rest near a guess: Newton's iteration, and where it fails or has gone far, an overdamped motion that ends."""
+"""Equilibrium near a guess: Newton's iteration, then overdamped motion."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mbsfmu.equilibrium.small_motions import GROWING, rates_about_equilibrium
 from mbsfmu.tracing.workspace import Floats
 
 _FAR = 0.3
-"""In rad or m: rest that is further from the guess may have been reached past another."""
+"""Distance from the guess in rad or m above which an equilibrium may not be the nearest."""
 
 
 def nearest(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
-    """Return a position of rest near a guess, or else where the search comes closest to one; the functions are there.
+    """Return an equilibrium near a guess, or the closest point of the search; the functions are there.
 
-    Where Newton's iteration fails, the overdamped motion of the system is followed to its end, with what moves clamped
-    where something is held, and Newton's iteration goes on from there. With nothing held, the same is done where
-    Newton's iteration has gone far to a rest that is unstable, and where rest is open, unless it is unstable and near:
-    of all positions of rest, that at which a run from the guess would end is taken. Away from rest no Jacobian tells
-    what the motion conserves, nor, of a body that turns freely, what no load turns.
+    If Newton's iteration fails, the overdamped motion of the system is followed to its end, with moving parts clamped
+    if variables are fixed, and Newton's iteration continues from there. Without fixed variables, the same is done if
+    Newton's iteration has ended far away at an unstable equilibrium, or at an undetermined one unless unstable and
+    near: the equilibrium that a run from the guess would reach is preferred. Away from equilibrium the Jacobian does
+    not give the conserved quantities of the motion, nor the free rotations of a body.
     """
     clamped = bool(equations.held)
     direct = newton(equations, guess)
@@ -36,7 +36,7 @@ def nearest(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium
 
 
 def _is_left_to_motion(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Floats) -> bool:
-    """Tell whether motion is to decide where a rest that has been found lies."""
+    """Return whether the motion shall select among equilibria."""
     far = turn(equations, direct.unknowns - guess) > _FAR
     moving = np.r_[equations.unknowns("coordinates"), equations.unknowns("states"), equations.unknowns("discrete")]
     counts = np.setdiff1d(moving, [equations.unknowns("states").start + index for index in equations.left])
@@ -47,7 +47,7 @@ def _is_left_to_motion(equations: EquilibriumEquations, direct: StaticEquilibriu
 
 
 def _ended(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Floats) -> StaticEquilibrium:
-    """Return where motion from a guess ends, with what is asked for as it has been found, if it has."""
+    """Return the end of the motion from a guess, with the free variables found, if it ends."""
     if not direct.found or not equations.sought:
         return _converged(equations, guess, clamped=False)
     asked = equations.unknowns("inputs").start
@@ -58,9 +58,9 @@ def _ended(equations: EquilibriumEquations, direct: StaticEquilibrium, guess: Fl
 
 
 def _held_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibrium:
-    """Return rest from where what is held is so, and what is asked for fits, or else from where states settle there.
+    """Return the equilibrium from fitted coordinates and free variables, or after states have settled there.
 
-    Where none of this is rest, states settle at the guess as it is.
+    If neither converges, states settle at the unchanged guess.
     """
     begin = fitted(equations, posed(equations, guess))
     rest = newton(equations, begin)
@@ -70,7 +70,7 @@ def _held_from(equations: EquilibriumEquations, guess: Floats) -> StaticEquilibr
 
 
 def _converged(equations: EquilibriumEquations, guess: Floats, *, clamped: bool) -> StaticEquilibrium:
-    """Return where the overdamped motion ends, or else where Newton's iteration goes from there."""
+    """Return the end of the overdamped motion, or of Newton's iteration from there."""
     end = motion_to_its_end(equations, guess, clamped=clamped)
     rest = newton(equations, end, steps=0)
     return rest if rest.found else newton(equations, end)

@@ -1,4 +1,4 @@
-"""Positions of rest beside one: whether what the linear part leaves open is open indeed."""
+"""Neighbouring equilibria along directions in the null space of the linearization."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mbsfmu.equilibrium.initial_guess import least_squares
 from mbsfmu.tracing.workspace import Floats
 
 _ASIDE = 0.03
-"""In magnitudes: how far what is beside lies."""
+"""Distance of a neighbouring equilibrium, in magnitudes."""
 _BENT = 0.1
-"""Share of this up to which a line of positions of rest is bent on the way."""
+"""Largest curvature of a line of equilibria, relative to this distance."""
 
 
 def leads_to_equilibrium(equations: EquilibriumEquations) -> bool:
-    """Tell whether directions that change no equation lead to other positions of rest; the functions are at one.
+    """Return whether null directions lead to other equilibria; the functions are at one.
 
-    Along a line or a plane of such positions a motion neither grows nor fades. Where there is none, as where a spring
-    gives way with the cube of its length, the way back to rest takes all of a step aside.
+    Along a line or plane of equilibria a motion neither grows nor decays. If there is none, as with a spring force
+    cubic in its length, the correction reverses the whole offset.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def leads_to_equilibrium(equations: EquilibriumEquations) -> bool:
 def _is_beside(
     equations: EquilibriumEquations, here: Floats, move: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]
 ) -> bool:
-    """Tell whether there is rest where a direction leads, but for what the line of such positions is bent by."""
+    """Return whether there is an equilibrium along a direction, within the allowed curvature."""
     counts = np.ones(len(here), dtype=bool)
     counts[equations.unknowns("multipliers")] = False
     size = float(np.max(np.abs(move[counts]), initial=0.0))

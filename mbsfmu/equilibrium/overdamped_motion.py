@@ -1,4 +1,4 @@
-"""The overdamped motion of a system to its end, by implicit Euler steps that grow."""
+"""Overdamped motion of a system to its end, by growing implicit Euler steps."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mbsfmu.tracing.workspace import Floats
 
 _MOST_MOVES = 600
 _FIRST, _SHORTEST, _LONGEST = 1e-3, 1e-9, 1e12
-"""The first step in s, and between which times others are."""
+"""First step in s, and limits of the others."""
 _MOST_ITERATIONS, _NEAR = 10, 1e-6
 _LARGEST_MOVE = 10.0
-"""Of a state, in its magnitudes, in a step."""
+"""Largest change of a state in a step, in magnitudes."""
 _SINGULAR, _CONDITION = 1e-14, 1e12
-"""Share of the largest singular value up to which others are zero, and up to which condition there are none."""
+"""Fraction of the largest singular value below which others are zero, and condition number up to which none are."""
 
 
 def motion_to_its_end(
     equations: EquilibriumEquations, guess: Floats, longest: float = _LONGEST, *, clamped: bool
 ) -> Floats:
-    """Return where M ż/τ = Q − Φ_zᵀ λ, Φ = 0, ẋ = f come to rest, or near it.
+    """Return the end of M ż/τ = Q − Φ_zᵀ λ, Φ = 0, ẋ = f, at or near an equilibrium.
 
-    Damping counts, and what moving walls displace, so that trapped oil stays the same. Implicit Euler steps of the
-    length τ grow as long as nothing moves far in one and Newton's iteration finds its end.
+    Damping and displacements of moving walls are included, so that the mass of trapped oil is constant. Implicit Euler
+    steps of length τ grow while no variable moves far in one and Newton's iteration converges.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def motion_to_its_end(
 
 
 def _moved(equations: EquilibriumEquations, begin: Floats, time: float, *, clamped: bool) -> Floats | None:
-    """Return the end of a step of the overdamped motion, or None where it is too long."""
+    """Return the end of a step of the overdamped motion, or None if it is too long."""
     unknowns = begin
     residual = residual_at(equations, unknowns)
     states, before = equations.unknowns("states"), np.inf
@@ -83,18 +83,18 @@ def _moved(equations: EquilibriumEquations, begin: Floats, time: float, *, clamp
 
 
 def _rests(equations: EquilibriumEquations, unknowns: Floats) -> bool:
-    """Tell whether unknowns are at rest: what steps do from there is round-off."""
+    """Return whether unknowns are at equilibrium, to round-off."""
     residual = residual_at(equations, unknowns)
     allowed = allowed_at(equations, unknowns, equations.finite_jacobian())
     return residual is not None and bool(np.all(np.abs(residual) <= allowed))
 
 
 def _inertia(equations: EquilibriumEquations) -> Floats:
-    """Return M, in which no coordinate of a joint has less inertia than the others of its vector.
+    """Return M with equal inertia of all coordinates of a joint's vector.
 
-    Slender bars have next to none about their axes, and what joints leave free there moves at once. Away from rest the
-    angles of a joint do not tell such a turn from others, so that it would keep steps short. Where a motion without
-    inertia goes down, it does so with any.
+    Slender bars have nearly no inertia about their axes, and free rotations about these would be instantaneous. Away
+    from equilibrium the angles of a joint do not separate such a rotation from others, so that steps would stay short.
+    The end of the motion does not depend on the inertia.
     """
     mass = equations.functions.equilibrium()[0].copy()
     vectors = [(each.name.rpartition(".")[0], each.unit) for each in equations.functions.system.coordinates]
@@ -106,7 +106,7 @@ def _inertia(equations: EquilibriumEquations) -> Floats:
 
 
 def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
-    """Return unknowns with the loops closed, and multipliers that balance loads as well as they can."""
+    """Return unknowns on the loops, with multipliers of best load balance."""
     functions = equations.functions
     closed, moving = unknowns.copy(), equations.unknowns("coordinates")
     if functions.rows:
@@ -118,7 +118,7 @@ def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
 
 
 class _Move:
-    """A step of the overdamped motion from where the functions are, in directions that the loops leave free."""
+    """A step of the overdamped motion from the present point, in the null space of the loops."""
 
     def __init__(self, equations: EquilibriumEquations, mass: Floats, time: float, *, clamped: bool) -> None:
         scales = equations.scales
@@ -154,14 +154,14 @@ class _Move:
 
     @property
     def climbs(self) -> bool:
-        """Whether loads that are added would work negatively: the stiffness is, with which the states answer."""
+        """Whether added loads would do negative work: negative stiffness including the response of states."""
         answers = self._inverse[: self._count, : self._count]
         sizes = np.linalg.eigvalsh(answers + answers.T)
         return bool(np.min(sizes, initial=0.0) < -1e-6 * np.max(np.abs(sizes), initial=0.0))
 
 
 def _inverse(matrix: Floats) -> Floats:
-    """Return the inverse, the pseudo-inverse where it is as good as singular; the latter takes long."""
+    """Return the inverse, or the pseudo-inverse of a nearly singular matrix, which is slower."""
     with suppress(np.linalg.LinAlgError):
         inverse = np.linalg.inv(matrix)
         if np.linalg.norm(matrix, 1) * np.linalg.norm(inverse, 1) < _CONDITION:

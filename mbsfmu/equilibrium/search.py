@@ -1,4 +1,4 @@
-"""The search for a position of rest: straight from the guess, and where that fails on ways around saturations."""
+"""Search for a static equilibrium: from the guess, then by continuation strategies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from mbsfmu.tracing.workspace import Floats
 
 
 def search(equations: EquilibriumEquations, horizon: float | None = None) -> StaticEquilibrium:
-    """Return a position of rest, or else the point that shows what contradicts it; the functions are there.
+    """Return an equilibrium, or the infeasible point for the report; the functions are there.
 
-    Newton's iteration is damped by its natural monotonicity, which no choice of units decides [Deuflhard2011, ch. 3];
-    where equations are less than unknowns, each step is the shortest one, so that what they leave open stays near the
-    guess. Where it fails, the overdamped motion is followed to its end by implicit Euler steps that grow [Kelley1998];
-    see `nearest`. Where that fails too, rest may lie behind saturations; see `other_ways`.
+    Newton's iteration is damped by its natural monotonicity test, which is independent of units [Deuflhard2011, ch. 3].
+    With fewer equations than unknowns each step is the shortest one, so that undetermined variables stay near the
+    guess. If it fails, the overdamped motion is followed to its end by growing implicit Euler steps [Kelley1998]; see
+    `nearest`. If that fails too, the equilibrium may be behind saturations; see `continuation_strategies`.
 
     Parameters
     ----------
@@ -45,10 +45,10 @@ def search(equations: EquilibriumEquations, horizon: float | None = None) -> Sta
 
 
 def _within(equations: EquilibriumEquations, guess: Floats, horizon: float) -> StaticEquilibrium:
-    """Return a position where all that changes within a time in s is at rest.
+    """Return an equilibrium of all changes within a time in s.
 
-    By its eigenvalue, an integral part changes as slowly as a leak, but it may stand still where a leak does not: so it
-    has to, if that can be. Where nothing is found that way, all may be at rest where the machine is.
+    By its eigenvalue, an integral part may be as slow as a leak, but it can be constant and a leak cannot; it must be
+    constant if possible. If this finds nothing, all states may be constant with the machine clamped.
     """
     whole = copy(equations)
     begin = motion_to_its_end(equations, guess, horizon, clamped=True)

@@ -1,4 +1,4 @@
-"""How small motions about a position of rest go on."""
+"""Linearized motion about an equilibrium."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from mbsfmu.systems.capabilities import CanonicalMomenta, require_capability
 from mbsfmu.tracing.workspace import Floats
 
 GROWING = 1e-6
-"""In 1/s: what grows no faster counts as round-off."""
+"""Growth rate in 1/s below which growth is round-off."""
 _DIGITS = 100.0
-"""By how much what round-off may have done is larger than that of one number."""
+"""Factor of accumulated round-off over that of one number."""
 _TRIALS = 4
-"""How often K is moved within its round-off."""
+"""Number of perturbations of K within its round-off."""
 _SURE = 0.5
-"""Eigenvalues that move by this share of what they are count as zero."""
+"""Relative change of eigenvalues that count as zero."""
 _MOST_NAMES = 3
-"""Of coordinates in a sentence."""
+"""Largest number of coordinates named in a message."""
 _PARALLEL = 1e-6
-"""Cosine of the angle between left and right null vectors below which they are at right angles."""
+"""Cosine of the angle between left and right null vectors below which they are perpendicular."""
 
 
 @dataclass(frozen=True)
 class MotionAboutEquilibrium:
-    """How small motions about rest go on, as far as the linear part tells.
+    """Small motions about an equilibrium, by linearization.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class MotionAboutEquilibrium:
 
     @property
     def lingers(self) -> bool:
-        """Whether a motion neither grows nor fades, or as good as, as next to where a valve shuts."""
+        """Whether a motion neither grows nor decays, or nearly so, as near a closing valve."""
         return bool(np.min(np.abs(self.eigenvalues), initial=np.inf) <= GROWING)
 
 
 def motion_about_equilibrium(equations: EquilibriumEquations) -> MotionAboutEquilibrium:
-    """Return how small motions about rest go on.
+    """Return the small motions about an equilibrium.
 
     With directions N that the loops leave free (Φ_z N = 0), z = z₀ + N q: NᵀMN q̈ + NᵀDN q̇ + NᵀKN q + NᵀB x = 0 and
     ẋ = R N q + V N q̇ + W N q̈ + A x, where K has the curvature of the loops, λ Φ_zz. States without an equation stay.
@@ -83,9 +83,9 @@ def motion_about_equilibrium(equations: EquilibriumEquations) -> MotionAboutEqui
 
 
 def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Floats], Floats]:
-    """Return the matrix of the motion in (q, q̇, x) as a function of K, by all coordinates, and K itself.
+    """Return the matrix of the motion in (q, q̇, x) as a function of K, and K itself.
 
-    The function also takes up to which share of the largest of accelerations by coordinates others are zero.
+    A second argument is the fraction of the largest derivative of accelerations below which others are zero.
     """
     mass = equations.functions.equilibrium()[0].copy()
     damping, driven, by_accelerations = (each.copy() for each in equations.by_velocities())
@@ -117,10 +117,10 @@ def _linear_motion(equations: EquilibriumEquations) -> tuple[Callable[..., Float
 
 
 def _round_off(equations: EquilibriumEquations, stiffness: Floats) -> Floats:
-    """Return by how much elements of K may be off, shape (n, n).
+    """Return the round-off of the elements of K, shape (n, n).
 
-    Of sums of loads that cancel the largest in its row and column tells how large they are. Loads that the search has
-    left unbalanced turn with the coordinates, and are as much off by a radian of them.
+    The magnitude of canceling loads is the largest element in the row and column. Residual loads of the search rotate
+    with the coordinates, and contribute their size per radian.
     """
     sizes = np.maximum(np.max(np.abs(stiffness), axis=0, initial=0.0), np.max(np.abs(stiffness), axis=1, initial=0.0))
     left = np.abs(equations.residual()[: len(stiffness)])
@@ -128,10 +128,10 @@ def _round_off(equations: EquilibriumEquations, stiffness: Floats) -> Floats:
 
 
 def _without_round_off(matrix_of: Callable[[Floats], Floats], stiffness: Floats, off: Floats) -> NDArray[np.complex128]:
-    """Return the eigenvalues, those being zero that are no larger than what round-off makes of zeros.
+    """Return the eigenvalues, with zero for those within the round-off of zeros.
 
-    K that is off by ε moves a double zero by √(ε/m), as of a bar that spins about its axis, where m is small, and a
-    single eigenvalue λ by ε / (2 m λ) only: what K does to eigenvalues where it is off tells one from the other.
+    An error ε of K moves a double zero by √(ε/m), as for a bar that spins about its axis, where m is small, and a
+    single eigenvalue λ by ε / (2 m λ) only. The sensitivity to errors of K separates the two.
     """
     found = np.linalg.eigvals(matrix_of(stiffness)).astype(np.complex128)
     generator, moved = np.random.default_rng(0), np.zeros(len(found))
@@ -143,9 +143,9 @@ def _without_round_off(matrix_of: Callable[[Floats], Floats], stiffness: Floats,
 
 
 def _is_defective(matrix: NDArray[np.float64]) -> bool:
-    """Tell whether the eigenvalue zero has fewer eigenvectors than its multiplicity.
+    """Return whether the eigenvalue zero is defective.
 
-    It has as many where left and right null vectors, Y and X, make a regular YᵀX.
+    It is not if left and right null vectors, Y and X, have a regular YᵀX.
     """
     from scipy.linalg import matrix_balance  # noqa: PLC0415 - runs that ask for no equilibrium start without SciPy
 
@@ -159,9 +159,9 @@ def _is_defective(matrix: NDArray[np.float64]) -> bool:
 
 
 def rates_about_equilibrium(equations: EquilibriumEquations) -> tuple[float, float]:
-    """Return the rate in 1/s of the motion about rest that grows fastest, and that of the slowest, however it goes.
+    """Return the rates in 1/s of the fastest growing and of the slowest motion.
 
-    Both are infinite where coordinates are singular, the second where nothing moves.
+    Both are infinite for singular coordinates, the second without motion.
     """
     try:
         found = motion_about_equilibrium(equations).eigenvalues
@@ -173,10 +173,10 @@ def rates_about_equilibrium(equations: EquilibriumEquations) -> tuple[float, flo
 def _inverse(
     equations: EquilibriumEquations, free: NDArray[np.float64], mass: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the inverse of the mass matrix in free directions, or say what has none there.
+    """Return the inverse of the mass matrix in free directions, or raise an error on missing inertia.
 
-    Beside what bodies by themselves weigh against their coordinates the mass matrix of a chain is as far from singular
-    however long it is; by itself it has eigenvalues that fall as the fourth power of the number of links, or more.
+    Relative to the inertias of single bodies, the mass matrix of a chain is equally far from singular for any length;
+    its own eigenvalues decrease as the fourth power of the number of links, or faster.
     """
     if not len(mass):
         return mass

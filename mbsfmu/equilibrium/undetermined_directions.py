@@ -1,4 +1,4 @@
-"""What a step towards rest does along directions that the equations leave open: what motion conserves stays."""
+"""Newton steps along undetermined directions: conserved quantities of the motion are kept."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.tracing.workspace import Floats
 
 POSITIONS = 1e3
-"""By how much more coordinates count than other unknowns in their magnitudes, where nothing but their size decides."""
+"""Weight of coordinates relative to other unknowns in magnitudes, if only their size decides."""
 _INERTIA = 1e-3
-"""In 1/s: by how much inertia counts beside damping, which alone decides where there is any."""
+"""Weight of inertia relative to damping, in 1/s; damping alone decides if there is any."""
 _RANK = 1e-10
-"""Share of the largest singular value up to which others are zero."""
+"""Fraction of the largest singular value below which others are zero."""
 
 
 class OpenDirections:
-    """Directions that change no equation, and how far a step goes along them.
+    """Null directions of the equations, and the step along them.
 
-    With F(y) = 0 at rest, the slow motion towards it follows E ẏ = −F(y): E has the damping D of balances, and of rates
-    the states themselves with what moving walls displace. Left null vectors w of F_y show what such a motion conserves,
-    wᵀE ẏ = 0: the amount of trapped oil, the place of what only damping holds. So do steps here, wᵀE Δy = 0, whatever
-    the units are, as implicit Euler steps of any length would [Kelley1998]. What that leaves open, and all of it where
-    something is held, for no motion leads there, is as short as it can be, with coordinates 1000 times as long: where
-    states can carry the loads, positions stay.
+    With F(y) = 0 at equilibrium, the slow motion towards it follows E ẏ = −F(y). E has the damping D of balances, and
+    for rates the states themselves with the displacements of moving walls. Left null vectors w of F_y give the
+    conserved quantities of such a motion, wᵀE ẏ = 0: the mass of trapped oil, or the position of a body held by damping
+    only. Steps satisfy wᵀE Δy = 0 as well, independent of units, as implicit Euler steps of any length would
+    [Kelley1998]. The remaining freedom, and all of it with fixed variables, is minimised with 1000 times the weight on
+    coordinates: where states can carry the loads, positions stay.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class OpenDirections:
         self._answer = np.linalg.pinv(self._conserving @ self._turned, rcond=_RANK)
 
     def along(self, step: Floats) -> Floats:
-        """Return a step that has the same effect on the equations, in magnitudes as it."""
+        """Return a step with the same effect on the equations, in magnitudes."""
         step = step + self._free @ (self._shortest @ step)
         if self._conserving is None:
             return step
@@ -57,7 +57,7 @@ class OpenDirections:
 
 
 def _conserving(equations: EquilibriumEquations, left: Floats, weights: Floats) -> Floats | None:
-    """Return the rows wᵀE by unknowns in magnitudes, shape (r, number of unknowns); None where there are none."""
+    """Return the rows wᵀE, shape (r, number of unknowns); None without any."""
     inertia = slow_motion(equations) * equations.scales
     sizes = np.max(np.abs(inertia), axis=1, initial=0.0)
     own = np.where(weights > 0.0, weights, 1.0 / np.where(sizes > 0.0, sizes, 1.0))

@@ -1,4 +1,4 @@
-"""Pressures at rest that no source of a circuit brings about: what loads, or oil that is shut in, hold."""
+"""Undetermined volumes: pressures held by loads or trapped oil, above those of all sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hydraulics import Circuit
 from hydraulics.component import PortKind, Stage
 
 MARGIN = 1.05
-"""By which factor a pressure is above sources, so that what flows over relief valves does not count."""
+"""Factor above source pressures, which excludes the overflow of relief valves."""
 
 
 def above_sources(
@@ -18,9 +18,9 @@ def above_sources(
     values: Mapping[str, float],
     margin: float = MARGIN,
 ) -> dict[str, float]:
-    """Return pressures of nodes that are above what the sources of their circuit bring about, with that in Pa.
+    """Return node pressures above those that the sources of their circuit can supply, with the latter in Pa.
 
-    Nothing is said of a circuit with a source that has no bound, such as a pump without a relief valve.
+    Circuits with an unlimited source, such as a pump without a relief valve, are skipped.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def above_sources(
 
 
 def _highest(name: str, circuit: Circuit, numbers: Mapping[str, float], pressures: Mapping[str, float]) -> float:
-    """Return what the sources of a circuit bring about at most, or have brought about at their nodes."""
+    """Return the highest pressure of a circuit's sources, including those of their nodes."""
     owns = {each: _numbers_of(f"{name}.{each.name}.", numbers) for each in circuit.components}
     relieved = max((low for each, own in owns.items() if isfinite(low := each.relieving_pressure(own))), default=inf)
     sources = [each for each in circuit.components if each.stage is Stage.SOURCE]
@@ -55,7 +55,7 @@ def _highest(name: str, circuit: Circuit, numbers: Mapping[str, float], pressure
 
 
 def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circuit: str) -> str:
-    """Return which valve limits what the pumps of a circuit bring about, in words; nothing where none does.
+    """Return the valve that limits the pumps of a circuit, in words; empty without one.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circu
 def open_reliefs(
     systems: Mapping[str, object], numbers: Mapping[str, float], values: Mapping[str, float]
 ) -> dict[str, str]:
-    """Return by pressures of nodes which relief valve is open there, and at what it opens, in words.
+    """Return the open relief valves by node pressure, with their opening pressures, in words.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def open_reliefs(
 
 
 def _describe_limit(valve: str, limit: float, numbers: Mapping[str, float]) -> str:
-    """Return at what a valve lets oil go: its setting where it has one."""
+    """Return the opening pressure of a valve in words: its setting, if it has one."""
     setting = numbers.get(f"{valve}.setting")
     return f"{limit:.4g} Pa" if setting is None else f"its setting of {setting:.4g} Pa and its override"
 
@@ -114,7 +114,7 @@ def _numbers_of(prefix: str, numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def describe_pressures_above(above: Mapping[str, float], values: Mapping[str, float]) -> str:
-    """Return in a sentence which pressures no source of their circuit brings about; nothing where there are none.
+    """Return a sentence on pressures above those of all sources; empty without any.
 
     Parameters
     ----------

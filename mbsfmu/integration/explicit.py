@@ -204,8 +204,8 @@ class ExplicitSolver(AdaptiveSolver):
         made = reached - lately[0]
         if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
             raise SimulationError(
-                f"{self.method} makes no progress at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps make "
-                f"{made:.2g} s together; the equations are discontinuous, or the tolerance is below their round-off"
+                f"{self.method} makes no progress at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps "
+                f"make {made:.2g} s together; the equations are discontinuous, or the tolerance is below their round-off"
             )
         lately.append(reached)
 

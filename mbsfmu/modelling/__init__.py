@@ -1,4 +1,4 @@
-"""What a part, a parameter, a quantity and a document are: one implementation for mechanisms and hydraulics."""
+"""Base of models: parts, parameters, quantities and documents, shared by mechanisms and hydraulics."""
 
 from mbsfmu.modelling.answers import in_order
 from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word

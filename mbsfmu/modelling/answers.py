@@ -1,4 +1,4 @@
-"""What the functions of parts give, checked against what the parts have."""
+"""Checks of the results of parts' functions against their declarations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Answer = TypeVar("Answer")
 def picked(
     part: DynamicPart, function: str, quantities: Iterable[Quantity], given: Mapping[str, Answer]
 ) -> list[Answer]:
-    """Return what a function gave for each quantity, in their order.
+    """Return the results of a function in the order of the quantities.
 
     Raises
     ------
     DataError
-        When it gave more or less than these.
+        If names are missing or unknown.
     """
     names = [quantity.name for quantity in quantities]
     if sorted(names) != sorted(given):
@@ -35,12 +35,12 @@ def picked(
 def in_order(
     part: DynamicPart, function: str, quantities: Iterable[Quantity], given: Mapping[str, Array | float]
 ) -> list[Array | float]:
-    """Return the numbers that a function gave for each quantity, in their order.
+    """Return the numeric results of a function in the order of the quantities.
 
     Raises
     ------
     DataError
-        When it gave more or less than these, or arrays of numbers.
+        If names are missing or unknown, or results are not scalars.
     """
     values = picked(part, function, quantities, given)
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""Validated, frozen data whose errors are one sentence."""
+"""Validated, frozen data with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from mbsfmu.modelling.html import data_page
 from mbsfmu.modelling.signature import FieldSignature
 
 LARGEST = 1e50
-"""Magnitude up to which numbers are taken, whatever they mean: products of half a dozen of them are numbers, too."""
+"""Largest magnitude of numbers: products of half a dozen of them remain finite."""
 
 _MOST_SUGGESTED, _MOST_LISTED = 3, 20
 _NEAR = 0.7
 
 
 class DataError(ValueError):
-    """Data that cannot be taken: one sentence with the thing, the value and what is allowed."""
+    """Invalid data: one sentence with the field, the value and what is allowed."""
 
 
 class Data(BaseModel):
-    """Base of everything that describes a model: frozen, unknown fields refused, finite numbers up to `LARGEST` only.
+    """Base of all model data: frozen, unknown fields refused, finite numbers up to `LARGEST` only.
 
-    Frozen to the bottom: collections are tuples and `FrozenMap`.
+    Deeply frozen: collections are tuples and `FrozenMap`.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Data(BaseModel):
 
     @classmethod
     def __pydantic_on_complete__(cls) -> None:
-        """Keep the signature above, rather than that of pydantic, which has all of the validation in it."""
+        """Keep the class's own signature instead of pydantic's."""
         if "__signature__" in vars(cls) and not isinstance(vars(cls)["__signature__"], FieldSignature):
             del cls.__signature__
 
@@ -68,7 +68,7 @@ class Data(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _no_truths(cls, data: Any) -> Any:
-        """Refuse true and false for numbers, which pydantic takes for 1 and 0."""
+        """Refuse true and false as numbers, which pydantic would convert to 1 and 0."""
         for name, field in cls.model_fields.items():
             takes = any(each in (bool, object) for each in _types(field.annotation))
             value = data.get(name) if isinstance(data, Mapping) and not takes else None
@@ -86,9 +86,9 @@ class Data(BaseModel):
         return self
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
-        """Return the data with some fields replaced, checked as if it were made anew.
+        """Return the data with some fields replaced and validated again.
 
-        Nothing that was worked out from the original goes along, and what is frozen need not be copied deeply.
+        Cached results are not copied, and frozen values are shared.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Data(BaseModel):
         return type(self)(**{**fields, **(update or {})})
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """Give what differs from the defaults; of collections, the names of what is in them."""
+        """Return the fields that differ from the defaults; for collections the names of their elements."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if field.is_required() or value != field.get_default(call_default_factory=True):
@@ -132,21 +132,21 @@ class Data(BaseModel):
 
 
 def _types(annotation: Any) -> Iterator[Any]:
-    """Yield a type, and what it is made of."""
+    """Yield a type and its element types."""
     yield annotation
     for each in get_args(annotation):
         yield from _types(each)
 
 
 def _elements(value: Any) -> Iterator[Any]:
-    """Yield a value, or what is in it where it is a list or has values or lists by name."""
+    """Yield a value, or the elements of a list or mapping."""
     lists = value.values() if isinstance(value, Mapping) else (value,)
     for each in lists:
         yield from each if isinstance(each, list | tuple) else (each,)
 
 
 def _numbers(value: Any) -> Iterator[tuple[str, float]]:
-    """Yield the numbers in a field of plain data, each with its place there."""
+    """Yield the numbers in a field of plain data, each with its path."""
     if isinstance(value, float):
         yield "", value
     elif isinstance(value, tuple):
@@ -161,7 +161,7 @@ def _numbers(value: Any) -> Iterator[tuple[str, float]]:
 
 @dataclass(frozen=True)
 class _Choice(AfterValidator):
-    """A check of a string, which JSON Schema has as a pattern."""
+    """A check of a string, a pattern in JSON Schema."""
 
     pattern: str = ""
 
@@ -170,7 +170,7 @@ class _Choice(AfterValidator):
 
 
 def word(pattern: str, allowed: LiteralString) -> AfterValidator:
-    """Make a check of a string that says in words what is allowed."""
+    """Return a check of a string whose message says what is allowed."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -185,7 +185,7 @@ Name = Annotated[str, word(r"[A-Za-z_][A-Za-z0-9_]*", "a name has letters, digit
 
 
 def closest_match(word: str, words: Iterable[str]) -> str:
-    """Return how a sentence on an unknown word ends: with the nearest of the known ones, or else with all of them.
+    """Return the end of a message on an unknown name: the closest match, or all known names.
 
     Names with dots are compared part by part from the end: `boom.mas` is near `mechanism.boom.mass`.
     """
@@ -200,13 +200,13 @@ def closest_match(word: str, words: Iterable[str]) -> str:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how like two names are, from 0 to 1: as their least like parts, as far as both have such."""
+    """Return the similarity of two names, from 0 to 1: that of their least similar parts."""
     pairs = zip(reversed(one.split(".")), reversed(other.split(".")), strict=False)
     return min(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 
 class _ShortRepr:
-    """A value in a short text: of a collection its names, of what is long its beginning."""
+    """Short text of a value: names of a collection, the start of a long text."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -217,7 +217,7 @@ class _ShortRepr:
 
 
 def _names(value: Any) -> list[str]:
-    """Return the names of what is in a collection; none where it is no collection of named things."""
+    """Return the names of a collection's elements; none for other values."""
     if isinstance(value, Mapping):
         return list(value)
     names = [getattr(each, "name", None) for each in value] if isinstance(value, tuple) else []
@@ -225,14 +225,14 @@ def _names(value: Any) -> list[str]:
 
 
 def _first(errors: list[ErrorDetails]) -> ErrorDetails:
-    """Return the error to tell: of a misspelt field that it is unknown, rather than that the right one is missing."""
+    """Return the error to report: an unknown field rather than the missing correct one."""
     first = errors[0]
     unknown = [each for each in errors if each["type"] == "extra_forbidden" and each["loc"][:-1] == first["loc"][:-1]]
     return unknown[0] if first["type"] == "missing" and unknown else first
 
 
 def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) -> str:
-    """Turn pydantic's first error into one sentence about the innermost thing."""
+    """Return one sentence from pydantic's first error, on the innermost object."""
     context = error.get("ctx", {})
     if isinstance(inner := context.get("error"), DataError):
         return str(inner)
@@ -266,7 +266,7 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
 
 
 def _unit(owner: type[Data], field: str) -> str:
-    """Return in which unit a field is, where it says so."""
+    """Return the unit of a field, if declared."""
     known = owner.model_fields[field].metadata if field in owner.model_fields else ()
     return next((each.unit for each in known if getattr(each, "unit", "1") != "1"), "SI units")
 
@@ -276,6 +276,6 @@ def _shortened(text: str, most: int = 60) -> str:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """Write an error's location as `bodies[1].mass`."""
+    """Return an error's location as `bodies[1].mass`."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
     return "".join(parts).removeprefix(".")

@@ -1,4 +1,4 @@
-"""What JSON Schema says of data: generated from the declarations, with what the docstrings and parameters tell."""
+"""JSON Schema of data, generated from declarations, docstrings and parameters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mbsfmu.modelling.html import unit_and_meaning
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 REFERENCE = "$schema"
-"""What a file names its schema by, for editors."""
+"""Key by which a file names its schema for editors."""
 
 
 class DataSchema(GenerateJsonSchema):
-    """Leaves out titles of fields, which would repeat their names; keys that have a pattern all match it."""
+    """Schema generator without titles of fields, which would repeat their names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's interface
         """Return whether a field gets a title: never."""
@@ -47,7 +47,7 @@ def schema_of_data(kind: type[BaseModel], core: CoreSchema, handler: GetJsonSche
 
 
 def schema_of_kinds(kinds: Iterable[type[BaseModel]], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-    """Return the schema of what is one of several classes, told apart by their `type`; nothing is one of none."""
+    """Return the schema of one of several classes, selected by `type`."""
     # What a handler is given it takes for what it was made for; within another schema it looks at what is there.
     each = [handler(core_schema.definitions_schema(kind.__pydantic_core_schema__, [])) for kind in kinds]
     return {"oneOf": each} if each else {"not": {}}

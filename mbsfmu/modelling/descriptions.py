@@ -1,4 +1,4 @@
-"""What the fields of data mean, as the docstrings of their classes say."""
+"""Descriptions of data fields from the docstrings of their classes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
 def summary(kind: type) -> str:
-    """Return the first paragraph of a class's docstring in one line; nothing where it has none of its own."""
+    """Return the first paragraph of a class's own docstring in one line; empty without one."""
     text = cleandoc(vars(kind).get("__doc__") or "")
     return " ".join(text.partition("\n\n")[0].split())
 
 
 @cache
 def field_texts(kind: type) -> dict[str, str]:
-    """Return what the sections `Attributes` of a class and its bases say of fields, by name, each in one line."""
+    """Return the texts of the `Attributes` sections of a class and its bases, by field name."""
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         found |= _attributes(cleandoc(vars(each).get("__doc__") or ""))

@@ -1,4 +1,4 @@
-"""Mappings that cannot be changed, as fields of frozen data."""
+"""Immutable mappings as fields of frozen data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class FrozenMapping(Mapping[Key, Value]):
-    """A mapping that keeps the order of its entries and has no way to change them; equal to any mapping alike."""
+    """Ordered immutable mapping; equal to any mapping with the same entries."""
 
     __slots__ = ("_entries",)
 
@@ -40,4 +40,4 @@ def _as_dict(entries: Mapping[Any, Any], serialize: Any) -> Any:
 
 
 FrozenMap = Annotated[Mapping[Key, Value], AfterValidator(FrozenMapping), WrapSerializer(_as_dict)]
-"""The type of a field: any mapping is taken, a `FrozenMapping` is what the data holds."""
+"""Field type: any mapping is accepted and stored as a `FrozenMapping`."""

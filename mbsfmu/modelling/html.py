@@ -12,19 +12,19 @@ from pydantic.fields import FieldInfo
 from mbsfmu.modelling.descriptions import field_texts, summary
 
 MOST_ROWS = 40
-"""Rows of a table that are shown; how many there are beside is told."""
+"""Largest number of displayed rows; the number of others is stated."""
 _LEFT = ' style="text-align: left"'
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> str:
-    """Return a table; numbers have six digits, None is a dash, what is text is text whatever is in it.
+    """Return an HTML table; numbers have six digits, None is a dash, text is escaped.
 
     Parameters
     ----------
     columns
         Headings.
     rows
-        Cells of each row; those behind `MOST_ROWS` are counted only.
+        Cells of each row; those after `MOST_ROWS` are counted only.
     title
         Stands above it.
     """
@@ -44,7 +44,7 @@ def _cell(value: object) -> str:
 
 
 def data_page(data: BaseModel) -> str:
-    """Return validated data as HTML: its fields with their units, and what it is made of to be opened."""
+    """Return validated data as HTML: fields with units, and collapsible parts."""
     name = getattr(data, "name", "")
     title = f"{type(data).__name__} {name}".strip()
     fields = {name: getattr(data, name) for name in type(data).model_fields if name not in ("name", "type")}
@@ -58,7 +58,7 @@ def data_page(data: BaseModel) -> str:
 
 
 def _holds_parts(value: Any) -> bool:
-    """Tell whether a field has data by number or by name, and any."""
+    """Return whether a field is a non-empty collection of data."""
     each = list(value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ())
     return bool(each) and all(isinstance(part, BaseModel) for part in each)
 
@@ -69,7 +69,7 @@ def _row(data: BaseModel, name: str, value: Any) -> tuple[object, ...]:
 
 
 def unit_and_meaning(kind: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str]:
-    """Return the unit of a field that is a parameter, empty for others, and what a field means."""
+    """Return the unit of a parameter field, empty for others, and the description of the field."""
     for each in field.metadata:
         if hasattr(each, "unit") and hasattr(each, "description"):
             return each.unit, each.description
@@ -85,7 +85,7 @@ def _short(value: Any) -> str:
 
 
 def _opened(name: str, value: Any) -> str:
-    """Return parts that can be opened: systems each by itself, others as a table."""
+    """Return collapsible parts: each system by itself, others as a table."""
     named = dict(value) if isinstance(value, Mapping) else None
     if named and any(
         _holds_parts(getattr(each, field)) for each in named.values() for field in type(each).model_fields

@@ -1,4 +1,4 @@
-"""Tables of points, read by straight lines between them."""
+"""Linear interpolation in tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.modelling.fields import Array
 
 
 def interpolated(place: Array, points: Sequence[tuple[float, Array | float]]) -> Array:
-    """Return the value of a table at a place, by straight lines between its points and constant beyond them.
+    """Return the value of a table by linear interpolation, constant beyond its ends.
 
     Parameters
     ----------

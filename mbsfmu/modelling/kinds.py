@@ -1,4 +1,4 @@
-"""Open families of parts: a class registers under the word that data call it by, a user's class like a built-in one."""
+"""Open families of parts: classes, built-in or user-defined, register by their `type`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pydantic_core import PydanticCustomError
 from mbsfmu.modelling.data import Data, DataError, closest_match
 
 BUILT_IN = ("hydraulics", "mbsfmu")
-"""The packages whose parts are everywhere."""
+"""Packages of the built-in parts."""
 _OWN = "a type of your own needs the file that defines it: --parts FILE, or parts=[FILE] in Python"
 
 Part = TypeVar("Part", bound=Data)
 
 
 class PartFile(NamedTuple):
-    """A file that defines parts, as it was when they were defined.
+    """A file that defines parts, with its content at that time.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PartFile(NamedTuple):
 
 
 KindKey = tuple[str, str]
-"""The family of a kind and the word for it."""
+"""Family and `type` of a kind."""
 
 
 class _Loading(NamedTuple):
@@ -60,7 +60,7 @@ _keys: WeakKeyDictionary[type[Data], KindKey] = WeakKeyDictionary()
 
 @contextmanager
 def kept_apart(module: str, file: PartFile) -> Iterator[dict[KindKey, type[Data]]]:
-    """Collect the kinds that a module defines while its file is run; other code of the process does not see them.
+    """Collect the kinds that a module defines while its file runs, invisible to other code.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def kept_apart(module: str, file: PartFile) -> Iterator[dict[KindKey, type[Data]
 
 @contextmanager
 def given_kinds(kinds: Mapping[KindKey, type[Data]]) -> Iterator[None]:
-    """Let data within mean these kinds by their words, before those that were imported."""
+    """Give these kinds precedence over imported ones within the context."""
     token = _given.set({**_given.get(), **kinds})
     try:
         yield
@@ -91,29 +91,29 @@ def given_kinds(kinds: Mapping[KindKey, type[Data]]) -> Iterator[None]:
 
 
 def is_built_in(kind: type[Data]) -> bool:
-    """Tell whether a class is of these packages."""
+    """Return whether a class is built in."""
     return kind.__module__.partition(".")[0] in BUILT_IN
 
 
 def file_of(kind: type[Data]) -> PartFile | None:
-    """Return the file that defines a class; None where there is no file, as in a notebook."""
+    """Return the file that defines a class; None without a file, as in a notebook."""
     return _files.get(kind)
 
 
 def key_of(kind: type[Data]) -> KindKey | None:
-    """Return the family of a class and its word there; None where it is no kind of any family."""
+    """Return the family and `type` of a class; None if it is no kind of any family."""
     return _keys.get(kind)
 
 
 def kinds_in(file: PartFile) -> dict[KindKey, type[Data]]:
-    """Return the kinds that were imported from a file as it is."""
+    """Return the kinds that were imported from the present content of a file."""
     return {
         (family.family, word): kind for family in FAMILIES for word, kind in family.known() if _files.get(kind) == file
     }
 
 
 def place_of(kind: type[Data]) -> str:
-    """Say where a class is defined: its file, or its module where that has none."""
+    """Return the file that defines a class, or its module, in words."""
     file = file_of(kind)
     return kind.__module__ if file is None else file.path
 
@@ -141,18 +141,18 @@ class Kinds(Generic[Part]):
         FAMILIES.append(self)
 
     def _loaded(self) -> dict[str, type[Part]]:
-        """Return what is known, the built-in ones among it."""
+        """Return the known kinds, after loading the built-in ones."""
         if self._home is not None:
             home, self._home = self._home, None
             import_module(home)
         return self._known
 
     def known(self) -> list[tuple[str, type[Part]]]:
-        """Return the words and classes of what is built in or was imported."""
+        """Return the built-in and imported classes by type."""
         return list(self._loaded().items())
 
     def add(self, kind: type[Part]) -> None:
-        """Register a class under its `type`.
+        """Register a class by its `type`.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Kinds(Generic[Part]):
         _keys[kind] = key
 
     def word(self, kind: type[Part]) -> str:
-        """Return the word for a class, its `type`.
+        """Return the `type` of a class.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Kinds(Generic[Part]):
         return words[0]
 
     def _refuse_second(self, kind: type[Part], word: str, other: type[Data] | None, replaceable: bool = False) -> None:
-        """Refuse a word that is taken, but for the same class defined anew, as by a cell of a notebook."""
+        """Refuse a `type` in use, except for the same class defined again, as in a notebook cell."""
         if other is None or (replaceable and not is_built_in(other)):
             return
         if not is_built_in(other) and (place_of(other), other.__qualname__) == (place_of(kind), kind.__qualname__):
@@ -205,12 +205,12 @@ class Kinds(Generic[Part]):
         )
 
     def words(self) -> list[str]:
-        """Return the words of all kinds that data may mean here."""
+        """Return the types of all kinds that data may refer to here."""
         given = [word for kinds in self._nearer() for family, word in kinds if family == self.family]
         return list(dict.fromkeys([*self._loaded(), *given]))
 
     def find(self, word: object) -> type[Part] | None:
-        """Return the class of a word; None where there is none."""
+        """Return the class of a type; None if unknown."""
         if not isinstance(word, str):
             return None
         for kinds in self._nearer():
@@ -220,12 +220,12 @@ class Kinds(Generic[Part]):
 
     @staticmethod
     def _nearer() -> list[Mapping[KindKey, type[Data]]]:
-        """Return the kinds that are seen here alone, those of a file that is loaded first."""
+        """Return the kinds of the context, those of a file being loaded first."""
         loading = _loading.get()
         return [*([] if loading is None else [loading.kinds]), _given.get()]
 
     def made(self, data: Any) -> Any:
-        """Make the part that a dictionary describes; give back all else as it is: the check of a field."""
+        """Return the part described by a dictionary; other values unchanged. Used as a field validator."""
         if not isinstance(data, dict):
             return data
         if "type" not in data:

@@ -1,4 +1,4 @@
-"""Parameters: fields of data that are numbers of the equations too, with their units."""
+"""Parameters: data fields that are also numbers of the equations, with units."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.quantity import Quantity
 
 _SMALLEST, _SMALLEST_SHARE = 1e-12, 1e-6
-"""Positive quantities stay so whatever is set at run time: by this, or by this share of what is less in the data."""
+"""Lower bound of positive quantities at run time: absolute, or relative to smaller values in the data."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Says of a field that it is a parameter, as `Annotated[Positive, Parameter("m", "bore")]`.
+    """Declaration of a field as parameter, as `Annotated[Positive, Parameter("m", "bore")]`.
 
-    Its bounds are those of the data.
+    Its bounds are those of the field.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Parameter:
 
 
 def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
-    """Return which fields of a class of data are parameters."""
+    """Return the parameter fields of a data class."""
     return {
         name: each
         for name, field in kind.model_fields.items()
@@ -56,7 +56,7 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
 
 
 def check_numbers(kind: type[Data]) -> None:
-    """Refuse a class with parameters that are no single numbers.
+    """Refuse a class with parameters that are not scalars.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def check_numbers(kind: type[Data]) -> None:
 
 
 def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
-    """Yield the parameters of a part, start values being those of its data.
+    """Yield the parameters of a part, with start values from its data.
 
     Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`; None is no parameter.
 
@@ -99,7 +99,7 @@ def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
 
 
 def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tuple[str, float, list[Any]]]:
-    """Yield the numbers of a field, each with its suffix and the constraints that its type sets."""
+    """Yield the numbers of a field, each with its suffix and type constraints."""
     if value is None:
         return
     if not isinstance(value, tuple):
@@ -111,9 +111,9 @@ def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tu
 
 
 def _bounds(constraints: list[Any], value: float) -> tuple[float | None, float | None]:
-    """Return the bounds that constraints of a field set, those that are open moved in by next to nothing.
+    """Return the bounds from the constraints of a field; open bounds are moved inwards slightly.
 
-    A leakage in m³/(s Pa) may be 1e-13: what is given is within its bounds.
+    A leakage in m³/(s Pa) may be 1e-13; given values are within the bounds.
     """
     least: list[float] = []
     most: list[float] = []

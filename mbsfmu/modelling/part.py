@@ -1,4 +1,4 @@
-"""The base of parts: classes of data that register under the word by which data call them."""
+"""Base class of parts: data classes registered by their `type`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.modelling.quantity import Quantity
 class Part(Data):
     """A part of a machine.
 
-    The root of a family sets `family`. It is `abstract`, as every class is that is a base for others only.
+    The root class of a family sets `family`. It is `abstract`, as are all classes that are bases only.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Part(Data):
 
     @classmethod
     def __pydantic_init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        """Register a class; one that is a base for others only is `abstract`."""
+        """Register a class unless it is `abstract`."""
         super().__pydantic_init_subclass__(**kwargs)
         if not abstract:
             cls.family.word(cls)
@@ -51,7 +51,7 @@ class Part(Data):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that lacks something, where it is defined.
+        """Refuse an incomplete class at its definition.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Part(Data):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of a class; of the root of a family, that of any kind that data may mean here."""
+        """Return the schema of a class; for the root of a family, that of all its kinds."""
         if "family" not in vars(cls):
             return super().__get_pydantic_json_schema__(core, handler)
         kinds = (cls.family.find(word) for word in cls.family.words())
@@ -75,17 +75,17 @@ class Part(Data):
 
     @classmethod
     def gives(cls, *functions: str) -> bool:
-        """Tell whether a class has one of some functions of its own, in place of its family's."""
+        """Return whether a class overrides one of some functions."""
         return any(getattr(cls, function) is not getattr(cls._root(), function) for function in functions)
 
     @classmethod
     def _root(cls) -> type[Part]:
-        """Return the root of the family."""
+        """Return the root class of the family."""
         return next(each for each in cls.__mro__ if "family" in vars(each))
 
 
 class DynamicPart(Part, abstract=True):
-    """A part that may have states of first order, inputs and outputs."""
+    """A part with optional first-order states, inputs and outputs."""
 
     @model_validator(mode="after")
     def _has_distinct_names(self) -> Self:
@@ -98,7 +98,7 @@ class DynamicPart(Part, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that has quantities without their values, or the other way round."""
+        """Refuse a class with declared variables without values, or the reverse."""
         super().check_class()
         for quantities, function in cls.pairs():
             if cls.gives(quantities) != cls.gives(function):
@@ -107,17 +107,17 @@ class DynamicPart(Part, abstract=True):
 
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
-        """Return functions that a class has together: what there is, and what gives its values."""
+        """Return pairs of functions that a class must define together: a declaration, and the values."""
         return (("states", "rates"), ("outputs", "evaluate_outputs"))
 
     def states(self) -> tuple[Quantity, ...]:
-        """Return its states of first order."""
+        """Return its first-order states."""
         return ()
 
     def inputs(self) -> tuple[Quantity, ...]:
-        """Return its inputs, with their values where nothing drives them as `start`."""
+        """Return its inputs, with `start` as the value of unconnected ones."""
         return ()
 
     def outputs(self) -> tuple[Quantity, ...]:
-        """Return what it tells; outputs of a unit are those that are `shared`."""
+        """Return its outputs; those that are `shared` are outputs of an FMU."""
         return ()

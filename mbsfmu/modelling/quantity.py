@@ -1,4 +1,4 @@
-"""Names and units of a circuit's numbers, and a view of arrays by these names."""
+"""Named quantities with units, and arrays accessed by these names."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Quantity:
 
 
 def belonging_to(owner: str, quantity: Quantity) -> Quantity:
-    """Return a quantity with its owner's name before its own."""
+    """Return a quantity with its owner's name as prefix."""
     return replace(quantity, name=f"{owner}.{quantity.name}")
 
 
 class NamedValues:
-    """Arrays read by the names of their elements.
+    """Arrays whose elements are accessed by name.
 
     Parameters
     ----------

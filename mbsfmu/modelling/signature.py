@@ -1,4 +1,4 @@
-"""What `help` and `inspect.signature` show of a class of data: its fields, by their types and defaults."""
+"""Signature of a data class for `help` and `inspect.signature`: fields with types and defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 
 class FieldSignature:
-    """The signature of a class of data, made when it is asked for: fields by keyword, required ones first."""
+    """Signature of a data class, created on demand: keyword fields, required ones first."""
 
     def __get__(self, instance: object, owner: type[BaseModel]) -> Signature:
         """Return the signature of a class."""
@@ -30,7 +30,7 @@ class FieldSignature:
 
 
 def plain(annotation: Any) -> Any:
-    """Return a type without what validation adds to it.
+    """Return a type without its validation annotations.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Names of variables for importers: structured ones with dots, and flat ones that are identifiers."""
+"""Variable names for importers: structured (with dots), and flat (identifiers)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Naming = Literal["structured", "flat"]
 """`variableNamingConvention` of the FMI."""
 NAMINGS: tuple[Naming, ...] = get_args(Naming)
 LONGEST_FLAT_NAME = 63
-"""Characters of a flat name: `namelengthmax` of MATLAB, and what C99 tells apart in an identifier."""
+"""Largest length of a flat name: `namelengthmax` of MATLAB, and significant characters of C99 identifiers."""
 _PART = r"(?:[A-Za-z_][A-Za-z0-9_]*(?:\[\d+(?:,\d+)*\])?)"
 _NAME = rf"{_PART}(?:\.{_PART})*"
 STRUCTURED_NAME = re.compile(rf"^(?:{_NAME}|der\({_NAME}\))$")
@@ -22,7 +22,7 @@ _C_KEYWORDS = (
 _MATLAB_KEYWORDS = "catch classdef elseif end function global otherwise parfor persistent spmd try"
 _KEYWORDS = frozenset(f"{_C_KEYWORDS} {_MATLAB_KEYWORDS}".split())
 _MIDDLE = "__"
-"""What stands in place of the middle of a name that is too long."""
+"""Replacement of the middle of a name that is too long."""
 
 
 def identifier(name: str) -> str:
@@ -54,20 +54,20 @@ def flat_name(name: str) -> str:
 
 
 def endings(name: str) -> tuple[str, ...]:
-    """Return a structured name, and what is left of it without its first parts."""
+    """Return a structured name, and its remainders without leading parts."""
     parts = name.split(".")
     return tuple(".".join(parts[begin:]) for begin in range(len(parts)))
 
 
 def flat_description(name: str, description: str) -> str:
-    """Return the description of a variable with a flat name, which begins with the structured one."""
+    """Return the description of a variable with a flat name, which starts with the structured one."""
     return f"{name}: {description}" if description else name
 
 
 def structured_name(flat: str, description: str) -> str:
-    """Return the structured name that `flat_description` has put into a description; the flat one where there is none.
+    """Return the structured name from a description made by `flat_description`; the flat one without.
 
-    The structured name is taken only where it has a dot, and gives the flat one. Names without one stay as they are.
+    The structured name is used only if it has a dot and gives the flat one. Names without a dot are unchanged.
     """
     name = description.partition(": ")[0]
     if name == flat or "." not in name or not STRUCTURED_NAME.match(name):

@@ -1,4 +1,4 @@
-"""What a variable of a system is called and what it means."""
+"""Variables of a system: name, unit, causality, bounds, description."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 
 class Causality(StrEnum):
-    """Who determines a variable's value; the words are those of FMI 2.0."""
+    """Causality of a variable, in the words of FMI 2.0."""
 
     PARAMETER = "parameter"
     CALCULATED_PARAMETER = "calculatedParameter"
@@ -19,7 +19,7 @@ class Causality(StrEnum):
 
 
 class Variability(StrEnum):
-    """When a variable's value may change; the words are those of FMI 2.0."""
+    """Variability of a variable, in the words of FMI 2.0."""
 
     FIXED = "fixed"
     TUNABLE = "tunable"
@@ -29,7 +29,7 @@ class Variability(StrEnum):
 
 @dataclass(frozen=True)
 class Variable:
-    """A named real variable with its unit and its place in the interface of a system.
+    """A named real variable with its unit and its role in the interface of a system.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class Variable:
 
     @property
     def settable(self) -> bool:
-        """Whether a user may set it at all."""
+        """Whether a user may set it."""
         return self.causality in (Causality.PARAMETER, Causality.INPUT)
 
 
 @dataclass(frozen=True)
 class ModelExchangeData:
-    """What a unit has for model exchange, by the names of variables.
+    """Model-exchange data of an FMU, by variable names.
 
     Attributes
     ----------
@@ -104,21 +104,21 @@ def rated_names(inputs: Sequence[Variable]) -> frozenset[str]:
 
 
 def with_unit(number: float, variable: Variable) -> str:
-    """Return a number as it is read, with the variable's unit; a ratio has none."""
+    """Return a number with the variable's unit; without one for ratios."""
     return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
 
 
 def forgotten_inputs(undriven: Iterable[str], driven: Collection[str]) -> list[str]:
-    """Return which of the inputs that nothing drives somebody may have forgotten.
+    """Return unconnected inputs that were probably forgotten.
 
-    Those are not among them that are components of a vector, such as `payload.force.x`, of which another component is
-    driven: a load in the plane leaves them at zero.
+    Components of a vector, such as `payload.force.x`, are excluded if another component is driven: a planar load leaves
+    them at zero.
     """
     given = {_vector_of(name) for name in driven} - {""}
     return [name for name in undriven if _vector_of(name) not in given]
 
 
 def _vector_of(name: str) -> str:
-    """Return the name of the vector that a variable is a component of; nothing where it is none."""
+    """Return the name of the vector of a component; empty for other variables."""
     vector, _, axis = name.rpartition(".")
     return vector if axis in ("x", "y", "z") else ""

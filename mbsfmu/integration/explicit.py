@@ -205,7 +205,7 @@ class ExplicitSolver(AdaptiveSolver):
         if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
             raise SimulationError(
                 f"{self.method} makes no progress at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps "
-                f"make {made:.2g} s together; the equations are discontinuous, or the tolerance is below their round-off"
+                f"make {made:.2g} s together; the equations are discontinuous, or the tolerance is below round-off"
             )
         lately.append(reached)
 

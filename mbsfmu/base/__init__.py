@@ -1,1 +1,1 @@
-"""What all rooms use and no model knows: errors, options, registries, files, times."""
+"""Foundations without models: errors, options, registries, files, times."""

@@ -1,4 +1,4 @@
-"""What can go wrong, told in one sentence."""
+"""Errors with one-sentence messages."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Self
 
 
 class InputError(ValueError):
-    """The call or the input is wrong: the sentence names the thing, the value and what is allowed."""
+    """Invalid call or input: the message names the thing, the value and what is allowed."""
 
 
 class SimulationError(RuntimeError):
-    """The work ran and failed: the sentence names the time and what did not hold."""
+    """Failed run: the message names the time and the failed condition."""
 
 
 class LoopsOpenError(SimulationError):
-    """A closed loop has come open: what follows cannot be trusted, and smaller steps from there do not mend it."""
+    """Constraint drift beyond its tolerance: later results are invalid, and smaller steps from there do not help."""
 
     @classmethod
     def of(cls, joint: str, gap: str, remedy: str) -> Self:
-        """Return the error for a loop equation's name, its violation with its unit, and what to do."""
+        """Return the error from a loop equation's name, its violation with unit, and the advice."""
         return cls(f"the loop has come open by {gap} at joint {joint}; {remedy}")
 
     def at(self, time: float) -> Self:
-        """Return the error with the time in s at which it was found."""
+        """Return the error with its time in s."""
         return type(self)(f"at t = {time:.9g} s {self}")

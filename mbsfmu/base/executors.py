@@ -1,4 +1,4 @@
-"""Where independent runs are made: in this process, in worker processes, or on a cluster."""
+"""Executors of independent runs: this process, worker processes, or a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Outcome = TypeVar("Outcome")
 
 
 class CallsInterrupted(KeyboardInterrupt):
-    """Calls were interrupted; `outcomes` has those that were done, in the order of their items."""
+    """Interrupted calls; `outcomes` has the completed ones, in the order of their items."""
 
     def __init__(self, outcomes: list[Any]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class CallsInterrupted(KeyboardInterrupt):
 
 
 class InlineExecutor(Executor):
-    """Makes each call at once, in this process."""
+    """Executor that makes each call immediately, in this process."""
 
     def submit(self, fn: Callable[..., Outcome], /, *args: Any, **kwargs: Any) -> Future[Outcome]:
         """Make the call and return its outcome as a finished future."""
@@ -42,25 +42,25 @@ def local_executor(workers: int) -> Executor:
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """Return worker processes that end when this process does, even when it is killed.
+    """Return worker processes that end with this process, even if it is killed.
 
-    An interruption inside `with` ends the calls that are under way, and makes no others.
+    An interruption inside `with` ends the calls in progress, and prevents others.
     """
     return _WorkerProcesses(workers, initializer=_prepare_worker)
 
 
 class _WorkerProcesses(ProcessPoolExecutor):
-    """Worker processes whose calls, unlike those of the base class, end where this process is interrupted.
+    """Worker processes whose calls end when this process is interrupted, unlike those of the base class.
 
-    Ctrl-C goes to all processes of a terminal: a worker that it ended would leave its pool waiting for ever.
+    Ctrl-C goes to all processes of a terminal; a worker ended by it would block its pool.
     """
 
     def submit(self, fn: Callable[..., Outcome], /, *args: Any, **kwargs: Any) -> Future[Outcome]:
-        """Hand a call to a worker."""
+        """Submit a call to a worker."""
         return super().submit(_call, fn, *args, **kwargs)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        """Wait for the workers to end; where something went wrong, for the calls under way alone."""
+        """Wait for the workers to end; after an error, for the calls in progress only."""
         interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
         for process in (self._processes or {}).values() if interrupted else ():
             if process.is_alive() and process.pid is not None:
@@ -69,13 +69,13 @@ class _WorkerProcesses(ProcessPoolExecutor):
 
 
 class _Worker:
-    """What a worker process knows of itself: whether it makes a call, and whether it was interrupted."""
+    """State of a worker process: whether a call is in progress, and whether it was interrupted."""
 
     calling = interrupted = False
 
     @classmethod
     def interrupt(cls, *_: object) -> None:
-        """End the call that is under way, once: what it has to clean up is not interrupted."""
+        """End the call in progress, once: its cleanup is not interrupted."""
         if cls.calling and not cls.interrupted:
             cls.interrupted = True
             raise KeyboardInterrupt
@@ -96,7 +96,7 @@ def _call(function: Callable[..., Outcome], /, *args: Any, **kwargs: Any) -> Out
 
 
 def _prepare_worker() -> None:
-    """Prepare a worker: it ends with its parent, and is quiet, for what its runs have to tell is in their rows."""
+    """Prepare a worker: it ends with its parent, and does not log, because its runs report in their rows."""
     signal.signal(signal.SIGINT, _Worker.interrupt)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     logging.getLogger("mbsfmu").setLevel(logging.ERROR)
@@ -111,7 +111,7 @@ def _prepare_worker() -> None:
 
 
 class Shares:
-    """Counts calls that are done, and tells the share of all of them.
+    """Counts completed calls and reports their fraction of all.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Shares:
 def run_all(
     executor: Executor, function: Callable[[Item], Outcome], items: Iterable[Item], shares: Shares
 ) -> list[Outcome]:
-    """Return the outcome of a function for each item; what one of the calls raises is raised, the rest dropped.
+    """Return the results of a function for all items; an exception of one call is raised, the rest dropped.
 
     Raises
     ------

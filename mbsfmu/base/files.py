@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, and sentences on those that do not."""
+"""Files written atomically, and error messages on failures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CARRIED = "machine.json"
-"""What the file among the resources of a unit is called that says what machine it is."""
+"""Name of the file with machine data in an FMU's resources."""
 _MOST_OF_NAME = 100  # so that the name while it is written is not too long where the file's own is not
 
 
 class WriteError(OSError):
-    """A file cannot be written: the sentence names it and the reason, which `reason` is alone."""
+    """Failure to write a file: the message names it and the reason; `reason` has the reason alone."""
 
     def __init__(self, what: str | os.PathLike[str], error: OSError) -> None:
         self.reason = reason(error)
@@ -24,7 +24,7 @@ class WriteError(OSError):
 
 
 def reason(error: OSError) -> str:
-    """Return what the system says of an error, without its number and without the file."""
+    """Return the system's text of an error, without number and file."""
     if isinstance(error, WriteError):
         return error.reason
     return os.strerror(error.errno) if error.errno else error.strerror or str(error)
@@ -32,7 +32,7 @@ def reason(error: OSError) -> str:
 
 @contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the path of a file to write; it takes its place under `path` when all went well, and goes when not.
+    """Yield a temporary path; it replaces `path` on success and is removed on failure.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def all_or_none(files: list[Path]) -> Iterator[None]:
-    """Remove the files that were put into a list when not all could be written: they are of use together."""
+    """Remove the listed files if not all could be written."""
     try:
         yield
     except BaseException:
@@ -75,7 +75,7 @@ def all_or_none(files: list[Path]) -> Iterator[None]:
 
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
-    """Remove a folder with what is in it; an interruption counts when it is gone."""
+    """Remove a folder with its content; interruptions are deferred."""
     try:
         shutil.rmtree(path, ignore_errors=True)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What identifies things: their content, and where they come from."""
+"""Identities of data: content keys and origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CHECKSUM = 32  # bytes of SHA-256
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a model comes from; what is empty is left out.
+    """Origin of a model; empty entries are omitted.
 
     Attributes
     ----------
@@ -31,17 +31,17 @@ class Origin:
 
 
 def content_key(*contents: object) -> str:
-    """Return a name for what is made of these contents: equal ones give the same, on every machine."""
+    """Return a key of contents, equal on every machine."""
     return hashlib.sha256(repr(contents).encode()).hexdigest()
 
 
 def sealed(identity: str, content: bytes) -> bytes:
-    """Return bytes with a checksum before them, which tells whose they are as well."""
+    """Return bytes with a checksum that includes an identity."""
     return hashlib.sha256(identity.encode() + content).digest() + content
 
 
 def opened(identity: str, saved: bytes) -> bytes:
-    """Return the bytes that were sealed.
+    """Return the content of sealed bytes.
 
     Raises
     ------

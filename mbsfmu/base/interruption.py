@@ -1,4 +1,4 @@
-"""Interruptions that libraries lose."""
+"""Handling of interruptions that libraries swallow."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any]
 _REMINDED_EVERY = 0.1
-"""In s: how soon an interruption comes again that was lost."""
+"""Interval in s at which a lost interruption is repeated."""
 
 
 @contextmanager
 def heeding_interruptions() -> Iterator[None]:
-    """Let interruptions count inside a block though libraries lose them; it decorates functions too.
+    """Make interruptions effective inside a block though libraries swallow them; also a decorator.
 
-    While equations are traced, every second interruption or so meets CasADi's conversions of arguments, which clear
-    whatever error Python has; pydantic turns others into errors of its own. One that was lost comes again until the
-    block is left, but where it is what is being dealt with: what that has to clean up is not interrupted.
+    During tracing, about every second interruption occurs in CasADi's argument conversion, which clears any Python
+    error; pydantic converts others. A lost one is repeated until the block ends, except while it is being handled, so
+    that cleanup is not interrupted.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def heeding_interruptions() -> Iterator[None]:
 
 
 class _Reminder:
-    """Hands interruptions on to what handled them before, and has those come again that are lost.
+    """Forwards interruptions to the previous handler, and repeats lost ones.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class _Reminder:
         self.came = False
 
     def heed(self, number: int, frame: FrameType | None) -> None:
-        """Handle an interruption, or what reminds of one."""
+        """Handle an interruption, or a repetition."""
         if self._reminds:
             self._reminds = False
             if not self._left.is_set() and not _is_dealt_with():
@@ -80,12 +80,12 @@ class _Reminder:
         self._handlers[signal.Signals(number)](number, frame)
 
     def leave(self) -> None:
-        """Let nothing come again any more."""
+        """End the repetitions."""
         with self._reminding:
             self._left.set()
 
     def _remind(self, number: signal.Signals) -> None:
-        """Let the interruption come again every now and then, where nobody else handles it meanwhile."""
+        """Repeat the interruption at intervals, unless another handler is active."""
         while not self._left.wait(_REMINDED_EVERY):
             with self._reminding:
                 if not self._left.is_set() and signal.getsignal(number) == self.heed:
@@ -94,7 +94,7 @@ class _Reminder:
 
 
 def _interrupt_main(number: signal.Signals) -> None:
-    """Send a signal to the main thread; in POSIX it ends what that waits for, as one from outside does."""
+    """Send a signal to the main thread; on POSIX it ends waiting calls."""
     if sys.platform == "win32":
         _thread.interrupt_main(number)
     else:
@@ -104,7 +104,7 @@ def _interrupt_main(number: signal.Signals) -> None:
 
 
 def _is_dealt_with() -> bool:
-    """Tell whether an interruption is on its way through the callers of this, as in what they do at last."""
+    """Return whether an interruption is being handled by the callers."""
     error = sys.exception()
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
@@ -115,9 +115,9 @@ def _is_dealt_with() -> bool:
 
 @contextmanager
 def deferring_interruptions() -> Iterator[None]:
-    """Let an interruption inside a block count at its end.
+    """Defer an interruption inside a block to its end.
 
-    What raises in a function that compiled code calls back is lost; and so would be what such code has done.
+    An exception in a callback of compiled code would be lost, as would the results of that code.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Numbers with a unit as users type them, such as `200 bar`, in the unit of a variable."""
+"""Numbers with a unit, such as `200 bar`, converted to the unit of a variable."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _MEASURED = re.compile(rf"\s*({_NUMBER})\s*((?:1/)?[A-Za-zµμ°%][\w°%·./*^() -]*)", re.ASCII)
-"""A number, and a unit behind it."""
+"""A number followed by a unit."""
 _POWER = re.compile(r"(?<=[A-Za-zµμ])\^?(-?\d)(?!\d)")
-"""An exponent as units of the FMI have it: `m3`, `s-1`."""
+"""An exponent in FMI notation: `m3`, `s-1`."""
 
 
 def number_in(text: str, unit: str) -> float:
-    """Return the number that a text means in a unit.
+    """Return the number of a text in a unit.
 
     Parameters
     ----------

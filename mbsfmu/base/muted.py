@@ -1,4 +1,4 @@
-"""Silence while something is done again that has told what there is to tell."""
+"""Suppression of repeated warnings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Let the package's loggers tell errors only: repetitions would repeat warnings."""
+    """Limit the package's loggers to errors, because repetitions would repeat warnings."""
     logger = logging.getLogger("mbsfmu")
     level = logger.level
     logger.setLevel(logging.ERROR)

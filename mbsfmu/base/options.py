@@ -1,4 +1,4 @@
-"""Options as data: what each one takes, its default, its unit and its help stand at its field, and nowhere else."""
+"""Options as data: allowed values, default, unit and help are declared at each field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mbsfmu.modelling import Data, DataError, closest_match
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which numbers an option takes.
+    """Allowed numbers of an option.
 
     Attributes
     ----------
@@ -37,14 +37,14 @@ NOT_NEGATIVE = Bounds("must not be negative", lambda value: value >= 0)
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """Says of a field that it is an option, as `Annotated[float, Number("Of the step.", unit="s")]`.
+    """Declaration of a field as option, as `Annotated[float, Number("Of the step.", unit="s")]`.
 
     Attributes
     ----------
     help
-        What it does, for documents and the command line.
+        Help text for documents and the command line.
     called
-        What sentences call it; its name by default.
+        Name in messages; its name by default.
     flag
         On the command line; made from the name by default.
     lacking
@@ -57,11 +57,11 @@ class Option:
     lacking: str = ""
 
     def words(self, name: str) -> str:
-        """Return what sentences call the option of a name."""
+        """Return the name of an option in messages."""
         return self.called or name.replace("_", " ")
 
     def taken(self, name: str, value: Any) -> Any:  # noqa: ARG002 - the kinds of options look at it
-        """Return a value as it is taken.
+        """Return a validated value.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Option:
         return value
 
     def without_effect(self, name: str, value: Any, chosen: str, having: Sequence[str]) -> InputError:
-        """Return the error for a value that changes nothing.
+        """Return the error on a value without effect.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Number(Option):
-    """An option that is a finite number.
+    """Option with a finite number.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Number(Option):
     whole: bool = False
 
     def taken(self, name: str, value: Any) -> float:
-        """Return the number; from Python, anything may come."""
+        """Return the validated number; calls from Python may pass anything."""
         called = self.words(name)
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
             raise InputError(f"the {called} is {value!r}; it must be a number")
@@ -124,7 +124,7 @@ class Number(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class StringOption(Option):
-    """An option that is a word, or begins with one.
+    """Option with a text, or a text that starts with a word.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class StringOption(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceOption(StringOption):
-    """An option that is one of some words."""
+    """Option with one of several words."""
 
     def taken(self, name: str, value: Any) -> str:
         """Return the word."""
@@ -153,10 +153,10 @@ class ChoiceOption(StringOption):
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(Option):
-    """An option that is on or off."""
+    """Option that is on or off."""
 
     def taken(self, name: str, value: Any) -> bool:
-        """Return whether it is on."""
+        """Return the validated truth value."""
         if not isinstance(value, (bool, np.bool_)):
             raise InputError(f"{self.words(name)} is {value!r}; it must be true or false")
         return bool(value)
@@ -164,7 +164,7 @@ class Switch(Option):
 
 @dataclass(frozen=True, kw_only=True)
 class ListOption(Option):
-    """An option that is a list of values, at least one, and none twice.
+    """Option with a non-empty list of distinct values.
 
     Attributes
     ----------
@@ -188,9 +188,9 @@ class ListOption(Option):
 
 
 class Options(Data):
-    """Base of the options of something: frozen, checked one by one and with each other.
+    """Base class of options: frozen, validated one by one and together.
 
-    None stands for what happens where nothing is said.
+    None means the default behaviour.
 
     Raises
     ------
@@ -199,7 +199,7 @@ class Options(Data):
     """
 
     subject: ClassVar[str]
-    """Of what these are the options."""
+    """Subject of the options."""
 
     def __init__(self, /, **given: Any) -> None:
         told = {name: value for name, value in self.parted(given).items() if value is not None}
@@ -213,7 +213,7 @@ class Options(Data):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        """Write what the fields say into the documentation of the class."""
+        """Append the fields' help to the documentation of the class."""
         told = "".join(f"\n{name}\n    {cls.help(name)}" for name in cls.known())
         cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\nAttributes\n----------{told}\n"
 
@@ -225,7 +225,7 @@ class Options(Data):
 
     @classmethod
     def parted(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return given options, where one word says two of them each of them apart.
+        """Return options with a combined word split into its two options.
 
         Raises
         ------
@@ -236,12 +236,12 @@ class Options(Data):
 
     @classmethod
     def default(cls, name: str) -> Any:
-        """Return what an option is where nothing is said; None where that follows from the others."""
+        """Return the default of an option; None if it depends on others."""
         return cls.model_fields[name].default if name in cls.model_fields else None
 
     @classmethod
     def help(cls, name: str) -> str:
-        """Return what is said of an option, with its default where that does not follow from the others."""
+        """Return the help of an option, with a constant default."""
         text, default = cls.known()[name].help, cls.default(name)
         if default is None:
             return f"{text}."
@@ -250,7 +250,7 @@ class Options(Data):
 
     @classmethod
     def refuse_unknown(cls, given: Iterable[str], beside: Iterable[str] = ()) -> None:
-        """Check names; others that may stand beside the options are named in sentences only.
+        """Refuse unknown names; names of other keyword arguments are mentioned in messages only.
 
         Raises
         ------
@@ -266,7 +266,7 @@ class Options(Data):
 
     @classmethod
     def of(cls, options: Self | None, given: Mapping[str, Any], beside: Iterable[str] = ()) -> Self:
-        """Return options, or the defaults, with those changed that are given by name.
+        """Return options, or the defaults, with some changed by name.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Options(Data):
         return cls(**{**({} if options is None else dict(options)), **changes})
 
     def check(self) -> None:
-        """Check the options with each other.
+        """Check the options together.
 
         Raises
         ------
@@ -298,7 +298,7 @@ class Options(Data):
         """
 
     def content(self, *without: str) -> tuple[tuple[str, Any], ...]:
-        """Return the options that say something by name, but for some: what follows from them is identified so."""
+        """Return the specified options by name, except some, to identify results."""
         return tuple(sorted((name, value) for name, value in self if name not in without and value is not None))
 
 

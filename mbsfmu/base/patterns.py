@@ -1,4 +1,4 @@
-"""Patterns of names as shells have them: `boom.angle`, `cylinder.*`, `*.pressure_*`."""
+"""Shell-style name patterns: `boom.angle`, `cylinder.*`, `*.pressure_*`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _WILD = frozenset("*?[")
 
 
 def means(pattern: str, names: Iterable[str]) -> bool:
-    """Tell whether a pattern means something by one of the names that it goes by."""
+    """Return whether a pattern matches one of the names of a thing."""
     return any(each == pattern or fnmatchcase(each, pattern) for each in names)
 
 
 def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequence[str]]) -> str:
-    """Say which names are nearest to a pattern that means nothing; they are as wild as it is, where any such means one.
+    """Return the closest names to a pattern without a match; patterns too, if one of these matches.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequenc
 
 
 def _alike(pattern: str, names: Iterable[str]) -> Iterable[str]:
-    """Yield names as patterns with the same wild parts: of `boom.angle` and `cylindr.*`, `boom.*`; each once."""
+    """Yield names as patterns with the same wildcards: of `boom.angle` and `cylindr.*`, `boom.*`; each once."""
     asked = pattern.split(".")
     wild = [bool(_WILD & set(part)) for part in asked]
     if not any(wild):

@@ -1,4 +1,4 @@
-"""Unit strings and what they are in SI base units, for the unit definitions of a model description."""
+"""Unit strings and their SI base units, for unit definitions of model descriptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SYMBOLS: dict[str, Dimension] = {
 
 @dataclass(frozen=True)
 class DisplayUnit:
-    """A unit that people read; value in it = factor · value in SI."""
+    """Display unit: value in it = factor · value in SI."""
 
     name: str
     factor: float
@@ -49,8 +49,8 @@ DISPLAY_UNITS: dict[str, DisplayUnit] = {
 def dimension(unit: str) -> Dimension:
     """Return the exponents of the SI base units of a unit such as `kg.m2`, `N/m` or `m3/(s.V)`.
 
-    Exponents are whole, as Modelica and the FMI have them: a coefficient with a root in its unit is given for a drop of
-    one unit instead.
+    Exponents are integers, as in Modelica and FMI: a coefficient with a root in its unit is given for a drop of one
+    unit instead.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def dimension(unit: str) -> Dimension:
 
 
 def is_si(unit: str) -> bool:
-    """Tell whether a unit is one of the SI without a factor."""
+    """Return whether a unit is an SI unit without a factor."""
     try:
         dimension(unit)
     except InputError:
@@ -96,7 +96,7 @@ def combined(*units: tuple[str, int]) -> str:
 
 
 def _factors(unit: str) -> Iterator[tuple[str, int]]:
-    """Yield the symbols of a unit with their exponents, ratios apart.
+    """Yield the symbols of a unit with their exponents, without ratios.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _factors(unit: str) -> Iterator[tuple[str, int]]:
 
 
 def _instead(unit: str, factor: str) -> str:
-    """Say how the unit is written in SI: with numbers in it, where it is one that people read."""
+    """Return the unit in SI notation with its factor, for display units."""
     for own, display in DISPLAY_UNITS.items():
         if display.name in (unit, factor):
             return f"write {own}, and numbers in it: 1 {display.name} is {1.0 / display.factor:.6g} {own}"
@@ -130,4 +130,4 @@ def _known(unit: str) -> str:
 
 
 Unit = Annotated[str, AfterValidator(_known)]
-"""A field with a unit in SI symbols, such as `m`, `N.m/rad` or `m3/(s.V)`; `1` of a ratio."""
+"""Field type: a unit of SI symbols, such as `m`, `N.m/rad` or `m3/(s.V)`; `1` for ratios."""

@@ -1,4 +1,4 @@
-"""Data as JSON can have them."""
+"""JSON-compatible data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:
-    """Return mappings, lists, texts and numbers, with null for numbers that are not finite, and nothing of NumPy."""
+    """Return mappings, lists, texts and numbers without NumPy types; null for non-finite numbers."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):

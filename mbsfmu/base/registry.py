@@ -1,4 +1,4 @@
-"""Things that are known by their names as soon as they are defined."""
+"""Registries of classes by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T", bound=type)
 
 
 def is_built_in(kind: type) -> bool:
-    """Tell whether a class is of this package."""
+    """Return whether a class is part of this package."""
     return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
@@ -38,7 +38,7 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def add(self, name: str, known: T) -> None:
-        """Make a class known; one that is defined anew takes the place of itself.
+        """Register a class; a repeated definition replaces itself.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class Registry(Generic[T]):
         self._known[name] = known
 
     def defined_in(self, module: str) -> dict[str, T]:
-        """Return the classes that a module has defined, by their names."""
+        """Return the registered classes of a module, by name."""
         return {name: known for name, known in self._known.items() if known.__module__ == module}
 
     def names(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Registry(Generic[T]):
         return tuple(sorted(self._known, key=lambda name: (name != self._default, name)))
 
     def get(self, name: str) -> T | None:
-        """Return the class of a name; None where there is none."""
+        """Return the class of a name; None if unknown."""
         return self._known.get(name)
 
     def find(self, name: str) -> T:

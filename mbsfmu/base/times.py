@@ -1,7 +1,7 @@
-"""When two times are one, and how much work a stretch of time may ask for.
+"""Comparison of times, and limits on the work of a time interval.
 
-Importers add steps up, count them, or begin at 1.7e9 s: the same time then has several floating-point numbers. All
-comparisons of times go by `tolerance`; native units have the same numbers, written into their code.
+Importers accumulate steps, count them, or start at 1.7e9 s: one time then has several floating-point values. All
+comparisons of times use `tolerance`; native FMUs have the same numbers in their code.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 
 SAME_TIME = 1e-6
-"""Times that differ by less than this share of a step are one."""
+"""Times that differ by less than this fraction of a step are equal."""
 NEIGHBOURS = 4.0
-"""So are times that differ by less than this many times the resolution of time."""
+"""Times that differ by less than this multiple of the resolution of time are equal."""
 RESOLVED_STEP = 16.0
-"""Steps must be at least this many times the resolution of time, for their ends to be told apart."""
+"""Steps must be at least this multiple of the resolution of time, so that their ends are distinct."""
 LEAST_STEP = 1e-100
-"""Least step in s, wherever time is: at t = 0 the resolution of time is as fine as numbers are, and a step of 1e-315 s
-has neither a square nor an inverse."""
+"""Least step in s at any time: at t = 0 the resolution of time is that of numbers, and a step of 1e-315 s has neither a
+square nor an inverse.
+"""
 MOST_STEPS = 1e9
-"""Most internal steps in one call; they take hours."""
+"""Largest number of internal steps in one call; they take hours."""
 OVERSHOOT = 1e-3
-"""Share of a step by which the last one may end after the stop time: importers that add up a million steps get there.
-Nothing depends on it."""
+"""Fraction of a step by which the last one may end after the stop time, as importers that accumulate a million steps
+need. Nothing depends on it.
+"""
 
 _UNKNOWN_MEMORY = 16e9  # bytes, where the machine does not tell
 
 
 def resolution(*times: float) -> float:
-    """Return the distance of neighbouring floating-point numbers, at most, at the largest of some times in s."""
+    """Return the largest distance of neighbouring floating-point numbers at given times in s."""
     return sys.float_info.epsilon * max(abs(time) for time in times)
 
 
 def tolerance(step: float, *times: float) -> float:
-    """Return by how many s two times may differ that are one.
+    """Return the tolerance in s within which two times are equal.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def count_steps(begin: float, end: float, most: float) -> float:
 
 
 def check_experiment(start: float, stop: float | None) -> None:
-    """Check when an importer says that a run begins and ends, in s.
+    """Check start and stop time in s given by an importer.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def check_experiment(start: float, stop: float | None) -> None:
 
 
 def check_step(time: float, step: float, internal: float) -> None:
-    """Check that a step from a time can be made.
+    """Check the time and length of a step.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def check_step(time: float, step: float, internal: float) -> None:
 
 
 def check_run(stop: float, step: float, internal: float, columns: int) -> None:
-    """Check that a run from zero can be made and its result be held, before memory is asked for.
+    """Check that a run from zero and its result are feasible, before memory is allocated.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def check_run(stop: float, step: float, internal: float, columns: int) -> None:
 
 
 def check_stop(stop: float) -> None:
-    """Check the end in s of a run from zero, which needs no model.
+    """Check the stop time in s of a run from zero, without a model.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def check_stop(stop: float) -> None:
 
 
 def check_grid(start: float, stop: float, step: float, columns: int) -> None:
-    """Check that steps can be made from start to stop, and that a table with a row for each can be held.
+    """Check the steps from start to stop, and the memory of a table with a row for each.
 
     Parameters
     ----------
@@ -186,9 +188,9 @@ def _check_internal(what: str, length: float, internal: float) -> None:
 
 
 def counted(start: float, stop: float, step: float) -> NDArray[np.float64]:
-    """Return the times start, start + h, start + 2 h, …, stop in s, counted and not summed up.
+    """Return the times start, start + h, start + 2 h, …, stop in s, without accumulation.
 
-    The last step may be shorter; a stop time that misses the grid by round-off is on it.
+    The last step may be shorter; a stop time within round-off of the grid is on it.
     """
     times: NDArray[np.float64] = start + step * np.arange(count_steps(start, stop, step) + 1.0)
     times[-1] = stop

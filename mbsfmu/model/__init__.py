@@ -1,4 +1,4 @@
-"""What a machine is: bodies and the mechanism that they make with joints and forces."""
+"""Data of machines: bodies, joints, forces, mechanisms and models."""
 
 from mbsfmu.model.body import Beam, Body, Cuboid, Point, RigidBody, along
 from mbsfmu.model.mechanism import Mechanism

@@ -1,8 +1,8 @@
-"""The lines of hydraulic actuators: effort and motion are those of one thing of a mechanism.
+"""Checks of actuator connections: effort and motion must belong to the same part of a mechanism.
 
-Such a model runs otherwise, and is wrong: friction and the flows that a piston makes go by the velocity, the chambers
-and the end stops by the length, and the work that the oil does is force times velocity. An effort may drive further
-things beside the one that moves the actuator, such as those of a copy of the machine: these work without oil.
+A model with wrong connections would run with wrong results: friction and displaced flow depend on the velocity,
+chambers and end stops on the length, and the work of the oil is force times velocity. An effort may additionally drive
+further parts, such as those of a copy of the machine, which then work without oil.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Connections = Sequence[tuple[str, str]]
 Systems = Mapping[str, Mechanism | Circuit | Block | SystemData]
 Signals = Mapping[str, AnySignal]
 _AGREEMENT = 0.1
-"""Share of how far an actuator moves by which its two signals may differ, for those that were sampled roughly."""
+"""Relative tolerance between position and velocity signals, for coarsely sampled ones."""
 
 
 def check_actuators(systems: Systems, connections: Connections, signals: Signals, stop_time: float) -> None:
-    """Check that actuators which are part of a machine have all lines, and from what they push.
+    """Check that actuators of a machine have all connections, and to which part.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def check_actuators(systems: Systems, connections: Connections, signals: Signals
 
 
 def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections: Connections) -> None:
-    """Refuse a machine whose data say how it moves, and which loads a mechanism that moves otherwise."""
+    """Refuse a machine in which data prescribe an actuator's motion, and a differently moving mechanism its load."""
     for each in circuit.components:
         if not isinstance(each, HydraulicActuator) or each.moved:
             continue
@@ -76,7 +76,7 @@ def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections:
 
 
 def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Signals) -> None:
-    """Refuse an actuator that is moved without all of its motion, or pushes what does not move it."""
+    """Refuse an actuator without its complete motion, or whose effort drives another part."""
     driven = {*signals, *(target for _, target in connections)}
     missing = [each for each in motion if each not in driven]
     pushes = any(source == effort for source, _ in connections)
@@ -90,7 +90,7 @@ def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: 
 
 
 def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Systems, connections: Connections) -> None:
-    """Refuse an actuator whose motion is of two things, or of one that it does not push."""
+    """Refuse an actuator with motion of two parts, or of one that it does not drive."""
     sources = {target: source for source, target in connections}
     moved = {each: sources[each] for each in motion if each in sources}
     if not moved:
@@ -111,7 +111,7 @@ def _check_crossed(thing: str, effort: str, motion: Sequence[str], systems: Syst
 def _check_load(
     name: str, actuator: HydraulicActuator, balanced: bool, systems: Systems, connections: Connections
 ) -> None:
-    """Refuse a load at the start that is of another thing than the motion, or missing where a pressure needs it."""
+    """Refuse an initial load of another part than the motion, or a missing one for balanced pressures."""
     sources = {target: source for source, target in connections}
     moving = next((sources[target] for each in actuator.motion if (target := f"{name}.{each}") in sources), None)
     if moving is None or actuator.load is None:
@@ -130,14 +130,14 @@ def _check_load(
 
 
 def _is_held(mover: str, systems: Systems) -> bool:
-    """Tell whether a thing that moves is a force that calculates what it must be at rest."""
+    """Return whether a moving part is a force that computes its load of static equilibrium."""
     system, _, name = mover.partition(".")
     data = systems[system]
     return isinstance(data, Mechanism) and any(each.name == name and each.balancing for each in data.forces)
 
 
 def _check_rate(thing: str, motion: Sequence[str], signals: Sequence[AnySignal], stop_time: float) -> None:
-    """Refuse a velocity that is not the rate of the length beside it, both as signals."""
+    """Refuse a velocity signal that is not the rate of the length signal."""
     place, rate = signals
     events = {each for signal in signals for each in signal.events if 0.0 < each <= stop_time}
     times = sorted({0.0, *(events or {stop_time})})  # behind the last one they may go on for ever, unused
@@ -161,7 +161,7 @@ def _check_rate(thing: str, motion: Sequence[str], signals: Sequence[AnySignal],
 
 
 def _moved_with(reference: str, systems: Systems) -> set[str]:
-    """Return what moves with a variable's owner: that itself, and where it acts in a joint alone the joint's body."""
+    """Return the names that move with a variable's owner: itself, and for a joint effort the joint's body."""
     system, _, name = _owner(reference).partition(".")
     data, found = systems[system], {_owner(reference)}
     if isinstance(data, Mechanism):

@@ -1,4 +1,4 @@
-"""The base of blocks: systems of first-order equations, such as controllers, data and equations side by side."""
+"""Base class of blocks: systems of first-order equations, such as controllers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
 
 BLOCKS: Kinds[Block] = Kinds("block", "mbsfmu.parts")
-"""All kinds of blocks by their types."""
+"""All block classes by type."""
 
 
 class Block(DynamicPart, abstract=True):
-    """A system of equations ẋ = f(x, u), y = g(x, u), which is a system of a model beside mechanisms and circuits.
+    """System of equations ẋ = f(x, u), y = g(x, u), besides mechanisms and circuits.
 
-    A class that derives from it is data; a field that is a number of the equations says so, as
-    `Annotated[float, Parameter("V/rad", "gain", tunable=True)]`. Its equations are pure NumPy functions that do not
-    branch on a value and write nothing in place; `now["gain"]` is a parameter, a state or an input. All its outputs
-    are there for other systems.
+    A derived class is data; a parameter field is declared as `Annotated[float, Parameter("V/rad", "gain",
+    tunable=True)]`. Its equations are pure NumPy functions without branches on values and without in-place changes;
+    `now["gain"]` is a parameter, a state or an input. All outputs are available to other systems.
 
     Attributes
     ----------
     name
-        What messages call it; of a system of a model, the name of the system.
+        Name in messages; the name of the system in a model.
 
     Raises
     ------
@@ -40,7 +39,7 @@ class Block(DynamicPart, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that tells nothing, or with parameters that are no numbers."""
+        """Refuse a class without outputs, or with non-numeric parameters."""
         super().check_class()
         sampled = issubclass(cls, SampledBlock)
         if cls.gives("update") and not sampled:
@@ -52,21 +51,21 @@ class Block(DynamicPart, abstract=True):
         check_numbers(cls)
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
-        """Return pairs of parameters, the second of which must be greater."""
+        """Return pairs of parameters, of which the second must be greater."""
         return ()
 
     def parameter_units(self) -> Mapping[str, str]:
-        """Return the units of parameters by name, where they follow from fields and not from the class."""
+        """Return the units of parameters by name, if they depend on fields."""
         return {}
 
     # -- equations ------------------------------------------------------------------------------------------
 
     def rates(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return the rates of its states."""
+        """Return the derivatives of the states."""
         return {}
 
     def update(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return the next states of a block that is sampled."""
+        """Return the states of a sampled block after an update."""
         return {}
 
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
@@ -74,16 +73,16 @@ class Block(DynamicPart, abstract=True):
         return {}
 
     def initial_states(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return its states at the start, from its parameters."""
+        """Return the initial states, from parameters."""
         return {state.name: state.start or 0.0 for state in self.states()}
 
 
 class SampledBlock(Block, abstract=True):
-    """A block x₊ = f(x, u), y = g(x) whose states change at the instants offset + k · sample_time alone, k = 0, 1, ….
+    """Sampled block x₊ = f(x, u), y = g(x), with sample times offset + k · sample_time, k = 0, 1, ….
 
-    At an instant, `update` is made once, from inputs as they are just before; a start at an instant is one. States and
-    outputs stay until the next one. Outputs depend on states and parameters; what is to depend on inputs at an instant
-    is a state that an update sets.
+    At a sample time `update` is called once, with the inputs just before; a start at a sample time is one. States and
+    outputs are constant until the next one. Outputs depend on states and parameters; for a dependence on inputs, use a
+    state that the update sets.
 
     Attributes
     ----------
@@ -98,7 +97,7 @@ class SampledBlock(Block, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class whose sample time could be set."""
+        """Refuse a class with a tunable sample time."""
         super().check_class()
         for name in ("sample_time", "offset"):
             if name in parameter_fields(cls):
@@ -106,7 +105,7 @@ class SampledBlock(Block, abstract=True):
 
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
-        """Return functions that a class has together: what there is, and what gives its values."""
+        """Return pairs of functions that a class must define together: a declaration, and the values."""
         return (("states", "update"), ("outputs", "evaluate_outputs"))
 
 

@@ -23,18 +23,18 @@ QUANTITY = re.compile(
     "angular_acceleration|quaternion|cardan_angle|cardan_rate|cardan_acceleration|absolute|force|moment)"
     "(_1|_2|_start|_integral)*"
 )
-"""What the variables of a body, and of a joint that may have the same name, are called behind the dot."""
+"""Last part of variable names of a body, and of a joint with the same name."""
 
 
 class Point(Data):
-    """A place on a body, in the body's frame.
+    """A point of a body, in the body frame.
 
     Attributes
     ----------
     position
         Coordinates in m.
     along
-        Share of the body's length that is added along x; it lets a point move with the length.
+        Fraction of the body's length that is added along x, so that a point moves with the length.
     """
 
     position: Vector = (0.0, 0.0, 0.0)
@@ -43,7 +43,7 @@ class Point(Data):
     @model_validator(mode="before")
     @classmethod
     def _from_coordinates(cls, data: Any) -> Any:
-        """Take three coordinates for a point, as (x, y, z)."""
+        """Accept three coordinates as a point, as (x, y, z)."""
         return {"position": data} if isinstance(data, (tuple, list)) else data
 
     @classmethod
@@ -56,21 +56,21 @@ class Point(Data):
 
 
 def along(share: float) -> Point:
-    """Return the point at a share of the body's length, on its x axis."""
+    """Return the point at a fraction of the body's length, on its x axis."""
     return Point(along=share)
 
 
 class Body(Data, ABC):
-    """What all rigid bodies have; see the subclasses for those that can be made.
+    """Base class of rigid bodies.
 
     Attributes
     ----------
     name
         Name of the body.
     points
-        Places on it by name, beside those that its kind has.
+        Points by name, in addition to those of its class.
     shapes
-        What it looks like; by default as its points and its inertia suggest. No result depends on that.
+        Shapes for animations; by default from its points and inertia. No result depends on them.
     """
 
     name: Name
@@ -92,7 +92,7 @@ class Body(Data, ABC):
 
     @property
     def all_points(self) -> dict[str, Point]:
-        """All points by name, the built-in ones included."""
+        """All points by name, including the built-in ones."""
         return {**self.built_in_points, **self.points}
 
     @property
@@ -151,7 +151,7 @@ class RigidBody(Body):
 
     @property
     def all_points(self) -> dict[str, Point]:
-        """All points by name, the origin and the centre of mass included."""
+        """All points by name, including the origin and the centre of mass."""
         return {**super().all_points, "centre": self.centre}
 
     @property
@@ -170,8 +170,8 @@ class Beam(Body):
     mass
         Mass m in kg.
     axial_inertia
-        Moment of inertia about the beam's axis in kg m², at most m L²/6, as of all bodies; zero suffices where the
-        beam does not spin freely.
+        Moment of inertia about the beam's axis in kg m², at most m L²/6, as for all bodies; zero is sufficient if the
+        beam cannot spin freely.
     """
 
     type: Literal["beam"] = "beam"

@@ -1,4 +1,4 @@
-"""What units carry along of the machine that they are: for pictures and sentences, never for what is computed."""
+"""Machine data inside an FMU: used for animations and messages, never for computation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.modelling import DataError
 
 _FORM = 1
-"""Version of what stands in the file."""
+"""Version of the file's content."""
 
 Ends = tuple[str, str]
-"""A unit and one of its variables."""
+"""An FMU and one of its variables."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """The machine that an FMU is.
+    """The machine of an FMU.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Carried:
 
     @classmethod
     def read(cls, text: str) -> Carried | None:
-        """Return what `text` wrote; None where somebody else's file has the name.
+        """Return the data written by `text`; None for a foreign file of the same name.
 
         Raises
         ------
@@ -60,12 +60,12 @@ class Carried:
         return cls(Machine.of(model).with_values(document["values"]), document["alone"])
 
     def systems(self, unit: str) -> dict[str, str]:
-        """Return what its systems are called among those of several FMUs, by their own names."""
+        """Return the names of its systems among those of several FMUs, by their own names."""
         return {name: unit if name == self.alone else f"{unit}.{name}" for name in self.machine.systems}
 
 
 def followed_inside(text: str, inputs: Collection[str]) -> set[str]:
-    """Return which inputs of a unit follow signals inside it, by what it carries along; none where that is no text."""
+    """Return the inputs of an FMU that follow internal signals, from its machine data."""
     try:
         document: Any = json.loads(text)
         names = [name.partition(".") for name in document["model"]["signals"]]
@@ -82,7 +82,7 @@ def joined(
     given: Mapping[Ends, Any],
     driven: Collection[Ends],
 ) -> Machine:
-    """Return the machine that coupled FMUs are.
+    """Return the machine of coupled FMUs.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def joined(
     named = {unit: each.systems(unit) for unit, each in carried.items()}
 
     def inside(unit: str, variable: str) -> Iterator[str]:
-        """Yield what a variable of an FMU may be called."""
+        """Yield the possible names of an FMU variable."""
         yield f"{unit}.{variable}"
         yield from (f"{system}.{variable}" for system in named.get(unit, {}).values() if system != unit)
 
@@ -120,7 +120,7 @@ def machine_of_fmus(
     given: Mapping[Ends, Any],
     driven: Collection[Ends],
 ) -> Machine | None:
-    """Return the machine that coupled FMUs are, of which some carry along what they are; None where none does.
+    """Return the machine of coupled FMUs with machine data; None if none has any.
 
     Raises
     ------

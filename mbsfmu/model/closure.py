@@ -1,4 +1,4 @@
-"""The base of closure equations: what a joint takes away of six degrees of freedom where it is cut."""
+"""Base class of closure equations of cut joints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ClosureEquation(ABC):
     """One closure equation, Φ = 0, between the joint's points on both bodies.
 
     dΦ/dt is wᵀ Z on the child plus the same on the parent. The wrenches w are forces in N and moments about the
-    inertial origin in N m that a unit multiplier exerts. All are pure NumPy functions with no branch on a value.
+    inertial origin in N m of a unit multiplier. All are pure NumPy functions without branches on values.
     """
 
     unit: ClassVar[str]

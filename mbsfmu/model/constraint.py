@@ -1,4 +1,4 @@
-"""The base of constraints between joint coordinates: data, the linear relation, and what it follows over time."""
+"""Base class of constraints between joint coordinates: data, factors, and the value over time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mbsfmu.model.reference_types import ReferenceKind, references
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 CONSTRAINTS: Kinds[Constraint] = Kinds("constraint", "mbsfmu.parts")
-"""All kinds of constraints by their types."""
+"""All constraint classes by type."""
 
 
 class Constraint(DynamicPart, abstract=True):
-    """A relation Σ a q = s between the coordinates q of joints of the spanning tree, as gears make it.
+    """Relation Σ a q = s between coordinates q of tree joints, such as a gear.
 
     A class that derives from it is data, with fields that name joints, as `driven: JointReference`, and numbers of the
     equations, as `Annotated[float, Parameter("1", "ratio")]`. What it measures has the unit of the first joint's
@@ -32,25 +32,25 @@ class Constraint(DynamicPart, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that relates nothing."""
+        """Refuse a class without factors."""
         super().check_class()
         if not cls.gives("factors"):
             raise DataError(f"class {cls.__name__}: a constraint has a function factors, which gives a factor by joint")
 
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
-        """Return none: a constraint has neither states nor outputs of its own."""
+        """Return none: a constraint has neither states nor outputs."""
         return ()
 
     @property
     def coupled(self) -> tuple[str, ...]:
-        """Names of the joints that it relates."""
+        """Names of the related joints."""
         return references(self, ReferenceKind.JOINT)
 
     # -- equations ------------------------------------------------------------------------------------------
 
     def factors(self, now: Numbers) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return the factors a by the names of the joints; they do not depend on inputs or states."""
+        """Return the factors a by joint name; independent of inputs and states."""
         return {}
 
     def value(self, now: Numbers) -> Array | float:  # noqa: ARG002
@@ -67,4 +67,4 @@ class Constraint(DynamicPart, abstract=True):
 
 
 AnyConstraint = Annotated[SerializeAsAny[Constraint], BeforeValidator(CONSTRAINTS.made)]
-"""The type of a field: any constraint, or a dictionary with the `type` of one."""
+"""Field type: any constraint, or a dictionary with the `type` of one."""

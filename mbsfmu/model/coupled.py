@@ -1,4 +1,4 @@
-"""What a model is: named systems, their connections, and the signals that drive them, as data."""
+"""Data of a model: named systems, connections, and signals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _kind(data: Any) -> str | None:
 
 
 def _made(data: Any) -> Any:
-    """Make the system that a dictionary describes, where its class is told by its type."""
+    """Return the system of a dictionary, with its class selected by type."""
     if not isinstance(data, dict):
         return data
     kind = system_kind(data)
@@ -35,7 +35,7 @@ def _made(data: Any) -> Any:
 
 
 def _tagged(kind: SystemKind) -> Any:
-    """Return the class of a kind's data, written with all fields of its subclasses."""
+    """Return the class of a kind's data, serialized with all fields of subclasses."""
     return Annotated[kind.data if kind.family is None else SerializeAsAny[kind.data], Tag(kind.name)]
 
 
@@ -55,7 +55,7 @@ else:
 
 _NO_TEXT = r"\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff"
 Text = Annotated[str, word(f"[^{_NO_TEXT}]*", "a text has no control characters and no halves of characters")]
-"""What descriptions of units can hold: characters of XML."""
+"""Field type of descriptions of FMUs: characters of XML."""
 
 
 OutputPattern = Annotated[
@@ -65,13 +65,13 @@ OutputPattern = Annotated[
         "a pattern of names has letters, digits, _ and ., and *, ? and [] as in shells",
     ),
 ]
-"""Which variables are outputs."""
+"""Patterns of variables that are outputs."""
 
 
 class ModelData(Data):
     """Systems and the connections between their variables.
 
-    What the connections join is not looked at here: variables are those of equations (see `CoupledModel`).
+    Variable names of connections are not checked here, because they depend on the equations (see `CoupledModel`).
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ModelData(Data):
         return self
 
     def start_of(self, name: str) -> dict[str, float]:
-        """Return the values at the start of one system, by the names of its variables."""
+        """Return the start values of one system, by variable name."""
         owned = ((reference.partition("."), value) for reference, value in self.start.items())
         return {variable: value for (system, _, variable), value in owned if system == name}
 
@@ -148,7 +148,7 @@ class ModelData(Data):
         Parameters
         ----------
         path
-            The file. It never makes code run.
+            The file. No code is run from it.
         parts
             Python files that define parts of the model, as components of a user's own; they are run.
 

@@ -1,4 +1,4 @@
-"""The base of forces: data, points and joints, parameters, states, inputs, outputs, and the equations beside them."""
+"""Base class of forces: data, points, joints, variables, and equations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mbsfmu.model.reference_types import ReferenceKind, Vector
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, closest_match, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
-"""All kinds of forces by their types."""
+"""All force classes by type."""
 
 
 SYMBOLS = ("line", "spring", "cylinder", "none")
-"""What may be drawn between the two points of a force."""
+"""Symbols for drawing between the two points of a force."""
 
 
 class PointLoad(NamedTuple):
-    """What acts on a body at a point.
+    """Load on a body at a point.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class PointLoad(NamedTuple):
 
 
 class JointLoad(NamedTuple):
-    """What acts on the outer body of a joint along its coordinate, and the other way round on the inner body.
+    """Load along a joint coordinate on the outer body, and its reaction on the inner body.
 
     Attributes
     ----------
@@ -54,15 +54,14 @@ class JointLoad(NamedTuple):
 
 
 class Force(DynamicPart, abstract=True):
-    """Something that acts on a mechanism.
+    """Base class of forces on a mechanism.
 
-    A class that derives from it is data, with fields that say what they are: a `PointReference`, a `JointReference`,
-    or a number of the equations, as `Annotated[Positive, Parameter("N/m", "stiffness")]`; a field of three numbers is
-    a vector of the equations. Its equations are pure NumPy functions of the `ForceContext`, with no branch on a value
-    and nothing written in place.
+    A derived class is data. Its fields are a `PointReference`, a `JointReference`, or a parameter of the equations, as
+    `Annotated[Positive, Parameter("N/m", "stiffness")]`; a field of three numbers is a vector of the equations. Its
+    equations are pure NumPy functions of the `ForceContext`, without branches on values and without in-place changes.
 
-    Units, names and descriptions may say what those of a joint are, by the field that names it: `{joint.load}` is
-    N.m or N, `{joint.effort}` torque or force, `{joint.coordinate}` rad or m, `{joint.position}` angle or displacement,
+    Units, names and descriptions may refer to those of a joint, by the field that names it: `{joint.load}` is N.m or N,
+    `{joint.effort}` torque or force, `{joint.coordinate}` rad or m, `{joint.position}` angle or displacement,
     `{joint.rate}` angular_velocity or velocity.
 
     Attributes
@@ -85,7 +84,7 @@ class Force(DynamicPart, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that acts on nothing, or with parameters that are no numbers."""
+        """Refuse a class without loads, or with non-numeric parameters."""
         super().check_class()
         if not cls.gives("loads"):
             raise DataError(f"class {cls.__name__}: a force has a function loads, which gives what acts on what")
@@ -108,15 +107,15 @@ class Force(DynamicPart, abstract=True):
     # -- equations ------------------------------------------------------------------------------------------
 
     def loads(self, now: ForceContext) -> Iterable[PointLoad | JointLoad]:  # noqa: ARG002
-        """Return what acts on bodies and joints."""
+        """Return the loads on bodies and joints."""
         return ()
 
     def work_rate(self, now: ForceContext) -> Array | float:  # noqa: ARG002
-        """Return the power that it brings in from outside in W, the power of its inputs."""
+        """Return the external power of its inputs in W."""
         return 0.0
 
     def dissipation(self, now: ForceContext) -> Array | float:  # noqa: ARG002
-        """Return the power lost in W."""
+        """Return the dissipated power in W."""
         return 0.0
 
     def energy(self, now: ForceContext) -> Array | float:  # noqa: ARG002
@@ -124,7 +123,7 @@ class Force(DynamicPart, abstract=True):
         return 0.0
 
     def rates(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
-        """Return the rates of its states."""
+        """Return the derivatives of its states."""
         return {}
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
@@ -132,21 +131,21 @@ class Force(DynamicPart, abstract=True):
         return {}
 
     def initial_states(self, now: ForceContext) -> Mapping[str, Array | float]:  # noqa: ARG002
-        """Return its states at the start, from its parameters; nothing has a place yet."""
+        """Return the initial states from parameters; positions are unknown."""
         return {state.name: state.start or 0.0 for state in self.states()}
 
 
 AnyForce = Annotated[SerializeAsAny[Force], BeforeValidator(FORCES.made)]
-"""The type of a field: any force, or a dictionary with the `type` of one."""
+"""Field type: any force, or a dictionary with the `type` of one."""
 
 
 def names_place(kind: type[Part]) -> bool:
-    """Tell whether a class of parts has a field that names a point or a joint."""
+    """Return whether a class of parts has a field that names a point or a joint."""
     return any(set(field.metadata) & set(ReferenceKind) for field in kind.model_fields.values())
 
 
 def check_parameters(kind: type[Part]) -> None:
-    """Refuse a class with parameters that are neither a number nor three.
+    """Refuse a class with parameters that are neither scalars nor three numbers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a force or a sensor sees of the mechanism at one moment."""
+"""Evaluation contexts of forces and sensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mbsfmu.modelling import Array, DataError, closest_match
 
 
 class BodyPoint(NamedTuple):
-    """A point of a body: where it is and how it moves, in the inertial frame.
+    """Position and motion of a body's point in the inertial frame.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class BodyPoint(NamedTuple):
 
 
 class PointAcceleration(NamedTuple):
-    """How the motion of a body's point changes, in the inertial frame.
+    """Acceleration of a body's point in the inertial frame.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PointAcceleration(NamedTuple):
 
 
 class JointMotion(NamedTuple):
-    """The coordinate of a joint that has one.
+    """Coordinate and rate of a joint with one coordinate.
 
     Attributes
     ----------
@@ -59,10 +59,10 @@ class JointMotion(NamedTuple):
 
 
 class ForceContext(Numbers):
-    """A force's own numbers by their short names, and its points and joints by the names of the fields.
+    """Variables of a force by their short names, and its points and joints by field names.
 
-    `now["stiffness"]` is a parameter, a state or an input of the force, `now.point("start")` where the point is that
-    its field `start` names.
+    `now["stiffness"]` is a parameter, a state or an input of the force, `now.point("start")` the point of its field
+    `start`.
 
     Parameters
     ----------
@@ -87,20 +87,20 @@ class ForceContext(Numbers):
         self._joints = joints
 
     def point(self, field: str) -> BodyPoint:
-        """Return where the point is that a field names, and how it moves."""
+        """Return position and motion of the point of a field."""
         if field not in self._points:
             raise DataError(f"{self._owner} has no point '{field}' here; {closest_match(field, self._points)}")
         return self._points[field]()
 
     def joint(self, field: str) -> JointMotion:
-        """Return the coordinate of the joint that a field names, and its rate."""
+        """Return coordinate and rate of the joint of a field."""
         if field not in self._joints:
             raise DataError(f"{self._owner} has no joint '{field}' here; {closest_match(field, self._joints)}")
         return self._joints[field]()
 
 
 class SensorContext(ForceContext):
-    """What a sensor sees: a present with accelerations.
+    """Evaluation context of a sensor, with accelerations.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SensorContext(ForceContext):
         self._accelerations = accelerations
 
     def acceleration(self, field: str) -> PointAcceleration:
-        """Return the accelerations of the point that a field names, and of its body."""
+        """Return the accelerations of the point of a field, and of its body."""
         if field not in self._accelerations:
             raise DataError(f"{self._owner} has no point '{field}' here; {closest_match(field, self._accelerations)}")
         return self._accelerations[field]()

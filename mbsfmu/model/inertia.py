@@ -1,19 +1,19 @@
-"""Which inertia tensors a body can have."""
+"""Validity of inertia tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 ROUND_OFF = 1e-9
-"""Share of the trace by which a tensor may miss what holds of all bodies."""
+"""Tolerance of the validity conditions, relative to the trace."""
 NO_INERTIA = 1e-14
-"""Share of the trace up to which a principal moment counts as none."""
+"""Fraction of the trace below which a principal moment counts as zero."""
 ALLOWED = "no principal moment may be negative, and each must be at most the sum of the two others"
 ALLOWED_OF_RODS = "a rod may have none about its axis, which must be one of the body's axes"
 
 
 def missing_in(tensor: Sequence[float], *, rod: bool) -> str | None:
-    """Return what holds of the inertia tensors of all bodies, but not of this one; None for one that a body can have.
+    """Return the violated condition of a valid inertia tensor; None for a valid one.
 
     With the density ρ, the matrix ∫ρ r rᵀ dV = ½ tr(J) I − J has no negative eigenvalue: none of the principal moments
     exceeds the sum of the two others, from which it follows that none is negative.
@@ -35,7 +35,7 @@ def missing_in(tensor: Sequence[float], *, rod: bool) -> str | None:
 
 
 def _positive_definite(matrix: Sequence[float], shift: float) -> bool:
-    """Tell whether a symmetric matrix, with a shift added to its diagonal, has positive pivots only."""
+    """Return whether a symmetric matrix, plus a shift of its diagonal, has positive pivots only."""
     xx, yy, zz, xy, xz, yz = matrix
     first = xx + shift
     if not first > 0.0:

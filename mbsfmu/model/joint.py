@@ -1,7 +1,7 @@
-"""The base of joints: data, elementary motions and closure equations side by side.
+"""Base class of joints: data, elementary motions and closure equations.
 
-Every joint is a sequence of slides and hinges, from the parent outwards; its coordinates are theirs. In the spanning
-tree a joint gives coordinates; where it is cut, and in absolute coordinates, its equations constrain.
+Every joint is a sequence of slides and hinges, from the parent outwards, with their coordinates. A joint in the
+spanning tree has coordinates; a cut joint, and every joint in absolute coordinates, is a constraint.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from mbsfmu.model.reference_types import PointReference, Vector
 from mbsfmu.modelling import DataError, Kinds, Part
 
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
-"""All kinds of joints by their types."""
+"""All joint classes by type."""
 
 MOST_TURNED = 1e8
-"""Largest start angle of a hinge in rad: numbers of that size resolve 1e-8 rad, much larger ones no angle at all."""
+"""Largest start angle of a hinge in rad: it is resolved to 1e-8 rad; much larger numbers cannot resolve an angle."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class JointElement:
     axis
         Direction, in the frame that the elements before it have turned.
     name
-        What its variables' names end with, such as `_1`, where the joint has several of its kind.
+        Suffix of its variable names, such as `_1`, if the joint has several of its kind.
     start, start_rate
         Start values of its coordinate in m or rad and of the rate.
     pitch
-        How far a hinge moves along its axis as it turns, in m/rad; a joint with such a hinge has no other element.
+        Displacement of a hinge along its axis per angle, in m/rad; a joint with such a hinge has no other element.
     """
 
     slides: bool
@@ -50,20 +50,20 @@ class JointElement:
 
 
 class Joint(Part, abstract=True):
-    """What all joints have.
+    """Base class of joints.
 
-    A class that derives from it is data, its `elements` are its motions, and its `equations` what these obey.
+    A derived class is data; its `elements` are its motions, and its `equations` the constraints.
 
     Attributes
     ----------
     name
         Name of the joint.
     parent, child
-        The points that the joint joins, each as `body.point`; `ground.point` for the fixed frame.
+        The connected points, each as `body.point`; `ground.point` for the fixed frame.
     orientation
-        Rotation vector in rad that turns the parent's frame into the child's at coordinate zero.
+        Rotation vector in rad from the parent's to the child's frame at zero coordinates.
     cut
-        True makes the joint close a loop; where it is False, the spanning tree decides.
+        True for a loop-closing joint; False leaves the choice to the spanning tree.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Joint(Part, abstract=True):
 
     family = JOINTS
     turns_freely: ClassVar[bool] = False
-    """Whether three hinges make any rotation; the last three elements are these."""
+    """Whether the last three elements are hinges of any rotation (ball and free joints)."""
 
     parent: PointReference
     child: PointReference
@@ -83,7 +83,7 @@ class Joint(Part, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class without any motion or constraint."""
+        """Refuse a class without motion or constraint."""
         super().check_class()
         if not cls.gives("elements", "equations"):
             raise DataError(f"class {cls.__name__}: a joint has elements, equations, or both")
@@ -110,12 +110,12 @@ class Joint(Part, abstract=True):
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
-        """The slides and hinges that the joint is made of."""
+        """Slides and hinges of the joint."""
         return ()
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
-        """What its coordinates are called behind the joint's name, as `angle_1`, in the order of the elements."""
+        """Last parts of its coordinates' names, such as `angle_1`, in the order of the elements."""
         turned = "cardan_angle" if self.turns_freely else "angle"
         return tuple(f"{'displacement' if each.slides else turned}{each.name}" for each in self.elements)
 
@@ -125,9 +125,9 @@ class Joint(Part, abstract=True):
 
     @property
     def constrains(self) -> bool:
-        """Whether it takes away any degree of freedom."""
+        """Whether it constrains any degree of freedom."""
         return len(self.elements) < 6
 
 
 AnyJoint = Annotated[SerializeAsAny[Joint], BeforeValidator(JOINTS.made)]
-"""The type of a field: any joint, or a dictionary with the `type` of one."""
+"""Field type: any joint, or a dictionary with the `type` of one."""

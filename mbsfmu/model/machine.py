@@ -1,4 +1,4 @@
-"""What a run was made of, kept with its result: systems, connections, signals, and the numbers that parameters had."""
+"""Machine data of a run, stored with its result: systems, connections, signals, parameter values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.model.coupled import AnySystem, ModelData
 
 @dataclass(frozen=True)
 class Machine:
-    """Systems as data, with the values of their parameters in a run.
+    """Systems as data, with their parameter values in a run.
 
     Attributes
     ----------
@@ -36,13 +36,13 @@ class Machine:
 
     @classmethod
     def of(cls, model: ModelData, system: str | None = None) -> Self:
-        """Return what a run of a model is made of, or that of one of its systems alone."""
+        """Return the machine of a run of a model, or of one of its systems."""
         if system is None:
             return cls(model.name, model.systems, model.connections, model.signals)
         return cls(f"{model.name}.{system}", {system: model.systems[system]}, (), model.signals)
 
     def beside(self, other: Machine, names: Mapping[str, str]) -> Self:
-        """Return this and another machine together, whose systems are called otherwise here."""
+        """Return this machine combined with another one, whose systems get new names."""
 
         def moved(reference: str) -> str:
             system, _, variable = reference.partition(".")
@@ -57,11 +57,11 @@ class Machine:
         )
 
     def split(self, reference: str) -> tuple[str, str]:
-        """Return the system of `system.variable`, whose name may have dots itself, and the variable."""
+        """Return the system, whose name may contain dots, and the variable of `system.variable`."""
         owners = [name for name in self.systems if reference.startswith(f"{name}.")]
         owner = max(owners, key=len, default=reference.partition(".")[0])
         return owner, reference[len(owner) + 1 :]
 
     def with_values(self, values: Mapping[str, float]) -> Self:
-        """Return the same with other values of parameters."""
+        """Return the same with other parameter values."""
         return replace(self, values=values)

@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints, forces and sensors as plain validated data."""
+"""Mechanisms as validated data: bodies, joints, forces and sensors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from mbsfmu.model.topology import Topology, work_out
 from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
-"""Names that the mechanism's own variables have."""
+"""Names reserved for the mechanism's own variables."""
 
 
 class Mechanism(Data):
-    """Bodies, the joints between them, what acts on them, and what is measured of them, in three dimensions.
+    """A spatial mechanism: bodies, joints, forces, constraints and sensors.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Mechanism(Data):
                 raise DataError(f"{thing} {does} '{one}' and '{other}' of the same body")
 
     def joint_element(self, reference: str, user: str = "the call") -> tuple[AnyJoint, int]:
-        """Return the joint, and the index of its element, that `joint` or `joint.coordinate` means.
+        """Return the joint, and the index of its element, of `joint` or `joint.coordinate`.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class Mechanism(Data):
         return {body.name: body for body in self.bodies}
 
     def point(self, reference: str, user: str = "the call") -> Point:
-        """Return the point that `body.point` means, in the body's frame.
+        """Return the point of `body.point`, in the body frame.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Mechanism(Data):
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """Read a JSON file, without the `$schema` that it may name for editors.
+    """Return a JSON file's content without `$schema`.
 
     Raises
     ------

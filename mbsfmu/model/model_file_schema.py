@@ -1,4 +1,4 @@
-"""The JSON Schema of model files, for editors and other programs; the loader's own checks go further."""
+"""JSON Schema of model files for editors and other programs; loading checks more."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.modelling import DIALECT, REFERENCE, Data, DataSchema
 
 _FILES: dict[str, type[Data]] = {"Model": ModelData, "Mechanism": Mechanism, "Circuit": Circuit}
-"""What a file may hold."""
+"""Top-level classes of a file."""
 _DEFINITIONS = "#/$defs/"
 
 
 def model_schema() -> dict[str, Any]:
     """Return the JSON Schema of model files, as `mbsfmu schema` writes it.
 
-    It has all kinds of parts that data may mean where it is called: within `with load_parts([...]).given():` those of
-    a user too. Each kind is a definition of its own, `component.throttle` say; a parameter has its `unit`. What no
-    schema can say, that a joint names bodies that are there for example, the loader alone checks.
+    It contains all kinds of parts of the present context; within `with load_parts([...]).given():` user-defined ones
+    too. Each kind is a definition, such as `component.throttle`; a parameter has its `unit`. Relations between parts,
+    such as a joint that names an existing body, are checked by loading only.
     """
     found, schema = models_json_schema([(kind, "validation") for kind in _FILES.values()], schema_generator=DataSchema)
     definitions: dict[str, Any] = schema["$defs"]
@@ -41,12 +41,12 @@ def model_schema() -> dict[str, Any]:
 
 
 def _place(reference: dict[str, Any]) -> str:
-    """Return the name of the definition that a reference means."""
+    """Return the name of the definition of a reference."""
     return reference["$ref"].removeprefix(_DEFINITIONS)
 
 
 def _referring(schema: Any, names: dict[str, str]) -> Any:
-    """Return a schema whose references mean definitions by other names."""
+    """Return a schema with renamed definitions in its references."""
     if isinstance(schema, list):
         return [_referring(each, names) for each in schema]
     if isinstance(schema, str) and schema.startswith(_DEFINITIONS):

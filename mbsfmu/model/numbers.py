@@ -1,4 +1,4 @@
-"""A part's own numbers at one moment."""
+"""Variables of a part in one evaluation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Numbers:
         self._numbers = numbers
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether there is such a number: a parameter that the data leave out is none."""
+        """Return whether a variable exists; a parameter that is None does not."""
         return name in self._numbers
 
     def __getitem__(self, name: str) -> Array:

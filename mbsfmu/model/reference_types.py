@@ -1,4 +1,4 @@
-"""Names of things and references to points."""
+"""Field types for names, and references to points and joints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUND = "ground"
 
 
 class ReferenceKind(Enum):
-    """What a field of a part names; it stands in the field's type, so that every part is checked alike."""
+    """What a field of a part names, as an annotation of its type."""
 
     POINT = "point"
     JOINT = "joint"
@@ -55,7 +55,7 @@ JointReference = Annotated[
     ),
     ReferenceKind.JOINT,
 ]
-"""A coordinate of a joint: the joint's name where it has one coordinate, `joint.coordinate` where it has several."""
+"""A joint coordinate: the name of a joint with one coordinate, or `joint.coordinate`."""
 
 Vector = tuple[float, float, float]
 """Three components along x, y and z."""
@@ -68,17 +68,17 @@ def _direction(vector: Vector) -> Vector:
 
 
 Direction = Annotated[Vector, AfterValidator(_direction)]
-"""A vector of any length but zero; only its direction counts."""
+"""A nonzero vector of which only the direction counts."""
 
 
 def reference_fields(part: Data, kind: ReferenceKind) -> dict[str, str]:
-    """Return what the fields of a part name, as their types say, by the fields' names; without those that are None."""
+    """Return the references of a part by field name, without those that are None."""
     fields = [name for name, field in type(part).model_fields.items() if kind in field.metadata]
     return {name: getattr(part, name) for name in fields if getattr(part, name) is not None}
 
 
 def references(part: Data, kind: ReferenceKind) -> tuple[str, ...]:
-    """Return what the fields of a part name, as their types say, in the order of the fields."""
+    """Return the references of a part in the order of the fields."""
     return tuple(reference_fields(part, kind).values())
 
 

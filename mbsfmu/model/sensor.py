@@ -1,4 +1,4 @@
-"""The base of sensors: what is measured of a mechanism without acting on it."""
+"""Base class of sensors, which measure a mechanism without acting on it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mbsfmu.model.force_context import SensorContext
 from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds
 
 SENSORS: Kinds[Sensor] = Kinds("sensor", "mbsfmu.parts")
-"""All kinds of sensors by their types."""
+"""All sensor classes by type."""
 
 
 class Sensor(DynamicPart, abstract=True):
-    """Something that tells of a mechanism and does not act on it.
+    """Base class of sensors.
 
-    A class that derives from it is data, as a `Force` is: fields that name points and joints, and parameters. Its
-    outputs are pure NumPy functions of what is `SensorContext`: beside what forces see, accelerations.
+    A derived class is data, as a `Force` is: fields that name points and joints, and parameters. Its outputs are pure
+    NumPy functions of the `SensorContext`, which has accelerations too.
 
-    What depends on accelerations may act on the mechanism in turn, by way of another system: at the same instant where
-    forces are linear in it, else by way of a state or of a sampled block.
+    Outputs that depend on accelerations may act on the mechanism through another system: without delay if forces are
+    linear in them, otherwise through a state or a sampled block.
 
     Raises
     ------
@@ -34,7 +34,7 @@ class Sensor(DynamicPart, abstract=True):
 
     @classmethod
     def check_class(cls) -> None:
-        """Refuse a class that tells nothing or has anything but outputs."""
+        """Refuse a class without outputs, or with states or inputs."""
         super().check_class()
         if not cls.gives("outputs"):
             raise DataError(f"class {cls.__name__}: a sensor has outputs, and a function evaluate_outputs")
@@ -49,7 +49,7 @@ class Sensor(DynamicPart, abstract=True):
 
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
-        """Return functions that a class has together: what there is, and what gives its values."""
+        """Return pairs of functions that a class must define together: a declaration, and the values."""
         return (("outputs", "evaluate_outputs"),)
 
     def evaluate_outputs(self, now: SensorContext) -> Mapping[str, Array]:  # noqa: ARG002
@@ -58,4 +58,4 @@ class Sensor(DynamicPart, abstract=True):
 
 
 AnySensor = Annotated[SerializeAsAny[Sensor], BeforeValidator(SENSORS.made)]
-"""The type of a field: any sensor, or a dictionary with the `type` of one."""
+"""Field type: any sensor, or a dictionary with the `type` of one."""

@@ -1,4 +1,4 @@
-"""What bodies look like: shapes in their frames, for pictures alone; no equation knows of them."""
+"""Shapes of bodies for animations; no result depends on them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mbsfmu.model.reference_types import Positive, Vector
 from mbsfmu.modelling import Data, word
 
 MESHES = (".stl", ".obj")
-"""Kinds of files with triangles."""
+"""Formats of mesh files."""
 
 Colour = Annotated[str, word("#[0-9a-f]{6}", "a colour is written as #d9902f, in hexadecimal digits")]
 
 
 class _Shape(Data):
-    """A shape in its place.
+    """A shape.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class _Shape(Data):
 
 
 class _PlacedShape(_Shape):
-    """A shape with a frame of its own.
+    """A shape with its own frame.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class CylinderShape(_PlacedShape):
 
 
 class RodShape(_Shape):
-    """A rod with round ends between two places.
+    """A rod with round ends between two points.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def _of_triangles(file: str) -> str:
 class MeshShape(_PlacedShape):
     """Triangles of an STL or OBJ file, in the frame of the file.
 
-    The file is read when a picture is made; where it is not there, the picture says so.
+    The file is read for an animation; a missing one is reported there.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ AnyShape = Annotated[
 
 
 def without_shapes(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the plain data of a model without shapes: what else it holds is all that a result follows from."""
+    """Return the plain data of a model without shapes, on which results depend."""
     systems = {
         name: system if "bodies" not in system else _bare(system) for name, system in data.get("systems", {}).items()
     }

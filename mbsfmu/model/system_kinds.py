@@ -1,4 +1,4 @@
-"""Kinds of systems that a model is made of: each registers itself where its data are defined."""
+"""Registry of the kinds of systems in a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.modelling.part import Part
 
 @dataclass(frozen=True)
 class SystemKind:
-    """A kind of systems, as data.
+    """A kind of system.
 
     Attributes
     ----------
@@ -37,47 +37,47 @@ class SystemKind:
     diagnostics: Callable[[Any], Iterable[str]] = lambda _: ()
 
     def has(self, data: Any) -> bool:
-        """Return whether data, or the JSON object of them, are of this kind."""
+        """Return whether data, or their JSON object, are of this kind."""
         if isinstance(data, dict):
             return self.field in data and (self.family is None or self.family.find(data[self.field]) is not None)
         return isinstance(data, self.data)
 
 
 SYSTEM_KINDS: list[SystemKind] = []
-"""All kinds, in the order in which data are compared with them."""
+"""All kinds, in the order of comparison with data."""
 
 
 def register_system_kind(kind: SystemKind) -> None:
-    """Make a kind of systems known."""
+    """Register a kind of system."""
     SYSTEM_KINDS.append(kind)
 
 
 def system_kind(data: Any) -> SystemKind | None:
-    """Return the kind of a system, or of the JSON object of one; None where it is of no kind."""
+    """Return the kind of a system, or of its JSON object; None without one."""
     return next((kind for kind in SYSTEM_KINDS if kind.has(data)), None)
 
 
 SYSTEMS: Kinds[SystemData] = Kinds("system")
-"""Kinds of systems of users by their types."""
+"""User-defined kinds of systems by type."""
 
 
 class SystemData(Part, abstract=True):
-    """The base of a user's own kind of systems, such as electric circuits: data that make their equations.
+    """Base class of user-defined kinds of systems, such as electric circuits: data that make their equations.
 
-    A class that derives from it is registered under its `type`, by which JSON files name it. It may have parts of its
-    own as fields. A model, its FMUs and its studies take it as they take a mechanism or a circuit.
+    A derived class is registered under its `type`, which names it in JSON files. It may have parts as fields. Models,
+    FMUs and studies accept it like a mechanism or a circuit.
 
     Attributes
     ----------
     name
-        What messages call it; of a system of a model, the name of the system.
+        Name in messages; the name of the system in a model.
     """
 
     family = SYSTEMS
     name: Annotated[Name, Field(exclude=True, repr=False)] = "system"
 
     def make_system(self, name: str, start_values: dict[str, float]) -> Any:
-        """Return the equations, a `System`.
+        """Return the equations as a `System`.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class SystemData(Part, abstract=True):
         raise NotImplementedError(f"{type(self).__name__} has no make_system")
 
     def diagnostics(self) -> Iterable[str]:
-        """Yield a sentence on each number that is hardly meant."""
+        """Yield a warning for each implausible number."""
         return ()
 
     @classmethod

@@ -13,7 +13,7 @@ from mbsfmu.modelling import DataError
 
 @dataclass(frozen=True)
 class TreeJoint:
-    """A joint of the spanning tree, seen from the ground outwards.
+    """A joint of the spanning tree, from the ground outwards.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Topology:
     Attributes
     ----------
     bodies
-        Bodies ordered so that each stands behind the one it hangs on.
+        Bodies ordered so that each comes after its parent.
     tree
-        For each body, the joint that it hangs on.
+        For each body, the joint to its parent.
     cuts
         Joints that close loops.
     """
@@ -61,7 +61,7 @@ class Topology:
 
     @property
     def references(self) -> int:
-        """Number of joints that turn freely."""
+        """Number of ball and free joints."""
         return sum(joint.reference is not None for joint in self.tree)
 
     def index(self, body: str) -> int:
@@ -69,13 +69,13 @@ class Topology:
         return -1 if body == GROUND else [each.name for each in self.bodies].index(body)
 
     def body_of_joint(self, joint: str) -> int | None:
-        """Return the index of the body that hangs on a joint; None where the joint is cut."""
+        """Return the index of the outer body of a joint; None for a cut joint."""
         names = [tree_joint.joint.name for tree_joint in self.tree]
         return names.index(joint) if joint in names else None
 
 
 def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
-    """Find the spanning tree, breadth first and in the order the joints are given.
+    """Return the spanning tree, breadth first and in the order of the joints.
 
     Raises
     ------

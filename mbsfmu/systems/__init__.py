@@ -1,1 +1,1 @@
-"""A model's equations in one form: mechanisms, circuits, blocks, and several of them coupled."""
+"""Equations of a model in one form: mechanisms, circuits, blocks, and coupled systems."""

@@ -1,4 +1,4 @@
-"""Functions of a whole: those of its parts side by side."""
+"""Block concatenation: functions of a coupled system from those of its parts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Concatenation(Protocol):
-    """What has parts that share arguments."""
+    """Protocol of a system whose parts share arguments."""
 
     name: str
     parts: tuple[System, ...]
 
     def arguments_of_parts(self, kind: str, given: Any) -> Sequence[Any]:
-        """Return what each part gets of an argument of a kind."""
+        """Return the part of an argument for each part."""
         ...
 
 
@@ -35,25 +35,25 @@ def two_of_nothing(*_: object) -> tuple[Array, Array]:
 
 
 def as_given(coordinates: Array, velocities: Array, _: SystemContext) -> tuple[Array, Array]:
-    """Return z and ż as they are given."""
+    """Return z and ż unchanged."""
     return coordinates, velocities
 
 
 def concatenated(
     declared: Function, *kinds: str, required_by: str = "", otherwise: Callable[..., object] = nothing
 ) -> Function:
-    """Return a function of a whole: those of the parts, each with its shares of the arguments, side by side.
+    """Return a function of a coupled system: the concatenated results of its parts.
 
     Parameters
     ----------
     declared
         The function as systems have it.
     kinds
-        How each argument is shared: `instant`, `loops`, `same` for all parts, or what there is one number for.
+        How each argument is divided: `instant`, `loops`, `same` for all parts, or the variables with one number each.
     required_by
-        A part that has none of these needs no such function.
+        Variables without which a part needs no such function.
     otherwise
-        What stands for the function of a part that has none.
+        Replacement for a part without the function.
     """
     name = declared.__name__
 

@@ -1,4 +1,4 @@
-"""A block, such as a controller, as a system."""
+"""Blocks, such as controllers, as systems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mbsfmu.systems.system import Sampling, System, SystemContext, started, star
 
 
 class BlockSystem(MotionlessSystem, SampledUpdates):
-    """A block: its states are of first order, or discrete where it is sampled.
+    """A block as a system, with continuous states, or discrete ones if sampled.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
     # -- functions ------------------------------------------------------------------------------------------
 
     def rates(self, instant: SystemContext) -> Array:
-        """Return the rates of the states; nothing where these are discrete."""
+        """Return the derivatives of the states; empty for discrete states."""
         return np.zeros(0) if self._sampled else self._next(instant.states, instant.inputs, instant.parameters)
 
     def updates(self, instant: SystemContext) -> Array:
@@ -85,7 +85,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         return self._outputs(instant.discrete if self._sampled else instant.states, instant.inputs, instant.parameters)
 
     def initial_states(self, parameters: Array) -> Array:
-        """Return the states at the start."""
+        """Return the initial states."""
         return np.zeros(0) if self._sampled else started(self._initial(parameters), self.states, self._given)
 
     def initial_discrete(self, parameters: Array) -> Array:
@@ -99,14 +99,14 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         )
 
     def _next(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the rates of the states, or what an update makes of them."""
+        """Return the derivatives of the states, or their values after an update."""
         block = self._block
         function, evaluate = ("update", block.update) if self._sampled else ("rates", block.rates)
         now = self._now((block.states(), states), (block.inputs(), inputs), (self._own, parameters))
         return self._in_order(function, block.states(), evaluate(now))
 
     def _outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the outputs; where they hold between instants, inputs do not count."""
+        """Return the outputs; those of sampled blocks do not depend on inputs."""
         block = self._block
         groups = [(block.states(), states), (self._own, parameters)]
         if not self._sampled:
@@ -114,7 +114,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         return self._in_order("evaluate_outputs", block.outputs(), block.evaluate_outputs(self._now(*groups)))
 
     def _now(self, *groups: tuple[tuple[Quantity, ...], Array]) -> Numbers:
-        """Return what the block sees: quantities with their values."""
+        """Return the evaluation context of the block."""
         numbers = {
             quantity.name: partial(values.__getitem__, index)
             for quantities, values in groups
@@ -129,7 +129,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
     # -- checks ---------------------------------------------------------------------------------------------
 
     def _answers(self, states: Array, inputs: Array, parameters: Array) -> dict[str, list[Array | float]]:
-        """Return the numbers that each function gives, by the function's name."""
+        """Return the results of each function, by the function's name."""
         return {
             "update" if self._sampled else "rates": list(self._next(states, inputs, parameters)),
             "evaluate_outputs": list(self._outputs(states, inputs, parameters)),
@@ -137,7 +137,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         }
 
     def _points(self) -> list[tuple[Array, ...]]:
-        """Return states, inputs and parameters at which the block is tried."""
+        """Return states, inputs and parameters for test evaluations."""
         parameters = starts(self.parameters)
         states = (self._initial(parameters), self.discrete if self._sampled else self.states)
         return trial_points(parameters, states, (starts(self.inputs), self.inputs))

@@ -1,4 +1,4 @@
-"""What some systems can do beside what all can: each capability is a class that they derive from, and found by it."""
+"""Optional capabilities of systems: classes from which a system derives."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SystemWithCapability = TypeVar("SystemWithCapability", bound=System)
 
 
 class SampledUpdates(System):
-    """Has discrete states, which stay as they are between the instants of `samplings`."""
+    """Discrete states, constant between the sample times of `samplings`."""
 
     @abstractmethod
     def updates(self, instant: SystemContext) -> Array:
-        """Return what all discrete states would be after an update, shape (d,)."""
+        """Return all discrete states after an update, shape (d,)."""
 
     @abstractmethod
     def initial_discrete(self, parameters: Array) -> Array:
@@ -26,7 +26,7 @@ class SampledUpdates(System):
 
 
 class InertiaTensors(System):
-    """Has inertia tensors that parameters decide."""
+    """Inertia tensors that depend on parameters."""
 
     @abstractmethod
     def inertia_tensors(self, parameters: Array) -> Array:
@@ -34,15 +34,15 @@ class InertiaTensors(System):
 
 
 class StartLimits(System):
-    """Has quantities that must lie between limits where it starts."""
+    """Variables that must be within limits at the start."""
 
     @abstractmethod
     def start_limits(self, instant: SystemContext) -> Array:
-        """Return what each of `limited` is at the start, what it must exceed and may be at most, shape (3 k,)."""
+        """Return for each of `limited` the initial value, lower and upper limit, shape (3 k,)."""
 
     @abstractmethod
     def start_advice(self, limited: int, parameters: Array) -> str:
-        """Return what to do where one of `limited` starts beyond its limits; nothing where that is plain.
+        """Return advice on one of `limited` that starts outside its limits; empty if obvious.
 
         Parameters
         ----------
@@ -54,15 +54,15 @@ class StartLimits(System):
 
 
 class JointReactions(System):
-    """Has joints that transmit forces and moments."""
+    """Joints that transmit forces and moments."""
 
     @abstractmethod
     def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
-        """Return the reactions from z̈ and the loop multipliers λ in use, in the order of `reactions`."""
+        """Return the reactions from z̈ and the active loop multipliers λ, in the order of `reactions`."""
 
 
 class StartPlacement(System):
-    """Has a start system with other coordinates than its own."""
+    """A start system with other coordinates."""
 
     @abstractmethod
     def place(self, coordinates: Array, velocities: Array, instant: SystemContext) -> tuple[Array, Array]:
@@ -78,24 +78,24 @@ class StartPlacement(System):
 
 
 class MovingReferences(System):
-    """Describes orientations from references that move along."""
+    """Orientations relative to reference quaternions that change (coordinate charts)."""
 
     @abstractmethod
     def start_references(self, coordinates: Array) -> Array:
-        """Return the references that suit coordinates of the start system, shape (4 r,)."""
+        """Return the references for coordinates of the start system, shape (4 r,)."""
 
     @abstractmethod
     def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with all references moved to where it is now."""
+        """Return the same motion with all references at the present orientation."""
 
 
 class ArticulatedDynamics(System):
-    """Finds accelerations by divide and conquer over its joints."""
+    """Accelerations by divide and conquer over the joints."""
 
     @property
     @abstractmethod
     def depths(self) -> list[int]:
-        """By coordinate how many joints there are from the ground to its own."""
+        """Number of joints from the ground to each coordinate's own."""
 
     @abstractmethod
     def forward_dynamics(self, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> tuple[Array, Array]:
@@ -135,14 +135,14 @@ class ArticulatedDynamics(System):
 
 
 class ConstraintMotion(System):
-    """Knows how its constraints follow from how its bodies move."""
+    """Constraint rates and Jacobian from the motion of the bodies."""
 
     @abstractmethod
     def closure_jacobian(self, instant: SystemContext) -> Array:
-        """Return Φ_z where Φ = 0, shape (number of constraints, n).
+        """Return Φ_z on the constraint manifold, shape (number of constraints, n).
 
-        Elsewhere it lacks what turning a loop as a whole changes of its violation: elements are zero for coordinates
-        that move both sides of a cut joint.
+        Off the manifold it lacks the change of a violation by a rotation of the whole loop: elements are zero for
+        coordinates that move both sides of a cut joint.
         """
 
     @abstractmethod
@@ -151,11 +151,11 @@ class ConstraintMotion(System):
 
 
 class CanonicalMomenta(System):
-    """Describes motion by canonical momenta too."""
+    """Motion in canonical momenta."""
 
     @abstractmethod
     def initial_momenta(self, instant: SystemContext) -> Array:
-        """Return the canonical momenta p = M ż that fit the velocities, shape (n,)."""
+        """Return the canonical momenta p = M ż consistent with the velocities, shape (n,)."""
 
     @abstractmethod
     def impulsive_velocities(
@@ -191,15 +191,15 @@ class CanonicalMomenta(System):
 
     @abstractmethod
     def own_inertias(self, instant: SystemContext) -> Array:
-        """Return what each coordinate's body alone weighs against it, shape (n,); as `apparent_inertias`."""
+        """Return the inertia of each coordinate's own body, shape (n,); as `apparent_inertias`."""
 
     @abstractmethod
     def carried_inertias(self, instant: SystemContext) -> Array:
-        """Return Σ m s² of masses m that hang on joints moved by a coordinate, by s of it; as `apparent_inertias`."""
+        """Return Σ m s² of outboard masses m, with the displacement s per coordinate; as `apparent_inertias`."""
 
 
 class ConstraintCorrections(System):
-    """Finds the mass-orthogonal motion that takes a violation of its constraints away."""
+    """Mass-orthogonal corrections of constraint violations."""
 
     @abstractmethod
     def free_accelerations(self, instant: SystemContext) -> Array:
@@ -216,11 +216,11 @@ class ConstraintCorrections(System):
     @property
     @abstractmethod
     def moved_by_constraints(self) -> list[list[int]]:
-        """By constraint the coordinates of the bodies that it acts on."""
+        """For each constraint the coordinates of the bodies on which it acts."""
 
     @abstractmethod
     def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> Corrections:
-        """Return what finds Δz and Δλ with M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation), of those in use.
+        """Return the solver for Δz and Δλ of M Δz + Φ_zᵀ Δλ = 0 and Δλ = α (Φ_z Δz + violation).
 
         Parameters
         ----------
@@ -236,16 +236,16 @@ class ConstraintCorrections(System):
 
 @dataclass(frozen=True)
 class LoopSolution:
-    """An algebraic loop, solved from guesses.
+    """Solution of an algebraic loop from its iterates.
 
     Attributes
     ----------
     description
-        What the loop is called.
+        Name of the loop.
     values
-        The solution, NaN where there is none near the guesses.
+        The solution; NaN without convergence.
     off
-        How far its equations stay off where there is none, else 0; shape (1,).
+        Residual without convergence, otherwise 0; shape (1,).
     """
 
     description: str
@@ -254,27 +254,27 @@ class LoopSolution:
 
 
 class AlgebraicLoops(System):
-    """Has nonlinear algebraic loops between its parts, which are solved for `loop_iterates`.
+    """Nonlinear algebraic loops between parts, solved for `loop_iterates`.
 
-    Where an instant is numbers, its functions solve them from the guesses there. Where it is symbols, these stand for
-    the solution: functions have the derivatives of the solution, but not its value where the symbols have another one.
+    In a numeric context the functions solve the loops from the iterates. In a symbolic one the iterates stand for the
+    solution: functions have its derivatives, but not its value at other symbols.
     """
 
     @abstractmethod
     def solved_loops(self, instant: SystemContext) -> list[LoopSolution]:
-        """Return all of them, solved from the guesses of an instant that is symbols."""
+        """Return the solutions of all loops from the iterates of a symbolic context."""
 
 
 class AccelerationFeedback(System):
-    """Has connections that carry what depends on accelerations, `fed_through`, to inputs that count at once."""
+    """Acceleration feed-through: connections that transmit accelerations to inputs without delay."""
 
     @abstractmethod
     def feed_through_values(self, instant: SystemContext) -> Array:
-        """Return what these connections carry at the accelerations of the instant, shape (number of them,)."""
+        """Return the values of these connections at the accelerations of the context, shape (number of values,)."""
 
 
 def require_capability(system: System, capability: type[SystemWithCapability]) -> SystemWithCapability:
-    """Return a system as one that has a capability.
+    """Return a system if it has a capability.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A hydraulic circuit as a system."""
+"""Hydraulic circuits as systems."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mbsfmu.systems.part_variables import part_variable, trial_points
 from mbsfmu.systems.system import System, SystemContext, started, starting, starts
 
 _MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
-"""Usual magnitudes of what circuits give and take, by unit, where a quantity does not say."""
+"""Nominal values of circuit variables by unit, if a quantity has none."""
 
 
 class CircuitSystem(MotionlessSystem, StartLimits):
-    """A circuit: pressures and spool positions are states of first order; it has no coordinates.
+    """A circuit: pressures and spool positions are first-order states; no coordinates.
 
     Parameters
     ----------
@@ -65,39 +65,39 @@ class CircuitSystem(MotionlessSystem, StartLimits):
                 check_energy(component, self._equations, self._points)
 
     def _points(self) -> list[tuple[Array, ...]]:
-        """Return states, inputs and parameters: those at the start, and some about them."""
+        """Return states, inputs and parameters: those at the start, and variations of them."""
         parameters = starts(self.parameters)
         states = (self._equations.initial_states(parameters), self.states)
         return trial_points(parameters, states, (starts(self.inputs), self.inputs))
 
     def rates(self, instant: SystemContext) -> Array:
-        """Return the rates of pressures in Pa/s and of spools in V/s."""
+        """Return the derivatives of pressures in Pa/s and of spool positions in V/s."""
         return self._equations.rates(instant.states, instant.inputs, instant.parameters)
 
     def integral_rates(self, instant: SystemContext) -> Array:
-        """Return the powers in W that change the circuit's energies, shape (4,)."""
+        """Return the powers in W of the circuit's energies, shape (4,)."""
         return self._energies.powers(instant.states, instant.inputs, instant.parameters)
 
     def initial_integrals(self, instant: SystemContext) -> Array:
-        """Return nothing supplied, delivered and lost, and the energy stored at the start, in J; shape (4,)."""
+        """Return the initial energies in J: zero supplied, delivered, dissipated; stored energy; shape (4,)."""
         return self._energies.initial_integrals(instant.states, instant.inputs, instant.parameters)
 
     def evaluate_outputs(self, instant: SystemContext) -> Array:
-        """Return forces, pressures, flows and energies, in the order of `outputs`."""
+        """Return forces, pressures, flow rates and energies, in the order of `outputs`."""
         given = instant.states, instant.inputs, instant.parameters
         energies = self._energies.evaluate_outputs(instant.integrals, *given)
         return np.concatenate([self._equations.evaluate_outputs(*given), energies])
 
     def start_limits(self, instant: SystemContext) -> Array:
-        """Return pressures and lengths of cylinders at the start, with their limits."""
+        """Return initial pressures and cylinder lengths with their limits."""
         return self._equations.start_limits(instant.inputs, instant.parameters)
 
     def start_advice(self, limited: int, parameters: Array) -> str:
-        """Return what to do about a cylinder whose load no pressure balances."""
+        """Return advice on a cylinder whose load no pressure balances."""
         return self._equations.start_advice(limited, parameters)
 
     def initial_states(self, parameters: Array) -> Array:
-        """Return pressures in Pa and spool positions in V at the start."""
+        """Return the initial pressures in Pa and spool positions in V."""
         return started(self._equations.initial_states(parameters), self.states, self._given)
 
 

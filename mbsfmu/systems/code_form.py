@@ -1,4 +1,4 @@
-"""The forms of generated code, and which of them a system has or can have."""
+"""Forms of generated code, and the choice between them for a system."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.systems.system import System
 
 LARGE = 64
-"""Coordinates above which kernel loops are the default, whichever is faster: unrolled code
-takes longer to trace and to compile the larger the system is."""
+"""Number of coordinates above which kernel loops are the default: unrolled code takes longer to compile."""
 
 
 class Code(StrEnum):
@@ -20,14 +19,14 @@ class Code(StrEnum):
 
 
 def is_in_loops(system: System, code: Code | None) -> bool:
-    """Tell whether the code of a system is in loops.
+    """Return whether the code of a system is in loops.
 
     Parameters
     ----------
     system
         The system.
     code
-        What was chosen; None where the size decides.
+        Chosen form; None if the size decides.
 
     Raises
     ------
@@ -43,12 +42,12 @@ def is_in_loops(system: System, code: Code | None) -> bool:
 
 
 def can_be_in_loops(system: System) -> bool:
-    """Tell whether the code of a system can be in loops."""
+    """Return whether the code of a system can be in loops."""
     return not why_unrolled(system)
 
 
 def why_unrolled(system: System) -> str:
-    """Return why the code of a system cannot be in loops, as the end of a sentence on it; nothing where it can."""
+    """Return why the code of a system cannot be in loops, as the end of a sentence; empty if it can."""
     if not system.coordinates:
         return "has no bodies that move"
     if system.loop_iterates or system.fed_through:

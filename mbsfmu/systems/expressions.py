@@ -1,4 +1,4 @@
-"""The equations of a system as CasADi expressions, with their exact derivatives."""
+"""Equations of a system as CasADi expressions with exact derivatives."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARTS = tuple(SIZES)
 
 
 def _vector(capability: type[System], function: Callable[..., Array], part: str = "") -> cached_property[ca.SX]:
-    """Return the property with what a function of systems gives at the instant, or at a part of it."""
+    """Return a property with a function's result at the context, or at a part of it."""
 
     def traced(self: SystemExpressions) -> ca.SX:
         given = getattr(self._instant, part) if part else self._instant
@@ -46,7 +46,7 @@ def _vector(capability: type[System], function: Callable[..., Array], part: str 
 
 
 class SystemExpressions:
-    """A system traced once: everything is derived from its own NumPy functions.
+    """A traced system; all expressions follow from its NumPy functions.
 
     Parameters
     ----------
@@ -88,11 +88,11 @@ class SystemExpressions:
         return array
 
     def derivative(self, value: ca.SX, *parts: str) -> ca.SX:
-        """Return the derivative of a vector by parts, side by side."""
+        """Return the derivative of a vector with respect to parts, concatenated."""
         return ca.horzcat(*(ca.jacobian(value, self.symbol_by_part[part]) for part in parts))
 
     def at(self, values: Sequence[ca.SX], symbol_values: dict[str, ca.SX]) -> list[ca.SX]:
-        """Return expressions with other expressions in place of parts, there with the algebraic loops solved there."""
+        """Return expressions with substituted parts, with algebraic loops solved there."""
         if not symbol_values:
             return list(values)
         symbols_of = self.symbol_by_part
@@ -107,7 +107,7 @@ class SystemExpressions:
         return list(result)
 
     def closed(self, values: Sequence[ca.SX]) -> list[ca.SX]:
-        """Return expressions as functions need them: with the solutions of algebraic loops, found from guesses."""
+        """Return expressions with the solutions of algebraic loops, from iterates."""
         return self._solved.inserted(values)
 
     def _loop_solution(self) -> ca.SX:
@@ -122,12 +122,12 @@ class SystemExpressions:
 
     @property
     def loop_solutions(self) -> tuple[ca.SX, ca.SX]:
-        """How far each loop that is not linear stays off, 0 where it is solved, and what all are solved for."""
+        """Residual of each nonlinear loop, 0 if solved, and all solutions."""
         return ca.vertcat(*(expression(each.off) for each in self._loops_from_iterates)), self._loop_solution()
 
     @cached_property
     def unsolved(self) -> tuple[tuple[str, int], ...]:
-        """What to say of each loop that is not linear where it is not solved, and the index of its first guess."""
+        """Message on each unsolved nonlinear loop, and the index of its first iterate."""
         every = self._loops_from_iterates if self.system.loop_iterates else []
         first = np.cumsum([0, *(len(each.values) for each in every)]).tolist()
         return tuple(
@@ -154,9 +154,9 @@ class SystemExpressions:
     initial_discrete = _vector(SampledUpdates, SampledUpdates.initial_discrete, "parameters")
     """The discrete states before their first update."""
     inertia_tensors = _vector(InertiaTensors, InertiaTensors.inertia_tensors, "parameters")
-    """Inertia tensors that must be such as bodies have."""
+    """Inertia tensors with validity conditions."""
     start_limits = _vector(StartLimits, StartLimits.start_limits)
-    """What is limited where the system starts: value, what it must exceed, what it may be at most, in turn."""
+    """Limited variables at the start: value, lower and upper limit in turn."""
     initial_momenta = _vector(CanonicalMomenta, CanonicalMomenta.initial_momenta)
     """P = M ż."""
 
@@ -183,13 +183,13 @@ class SystemExpressions:
 
     @cached_property
     def integral_rates(self) -> ca.SX:
-        """Rates of the integrals; with the multipliers, as what drives joints by constraints does work."""
+        """Rates of the integrals, including the work of prescribed motion through multipliers."""
         powers = expression(self.system.driving_powers(self._instant, self._loops))
         return expression(self.system.integral_rates(self._instant)) + powers
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
-        """Indices, among the constraints in use, of those that move; they do work."""
+        """Indices, among the active constraints, of prescribed motions, which do work."""
         return tuple(row for row in range(self.drifts.numel()) if self.drifts[row].nnz())
 
     @cached_property
@@ -224,7 +224,7 @@ class SystemExpressions:
         return self.residual + ca.mtimes(self.closure_jacobian.T, self.multipliers)
 
     def closing(self, equations: ca.SX) -> ca.SX:
-        """Return equations of loops where they count, and multipliers, which are to be zero, of those that follow."""
+        """Return active loop equations, and multipliers, which must be zero, of the inactive ones."""
         if "active" not in self.symbol_by_part:
             return equations
         active = self.symbol_by_part["active"]
@@ -241,10 +241,10 @@ class SystemExpressions:
         return self.at([self.residual], {"accelerations": ca.SX.zeros(len(self.system.coordinates))})[0]
 
     def forward_dynamics(self, stabilisation: float) -> tuple[ca.SX, ca.SX]:
-        """Return z̈ and λ of the constraints in use by divide and conquer.
+        """Return z̈ and λ of the active constraints by divide and conquer.
 
-        They are linear in what connections carry of z̈: w = A w + b, solved as (I − A) w = b. The determinant of I − A
-        has to stay positive, as it is without feedback: where it vanishes z̈ has no bounds.
+        With acceleration feed-through they are linear in it: w = A w + b, solved as (I − A) w = b. The determinant of I
+        − A must stay positive; where it vanishes z̈ is unbounded.
         """
         dynamics = require_capability(self.system, ArticulatedDynamics)
         found = dynamics.forward_dynamics(self._feed_through_context, self._loops, stabilisation)
@@ -262,18 +262,18 @@ class SystemExpressions:
 
     @cached_property
     def bare_mass(self) -> ca.SX:
-        """M where connections carry nothing of accelerations."""
+        """M without acceleration feed-through."""
         residual = expression(self.system.residual(self._feed_through_context))
         return self.derivative(residual, "accelerations")
 
     @cached_property
     def feed_through_values(self) -> ca.SX:
-        """What connections carry that depends on accelerations."""
+        """Acceleration feed-through of connections."""
         return expression(require_capability(self.system, AccelerationFeedback).feed_through_values(self._instant))
 
     @cached_property
     def free_accelerations(self) -> ca.SX:
-        """z̈ without constraint forces, with what connections carry of accelerations as the part `fed_through`."""
+        """z̈ without constraint forces, with acceleration feed-through as the part `fed_through`."""
         return expression(
             require_capability(self.system, ConstraintCorrections).free_accelerations(self._feed_through_context)
         )
@@ -298,12 +298,12 @@ class SystemExpressions:
 
     @cached_property
     def momentum_rates(self) -> ca.SX:
-        """ṗ, with the multipliers in the place of the impulses σ."""
+        """ṗ, with the multipliers in place of the impulses σ."""
         return expression(require_capability(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
 
     @cached_property
     def with_present_references(self) -> dict[str, ca.SX]:
-        """Parts of the instant with all references moved to where the motion is now."""
+        """Parts of the context with all references at the present orientation."""
         moved = require_capability(self.system, MovingReferences).with_present_references(self._instant)
         return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
 
@@ -316,7 +316,7 @@ class SystemExpressions:
 
     @cached_property
     def _reaction_shares(self) -> ca.SX:
-        """What unit multipliers of all constraints add to the reactions."""
+        """Reactions per unit multiplier of all constraints."""
         every = range(len(self.system.constraints))
         symbol, multipliers = symbols("all_multipliers", len(every))
         loops = LoopsInUse(every, multipliers=multipliers)
@@ -324,14 +324,14 @@ class SystemExpressions:
         return ca.jacobian(reactions, symbol)
 
     def shared_reactions(self, multipliers: ca.SX) -> ca.SX:
-        """Return what multipliers of all constraints add to the reactions."""
+        """Return the reactions of given multipliers of all constraints."""
         return ca.mtimes(self._reaction_shares, multipliers)
 
     @cached_property
     def reactions_open(self) -> bool:
-        """Whether constraints that no motion touches could share what the joints transmit.
+        """Whether redundant constraints can share reactions.
 
-        Those of a planar mechanism cannot: nothing acts across its plane.
+        Those of a planar mechanism cannot, because no force acts normal to its plane.
         """
         still = [row for row in range(len(self.system.constraints)) if row not in self.rows]
         shared = ca.mtimes(ca.sparsify(self._reaction_shares)[:, still].T, ca.sparsify(self.reactions))
@@ -352,7 +352,7 @@ class SystemExpressions:
 
     @cached_property
     def start(self) -> dict[str, ca.SX]:
-        """Coordinates and velocities of the start system as the user gave them, and x at the start, by part."""
+        """Coordinates and velocities of the start system as given by the user, and initial x, by part."""
         parameters = self._instant.parameters
         coordinates, velocities = self.system.start_system.initial_coordinates(parameters)
         states = self.system.initial_states(parameters)
@@ -360,7 +360,7 @@ class SystemExpressions:
         return {part: expression(value) for part, value in named.items()}
 
     def start_references(self, coordinates: ca.SX) -> ca.SX:
-        """Return the references that suit coordinates of the start system."""
+        """Return the references for coordinates of the start system."""
         system = require_capability(self.system, MovingReferences)
         return expression(system.start_references(symbolic_array(coordinates)))
 
@@ -372,16 +372,16 @@ class SystemExpressions:
 
     @cached_property
     def constrained_residual(self) -> ca.SX:
-        """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
+        """M z̈ − Q + Φ_zᵀ λ of the system, with the multipliers of all constraints."""
         system = require_capability(self.system, ConstraintCorrections)
         return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers)))
 
     def corrections(self, penalty: float) -> Corrections:
-        """Return what finds Δz and Δλ that take a violation away, arrays of symbols all."""
+        """Return the solver for Δz and Δλ, all symbolic."""
         return require_capability(self.system, ConstraintCorrections).corrections(self._instant, self._loops, penalty)
 
     def depends(self, value: ca.SX, part: str) -> NDArray[np.bool_]:
-        """Return which elements of a vector depend on which elements of a part; shape (rows, elements)."""
+        """Return the sparsity of a vector's dependence on a part; shape (rows, elements)."""
         sparsity = ca.jacobian_sparsity(value, self.symbol_by_part[part])
         pattern = np.zeros(sparsity.shape, dtype=bool)
         pattern[sparsity.get_triplet()[0], sparsity.get_triplet()[1]] = True

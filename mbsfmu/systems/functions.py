@@ -1,4 +1,4 @@
-"""The equations of a system as functions that are fast to call."""
+"""Fast functions of a system's equations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbsfmu.tracing.workspace import AnyFunction, Floats, RecordedFunction, Trac
 
 
 class _TracedFunction(cached_property[AnyFunction]):
-    """A function of the property's name that gives one vector of the expressions, whose name there is given."""
+    """A function with the property's name and one vector of the expressions as result."""
 
     def __init__(self, vector: str) -> None:
         super().__init__(lambda own: own.defined(self.attrname, lambda given: [getattr(given, vector)]))
@@ -33,11 +33,11 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def loop_solutions(self) -> TracedFunction:
-        """How far each algebraic loop that is not linear stays off, 0 where it is solved, and the solutions."""
+        """Residual of each nonlinear algebraic loop, 0 if solved, and the solutions."""
         return self.kept("loop_solutions", lambda: self.expressions.loop_solutions)
 
     def follow_loops(self) -> None:
-        """Solve the algebraic loops where the arrays are, and take what is found as guesses.
+        """Solve the algebraic loops at the present arrays, and store the solutions as iterates.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class SystemFunctions(SystemWorkspace):
     quadratic = _TracedFunction("quadratic")
     """Φ̇_z ż + Φ_tt, shape (m,)."""
     integral_rates = _TracedFunction("integral_rates")
-    """Rates of the integrals, shape (i,), with the multipliers that belong to the motion."""
+    """Rates of the integrals, shape (i,), with the multipliers of the motion."""
     updates = _TracedFunction("updates")
     """The discrete states after an update of all of them, shape (d,)."""
     initial_discrete = _TracedFunction("initial_discrete")
@@ -65,15 +65,15 @@ class SystemFunctions(SystemWorkspace):
     reactions = _TracedFunction("reactions")
     """Forces and moments in the joints, shape (number of reactions,)."""
     inertia_tensors = _TracedFunction("inertia_tensors")
-    """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body whose parameters decide on them, shape (6 k,)."""
+    """Jxx, Jyy, Jzz, Jxy, Jxz, Jyz of each body with parameter-dependent inertia, shape (6 k,)."""
     start_limits = _TracedFunction("start_limits")
-    """What is limited at the start: its value, what it must exceed, what it may be at most; shape (3 k,)."""
+    """Limited variables at the start: value, lower and upper limit; shape (3 k,)."""
     initial_integrals = _TracedFunction("initial_integrals")
     """The integrals at the start, shape (i,)."""
 
     @cached_property
     def rates_by_accelerations(self) -> bool:
-        """Whether rates of states or integrals depend on accelerations: they are found behind these then."""
+        """Whether rates of states or integrals depend on accelerations, and are evaluated after these."""
         given = self.expressions
         if not self.system.fed_through:
             return False
@@ -81,7 +81,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def masses(self) -> TracedFunction:
-        """M, and M where connections carry nothing of accelerations, each of shape (n, n)."""
+        """M, and M without acceleration feed-through, each of shape (n, n)."""
         given = self.expressions
         return self.kept("masses", lambda: [given.mass, given.bare_mass], matrices=[0, 1])
 
@@ -102,14 +102,14 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
-        """Indices, among the loop equations in use, of those that move with time; they do work."""
+        """Indices, among the active loop equations, of prescribed motions, which do work."""
         if self.in_loops:
             return tuple(np.flatnonzero(varies(self._recorded_system.drifts)).tolist())
         return tuple(self.traces.fact("driven", lambda: list(self.expressions.driven)))
 
     @cached_property
     def missed(self) -> AnyFunction:
-        """Φ, Φ̇ and Φ_t of the loop equations that move."""
+        """Φ, Φ̇ and Φ_t of the prescribed motions."""
         rows = list(self.driven)
         return self.defined(
             "missed", lambda given: [each[rows] for each in (given.closure, given.closure_rate, given.drifts)]
@@ -137,7 +137,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def standing(self) -> AnyFunction:
-        """−Q without motion, shape (n,), and how it changes by each of the inputs that balance, one after the other."""
+        """−Q at zero velocity, shape (n,), and its derivatives with respect to the balancing inputs."""
         names = [each.name for each in self.system.inputs]
         columns = [names.index(name) for _, name in self.system.balances]
         if not self.in_loops:
@@ -156,12 +156,12 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def freed(self) -> RecordedFunction:
-        """What loads that stand in the place of momenta begin in the open tree, M⁻¹ p, shape (n,); in loops."""
+        """Velocity of the open tree for loads as momenta, M⁻¹ p, shape (n,); in loops."""
         return self.recorded("freed", lambda given, _: [given.open_velocities])
 
     @cached_property
     def outputs(self) -> AnyFunction:
-        """Outputs y, and the magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
+        """Outputs y, and magnitudes of Φ and Φ̇ over all constraints, shape (2,)."""
         return self.defined("outputs", lambda given: [given.outputs, given.violation])
 
     @cached_property
@@ -175,7 +175,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def reactions_open(self) -> bool:
-        """Whether redundant constraints leave the reactions open, and nothing else decides on them."""
+        """Whether redundant constraints leave the reactions undetermined."""
         if self.redundant or self.rank == len(self.system.constraints):
             return self.redundant
         if self.in_loops:
@@ -184,7 +184,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def _shares_reactions(self) -> bool:
-        """Whether what constraints transmit that no motion touches adds to what is transmitted anyway."""
+        """Whether multipliers of redundant constraints change the reactions."""
         given, still = self._recorded_system, self._recorder.new(1)
         own = dict(zip(self.rows, given.loops.multipliers, strict=True))
         every = range(len(self.system.constraints))
@@ -203,7 +203,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def shared_reactions(self) -> AnyFunction:
-        """What the multipliers of all constraints in the part `shared_multipliers` add to the reactions."""
+        """Reactions of the multipliers of all constraints in the part `shared_multipliers`."""
         part = "shared_multipliers"
         if self.in_loops:
             return self.recorded("shared_reactions", lambda given, own: [given.shared_reactions(own[part])], [part])
@@ -216,12 +216,12 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def with_present_references(self) -> AnyFunction:
-        """Z, ż, z̈, p and references of the same motion with the references moved to where it is now."""
+        """z, ż, z̈, p and references of the same motion with references at the present orientation."""
         return self.defined("with_present_references", lambda given: list(given.with_present_references.values()))
 
     @cached_property
     def start(self) -> AnyFunction:
-        """Coordinates and velocities of the start system as the user gave them, and x at the start, shape (k,)."""
+        """Coordinates and velocities of the start system as given by the user, and initial x, shape (k,)."""
         return self.defined("start", lambda given: list(given.start.values()))
 
     @cached_property
@@ -231,7 +231,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def start_references(self) -> AnyFunction:
-        """Nothing but what it writes: references that suit the part `start_coordinates`."""
+        """Write references for the part `start_coordinates`."""
         given, (coordinates, _) = self.expressions, self._start_parts
         if self.in_loops:
             return self.recorded(
@@ -244,7 +244,7 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def placement(self) -> AnyFunction:
-        """Nothing but what it writes: z and ż from the parts `start_coordinates` and `start_velocities`."""
+        """Write z and ż from the parts `start_coordinates` and `start_velocities`."""
         given, parts = self.expressions, self._start_parts
         if self.in_loops:
             return self.recorded(
@@ -256,7 +256,7 @@ class SystemFunctions(SystemWorkspace):
         return self.kept("placement", lambda: given.placed(*parts), into=["coordinates", "velocities"])
 
     def place(self, coordinates: Floats, velocities: Floats) -> None:
-        """Write references, z and ż that belong to coordinates and velocities of the start system."""
+        """Write references, z and ż for coordinates and velocities of the start system."""
         functions = self.start_references, self.placement
         for part, values in (("start_coordinates", coordinates), ("start_velocities", velocities)):
             self._memory[part][:] = values

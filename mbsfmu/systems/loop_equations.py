@@ -1,4 +1,4 @@
-"""Which loop equations a formulation deals with, and which of them are independent where the mechanism is."""
+"""Loop equations of a formulation, and the choice of independent ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from mbsfmu.equations.linear import Floats, pivot_columns
 
 WORSE = 0.3
-"""Where the equations in use are this much nearer to dependence than the best ones, others are chosen."""
+"""Ratio of distances from dependence at which other equations are chosen."""
 NEAR = 1e-3
-"""Where the last equation stands out of the span of the others by less than this share of the first, rank is lost; of
-mechanisms in which it stands out by little anyway, by less than the same share of that."""
+"""Relative distance of the last equation from the span of the others below which rank is lost; for mechanisms in which
+it is small anyway, relative to its usual value.
+"""
 
 
 @dataclass(frozen=True)
 class LockedCoordinates:
-    """The coordinates of loops without freedom.
+    """Coordinates of loops without freedom.
 
     Attributes
     ----------
@@ -26,7 +27,7 @@ class LockedCoordinates:
     rows
         Indices of the constraints that hold them.
     firmness
-        Least singular value of these equations without units, as a share of the largest; 1 of many, where nobody looks.
+        Least singular value of the scaled equations, relative to the largest; 1 for many, where it is not computed.
     """
 
     coordinates: tuple[int, ...] = ()
@@ -36,7 +37,7 @@ class LockedCoordinates:
 
 @dataclass(frozen=True)
 class LoopEquations:
-    """The loop equations that a formulation deals with.
+    """Loop equations of a formulation.
 
     Attributes
     ----------
@@ -45,8 +46,8 @@ class LoopEquations:
     rank
         How many of these are independent; which ones may change as the mechanism moves.
     scales
-        What violations are large by: 1 rad for angles; for distances the longest lever arm in m, how far a violation
-        moves with a coordinate at most.
+        Scales of violations: 1 rad for angles; for distances the longest lever arm in m, the largest derivative of a
+        violation.
     near
         Where the last equation stands out of the span of the others by less than this share of the first, the mechanism
         is next to a change point.
@@ -66,9 +67,9 @@ class LoopEquations:
 
 
 def chosen_rows(jacobian: Floats, rank: int, active: Floats | None = None) -> Floats:
-    """Choose independent rows of Φ_z by pivoting; those of now are kept while they are nearly as good.
+    """Return independent rows of Φ_z by pivoting; the present choice is kept while nearly as good.
 
-    How good rows are is the last pivot: the smallest distance of one of them from the span of those before.
+    The quality is the last pivot: the smallest distance of a row from the span of earlier ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The equations of each kind of systems: a kind registers how its data make them."""
+"""Registry of system kinds: each registers a function that makes its equations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.systems.system import System
 
 @singledispatch
 def make_system(data: Data, name: str, *, absolute: bool, start_values: Mapping[str, float]) -> System:  # noqa: ARG001
-    """Return the equations of one system of a model; `@make_system.register` adds a class of data.
+    """Return the equations of one system of a model; `@make_system.register` adds a data class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The systems that a model's data mean."""
+"""Systems of a model from its data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = 
 
 
 def check_variables(model: ModelData) -> None:
-    """Check that connections and signals of a model name variables that are there, and fit.
+    """Check that connections and signals of a model refer to existing, compatible variables.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_variables(model: ModelData) -> None:
 
 
 def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) -> None:
-    """Refuse a value at the start of what is not there, or driven, or beyond its limits."""
+    """Refuse a start value of an unknown or connected variable, or outside its limits."""
     name, _, variable = reference.partition(".")
     part, value = parts[name], model.start[reference]
     known = {each.name: each for each in (*part.parameters, *part.inputs, *part.states)}

@@ -1,4 +1,4 @@
-"""The base of systems that have no coordinates."""
+"""Base of systems without coordinates."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from mbsfmu.systems.system import System, SystemContext
 
 
 class MotionlessSystem(System):
-    """A system of first-order equations alone: nothing in it moves by equations of motion."""
+    """A system of first-order equations only."""
 
     def residual(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return nothing: there are no coordinates."""
+        """Return an empty vector: there are no coordinates."""
         return np.zeros(0)
 
     def closure(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return nothing: there are no loops to close."""
+        """Return an empty vector: there are no loops."""
         return np.zeros(0)
 
     def integral_rates(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return nothing."""
+        """Return an empty vector."""
         return np.zeros(0)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:  # noqa: ARG002
-        """Return nothing: there are no coordinates."""
+        """Return empty vectors: there are no coordinates."""
         return np.zeros(0), np.zeros(0)
 
     def initial_integrals(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return nothing."""
+        """Return an empty vector."""
         return np.zeros(0)

@@ -1,4 +1,4 @@
-"""Names of parts' variables in the whole that they make."""
+"""Names of parts' variables in a coupled system."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _KINDS = (
 
 
 class PartNames:
-    """Names of variables in a model of several systems: what one system adds never renames those of the systems before.
+    """Variable names in a model of several systems; a further system never renames those of earlier ones.
 
-    A variable keeps its name where that has a dot, as `boom.angle`, and no system before has one of the same name.
-    Elsewhere its system's name stands before: `controller.command`, `spare.boom.angle`. Inputs of systems before count
-    though connections drive them. It does too where a name would be the full name, `system.variable`, of another
-    variable, as where a system is called as a part. A model of one system has the names of the system.
+    A name with a dot, such as `boom.angle`, is unchanged unless an earlier system has it. Other names get the system as
+    prefix: `controller.command`, `spare.boom.angle`. Connected inputs of earlier systems count as well. The prefix is
+    also added if a name would equal the full name, `system.variable`, of another variable. A model of one system has
+    the names of the system.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class PartNames:
             self._prefixed |= {(index, name) for index, name in self._owned if name in hidden}
 
     def name(self, part: int, name: str) -> str:
-        """Return the name in the whole of what has this one in a part."""
+        """Return the coupled system's name for a part's variable name."""
         return f"{self._names[part]}.{name}" if (part, name) in self._prefixed else name
 
     def of(self, part: int, variable: Variable) -> Variable:
-        """Return a variable of a part under its name in the whole."""
+        """Return a part's variable with its name in the coupled system."""
         return replace(variable, name=self.name(part, variable.name))
 
     def every(self, kind: str) -> tuple[Variable, ...]:
@@ -72,9 +72,9 @@ class PartNames:
         return tuple(self.of(index, each) for index, part in enumerate(self._parts) for each in getattr(part, kind))
 
     def limited(self) -> tuple[Variable, ...]:
-        """Return what is limited at the start, part by part; the part's name stands before where several have the name.
+        """Return limited start variables part by part, with the part's name as prefix for repeated names.
 
-        The whole may lack these variables, as lengths of cylinders that mechanisms give.
+        The coupled system may lack these variables, such as cylinder lengths driven by a mechanism.
         """
         times = Counter(each.name for part in self._parts for each in part.limited)
         return tuple(
@@ -84,11 +84,11 @@ class PartNames:
         )
 
     def qualified(self) -> dict[str, str]:
-        """Return all variables of the parts that the whole has as `part.variable`, by their names in the whole."""
+        """Return all remaining part variables as `part.variable`, by their names in the coupled system."""
         return {self.name(index, name): f"{self._names[index]}.{name}" for index, name in self._owned}
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """Return all inertia tensors; bodies that have the same name get that of their part before it."""
+        """Return all inertia tensors, with the part's name as prefix for repeated body names."""
         times = Counter(tensor.body for part in self._parts for tensor in part.tensors)
         return tuple(
             replace(tensor, body=f"{name}.{tensor.body}") if times[tensor.body] > 1 else tensor
@@ -98,7 +98,7 @@ class PartNames:
 
 
 def _later(owned: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
-    """Return those of pairs of part and name whose name a part before has."""
+    """Return the pairs of part and name whose name an earlier part has."""
     first: dict[str, int] = {}
     for index, name in owned:
         first[name] = min(index, first.get(name, index))

@@ -1,4 +1,4 @@
-"""Variables of parts from their quantities, and values of these at which parts are tried."""
+"""Variables of parts from their quantities, and test points."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 _TRIALS = 4
-"""At how many points beside the start users' parts are tried."""
+"""Number of test points besides the start."""
 
 
 def part_variable(
     quantity: Quantity, causality: Causality, magnitudes: Mapping[str, float] | None = None, *, held: bool = False
 ) -> Variable:
-    """Make the variable of a part's quantity.
+    """Return the variable of a part's quantity.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def part_variable(
 
 
 def trial_points(parameters: Array, *groups: tuple[Array, Sequence[Variable]]) -> list[tuple[Array, ...]]:
-    """Return values at which a part is tried: those at the start, and some about them.
+    """Return test points of a part: the start, and variations of it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""kernel loops: functions of arrays that are recorded, what `SystemExpressions` is where code is kernel loops.
+"""Recorded functions of a system for kernel loops; counterpart of `SystemExpressions`.
 
-There are no algebraic loops here.
+There are no algebraic loops in this form.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from mbsfmu.systems.system import MOTION, LoopsInUse, System, SystemContext
 from mbsfmu.tracing.tape.recording import ZERO, RecordedArray, Recorder
 
 CORRECTIONS = 4
-"""How often accelerations under constraints are corrected where derivatives are taken of them."""
+"""Number of corrections of constrained accelerations for derivatives."""
 
 
 @dataclass(frozen=True)
 class RecordedSystem:
-    """The functions under the names that `SystemExpressions` has them by.
+    """The functions, with the names of `SystemExpressions`.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class RecordedSystem:
     _dynamics: dict[float, tuple[Array, Array]] = field(default_factory=dict, init=False)
 
     def at(self, multipliers: Array | None = None, **parts: Array) -> RecordedSystem:
-        """Return it with other parts of the instant, and other multipliers."""
+        """Return it with other parts of the context, and other multipliers."""
         loops = self.loops if multipliers is None else replace(self.loops, multipliers=multipliers)
         return RecordedSystem(self.system, replace(self.instant, **parts), loops)
 
     def of_loops(self, loops: LoopsInUse) -> RecordedSystem:
-        """Return it with other loop equations in use."""
+        """Return it with other active loop equations."""
         return RecordedSystem(self.system, self.instant, loops)
 
     def forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
@@ -71,7 +71,7 @@ class RecordedSystem:
 
     @cached_property
     def moving(self) -> RecordedSystem:
-        """It with the accelerations that loads give it, loops being closed."""
+        """It with accelerations from loads, on closed loops."""
         return self.at(accelerations=self.forward_dynamics(0.0)[0])
 
     def _forward_dynamics(self, stabilisation: float) -> tuple[Array, Array]:
@@ -85,7 +85,7 @@ class RecordedSystem:
         return self._held(self.free_accelerations, self.turning(stabilisation))
 
     def answers(self, forces: Array, opening: Array) -> tuple[Array, Array]:
-        """Return what forces add to z̈ and λ in absolute coordinates, where Φ̈ changes as well: M δz̈ + Φ_zᵀ δλ = f.
+        """Return the changes of z̈ and λ by forces in absolute coordinates: M δz̈ + Φ_zᵀ δλ = f.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class RecordedSystem:
         return self._held(require_capability(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
 
     def _held(self, accelerations: Array, turning: Array) -> tuple[Array, Array]:
-        """Return accelerations under constraints, Φ̈ + turning = 0, from those without, and the multipliers."""
+        """Return constrained accelerations, Φ̈ + turning = 0, from unconstrained ones, and the multipliers."""
         corrections = self.corrections(suitable_penalty(len(self.system.coordinates)))
         multipliers = np.zeros(len(self.loops.rows))
         for _ in range(CORRECTIONS):
@@ -106,7 +106,7 @@ class RecordedSystem:
         return accelerations, multipliers
 
     def along(self, values: Array, direction: Array) -> Array:
-        """Return how values change as the coordinates do."""
+        """Return directional derivatives along the coordinates."""
         return cast("Array", self.changes([values], [(self.instant.coordinates, direction)])[0])
 
     def turning(self, stabilisation: float) -> Array:
@@ -129,7 +129,7 @@ class RecordedSystem:
     def _define(
         self, motion: Array, multipliers: Array, equations: Callable[[], tuple[Array, Array]], sign: float
     ) -> None:
-        """Say that equations of motion and of loops define a motion and multipliers, which these have with a sign."""
+        """Declare a motion and signed multipliers as implicitly defined by the equations of motion and loops."""
         n, system = len(motion), require_capability(self.system, ArticulatedDynamics)
 
         def solved(change: Any) -> Any:
@@ -153,7 +153,7 @@ class RecordedSystem:
 
     @property
     def momentum_rates(self) -> Array:
-        """Rates of the momenta, with the multipliers in the place of the impulses."""
+        """Rates of the momenta, with the multipliers in place of the impulses."""
         return require_capability(self.system, CanonicalMomenta).momentum_rates(self.instant, self.loops)
 
     @property
@@ -162,7 +162,7 @@ class RecordedSystem:
         return require_capability(self.system, CanonicalMomenta).initial_momenta(self.instant)
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """Return how values change along directions of parts, each given with its change."""
+        """Return directional derivatives along parts."""
         return self._recorder.changes(values, directions)
 
     @property
@@ -177,11 +177,11 @@ class RecordedSystem:
         return require_capability(self.system, ConstraintCorrections).free_accelerations(self.instant)
 
     def corrections(self, penalty: float) -> Corrections:
-        """Return what finds Δz and Δλ that take a violation away."""
+        """Return the solver for Δz and Δλ of a violation."""
         return require_capability(self.system, ConstraintCorrections).corrections(self.instant, self.loops, penalty)
 
     def start_references(self, coordinates: Array) -> Array:
-        """Return the references that suit coordinates of the start system."""
+        """Return the references for coordinates of the start system."""
         return require_capability(self.system, MovingReferences).start_references(coordinates)
 
     def placed(self, coordinates: Array, velocities: Array) -> tuple[Array, Array]:
@@ -195,26 +195,26 @@ class RecordedSystem:
 
     @cached_property
     def resting(self) -> Array:
-        """−Q without motion and without constraint forces."""
+        """−Q at zero velocity without constraint forces."""
         still = np.zeros(len(self.system.coordinates))
         return self.at(velocities=still, accelerations=still).residual
 
     @property
     def standing_balance(self) -> Array:
-        """−Q + Φ_zᵀ λ without motion, with the multipliers of all constraints."""
+        """−Q + Φ_zᵀ λ at zero velocity, with the multipliers of all constraints."""
         still = np.zeros(len(self.system.coordinates))
         return self.at(velocities=still, accelerations=still).balance
 
     @property
     def constrained_residual(self) -> Array:
-        """M z̈ − Q + Φ_zᵀ λ as the system has it, with the multipliers of all constraints."""
+        """M z̈ − Q + Φ_zᵀ λ of the system, with the multipliers of all constraints."""
         return require_capability(self.system, ConstraintCorrections).constrained_residual(
             self.instant, self.loops.multipliers
         )
 
     @property
     def moved_by_constraints(self) -> list[list[int]]:
-        """By constraint the coordinates of the bodies that it acts on."""
+        """For each constraint the coordinates of the bodies on which it acts."""
         return require_capability(self.system, ConstraintCorrections).moved_by_constraints
 
     @property
@@ -224,7 +224,7 @@ class RecordedSystem:
 
     @property
     def depths(self) -> list[int]:
-        """By coordinate how many joints there are from the ground to its own."""
+        """Number of joints from the ground to each coordinate's own."""
         return require_capability(self.system, ArticulatedDynamics).depths
 
     def loop_accelerations(self, stabilisation: float) -> Array:
@@ -244,7 +244,7 @@ class RecordedSystem:
 
     @property
     def acted_on(self) -> list[list[int]]:
-        """By constraint in use the coordinates that its multiplier acts on where Φ = 0."""
+        """For each active constraint the coordinates on which its multiplier acts on the manifold."""
         if not self.loops.rows:
             return []
         return [np.flatnonzero(row).tolist() for row in varies(self.closure_jacobian)]
@@ -331,7 +331,7 @@ class RecordedSystem:
         return require_capability(self.system, JointReactions).evaluate_reactions(self.instant, self.loops)
 
     def shared_reactions(self, multipliers: Array) -> Array:
-        """Return what multipliers of all constraints add to the reactions, in which they are linear."""
+        """Return the reactions of multipliers of all constraints, in which they are linear."""
         loops = LoopsInUse(range(len(self.system.constraints)), multipliers=multipliers)
         return cast("Array", self.changes([self.of_loops(loops).reactions], [(multipliers, multipliers)])[0])
 
@@ -342,7 +342,7 @@ class RecordedSystem:
 
     @property
     def with_present_references(self) -> dict[str, Array]:
-        """Parts of the instant with all references moved to where the motion is now."""
+        """Parts of the context with all references at the present orientation."""
         moved = require_capability(self.system, MovingReferences).with_present_references(self.instant)
         return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
@@ -363,17 +363,17 @@ class RecordedSystem:
 
     @property
     def inertia_tensors(self) -> Array:
-        """Inertia tensors that must be such as bodies have."""
+        """Inertia tensors with validity conditions."""
         return require_capability(self.system, InertiaTensors).inertia_tensors(self.instant.parameters)
 
     @property
     def start_limits(self) -> Array:
-        """What is limited where the system starts."""
+        """Limited variables at the start."""
         return require_capability(self.system, StartLimits).start_limits(self.instant)
 
     @property
     def start(self) -> dict[str, Array]:
-        """Coordinates and velocities of the start system as the user gave them, and x at the start, by part."""
+        """Coordinates and velocities of the start system as given by the user, and initial x, by part."""
         parameters = self.instant.parameters
         coordinates, velocities = self.system.start_system.initial_coordinates(parameters)
         states = self.system.initial_states(parameters)
@@ -381,5 +381,5 @@ class RecordedSystem:
 
 
 def varies(array: Any) -> NDArray[np.bool_]:
-    """Tell which elements of a recorded array, or of one of numbers, are not zero whatever it depends on."""
+    """Return which elements of a recorded or numeric array are not structurally zero."""
     return (array.places != ZERO) if isinstance(array, RecordedArray) else np.asarray(array) != 0.0

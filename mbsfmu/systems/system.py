@@ -1,6 +1,6 @@
-"""The one interface between equations and time stepping: what every system has.
+"""`System`, the interface between equations and time stepping.
 
-What some systems can do beside is in `capabilities`.
+Optional capabilities of systems are in `capabilities`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mbsfmu.modelling.variables import Variable
 
 @dataclass(frozen=True)
 class SystemContext:
-    """All that the equations of a system may depend on, in SI units.
+    """Evaluation context of a system's equations, in SI units.
 
     Attributes
     ----------
@@ -30,13 +30,13 @@ class SystemContext:
     inputs, parameters
         Shape (number of inputs,) and (number of parameters,).
     references
-        Quaternions (w, x, y, z) from which joints that turn freely turn, shape (4 r,).
+        Reference quaternions (w, x, y, z) of ball and free joints, shape (4 r,).
     momenta
         Canonical momenta p of the coordinates, shape (n,); Hamiltonian formulations have them.
     discrete
-        Discrete states, which stay as they are between the instants at which they are updated, shape (d,).
+        Discrete states, constant between sample times, shape (d,).
     loop_iterates
-        Values near the solutions of algebraic loops that are not linear, shape (g,).
+        Iterates of nonlinear algebraic loops, shape (g,).
     fed_through
         What the connections that `fed_through` of a system names carry, where this does not follow from the
         accelerations of the instant; empty where it does.
@@ -69,13 +69,13 @@ SIZES = {
     "discrete": "discrete",
     "loop_iterates": "loop_iterates",
 }
-"""The parts of an `SystemContext` in their order, each with what of a system it has one number for."""
+"""Parts of a `SystemContext` in order, each with the system attribute of the same length."""
 MOTION = tuple(SIZES)[:3]
 
 
 @dataclass(frozen=True)
 class LoopsInUse:
-    """The loop equations that a function takes into account, with a number for each.
+    """Active loop equations of a function, with a number for each.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ NO_LOOPS = LoopsInUse(())
 
 @dataclass(frozen=True)
 class Sampling:
-    """Discrete states that are updated at the instants offset + k · sample_time, k = 0, 1, ….
+    """Discrete states with the sample times offset + k · sample_time, k = 0, 1, ….
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Tensor:
-    """The inertia tensor of a body, which parameters decide.
+    """Inertia tensor of a body, with parameters.
 
     Attributes
     ----------
@@ -141,8 +141,8 @@ class System(ABC):
 
     M(z) z̈ − Q(z, ż, x, u) + Φ_zᵀ λ = 0,  Φ(z, u) = 0,  ẋ = f(z, ż, x, u),  y = h(z, ż, z̈, x, u).
 
-    All functions are pure NumPy; they take numbers and symbols alike. A hydraulic circuit has no
-    coordinates, a mechanism no states x. Integrals are quantities such as work that are integrated beside.
+    All functions are pure NumPy for numbers and symbols. A hydraulic circuit has no coordinates, a mechanism without
+    dynamic forces no states x. Integrals are variables such as work that are integrated along.
 
     Attributes
     ----------
@@ -228,55 +228,55 @@ class System(ABC):
 
     @abstractmethod
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
-        """Return z and ż as the user gave them, not yet on the constraints; each of shape (n,)."""
+        """Return z and ż as given by the user, not yet on the constraints; each of shape (n,)."""
 
     @abstractmethod
     def initial_states(self, parameters: Array) -> Array:
-        """Return x at the start, shape (k,)."""
+        """Return the initial x, shape (k,)."""
 
     @abstractmethod
     def initial_integrals(self, instant: SystemContext) -> Array:
-        """Return the integrals at the start, shape (i,)."""
+        """Return the initial integrals, shape (i,)."""
 
     def constraint_drifts(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return Φ_t, shape (number of constraints,), which depends neither on positions nor on velocities."""
+        """Return Φ_t, shape (number of constraints,), independent of positions and velocities."""
         return np.zeros(len(self.constraints))
 
     def constraint_drift_rates(self, instant: SystemContext) -> Array:  # noqa: ARG002
-        """Return Φ_tt, of which the same holds."""
+        """Return Φ_tt, independent of positions and velocities."""
         return np.zeros(len(self.constraints))
 
     def driving_powers(self, instant: SystemContext, loops: LoopsInUse) -> Array:  # noqa: ARG002
-        """Return what constraints that move add to the rates of the integrals, λᵀ Φ_t to work, shape (i,)."""
+        """Return the contribution of prescribed motion to the rates of the integrals, λᵀ Φ_t for work, shape (i,)."""
         return np.zeros(len(self.integrals))
 
     @property
     def start_system(self) -> System:
-        """The system in whose coordinates the start is given."""
+        """System in whose coordinates the start is given."""
         return self
 
     def size(self, kind: str) -> int:
-        """Return how many numbers there are of what an attribute lists or counts."""
+        """Return the number of values of an attribute."""
         counted = getattr(self, kind)
         return 4 * self.references if kind == "references" else counted if isinstance(counted, int) else len(counted)
 
     def instant(self, vector: Callable[[str, int], Array]) -> SystemContext:
-        """Make an instant whose parts `vector(name, size)` gives."""
+        """Return a context with parts from `vector(name, size)`."""
         return SystemContext(**{part: vector(part, self.size(kind)) for part, kind in SIZES.items()})
 
 
 def starts(variables: Sequence[Variable]) -> Array:
-    """Return the start values of variables, zero where there is none; shape (number of variables,)."""
+    """Return the start values of variables, zero by default; shape (number of variables,)."""
     return np.array([variable.start or 0.0 for variable in variables], dtype=float)
 
 
 def starting(variables: Iterable[Variable], values: Mapping[str, float]) -> tuple[Variable, ...]:
-    """Return variables with other start values where such are given by name."""
+    """Return variables with start values replaced by name."""
     return tuple(replace(variable, start=values.get(variable.name, variable.start)) for variable in variables)
 
 
 def started(states: Array, variables: Sequence[Variable], values: Mapping[str, float]) -> Array:
-    """Return states at the start, with those that are given by name."""
+    """Return initial states, replaced by name."""
     if not any(each.name in values for each in variables):
         return states
     return np.stack([np.asarray(values.get(each.name, states[index])) for index, each in enumerate(variables)])

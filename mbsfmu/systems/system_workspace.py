@@ -1,4 +1,4 @@
-"""Arrays of a system, and how functions of them are made: traced to unrolled code, or recorded in loops."""
+"""Arrays of a system, and construction of functions on them: unrolled or recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOP_PARTS = ("multipliers", "active")
 
 
 class SystemWorkspace(Workspace):
-    """Arrays of a system, and functions of them in the form that its code has: straight, or in loops.
+    """Arrays of a system, and functions of them in its form of code: unrolled, or kernel loops.
 
     Parameters
     ----------
@@ -122,16 +122,16 @@ class SystemWorkspace(Workspace):
 
     @property
     def history(self) -> Floats:
-        """What the rule of integration remembers; empty but for formulations whose rule does."""
+        """History of the integration rule; empty for formulations without one."""
         return self._memory.get("history", np.zeros(0))
 
     @property
     def redundant(self) -> bool:
-        """Whether some of the loop equations in use follow from others."""
+        """Whether some of the active loop equations are redundant."""
         return self.rank < len(self.rows)
 
     def element_scales(self, arm: float) -> Floats:
-        """Return what the elements of Φ_z are divided by to be the same in all units and sizes, shape (m, n).
+        """Return the scales of the elements of Φ_z that make it dimensionless, shape (m, n).
 
         Parameters
         ----------
@@ -141,18 +141,18 @@ class SystemWorkspace(Workspace):
         return np.divide.outer(self.equation_lengths(arm), self.coordinate_lengths(arm))
 
     def equation_lengths(self, arm: float) -> Floats:
-        """Return what loop equations in use are divided by to be the same in all units and sizes, shape (m,)."""
+        """Return the scales of the active loop equations that make them dimensionless, shape (m,)."""
         units = self.system.constraint_units
         return np.array([arm if units[row] == "m" else 1.0 for row in self.rows])
 
     def coordinate_lengths(self, arm: float) -> Floats:
-        """Return what coordinates are divided by to be the same in all units and sizes, shape (n,); `arm` as there."""
+        """Return the scales of the coordinates that make them dimensionless, shape (n,); `arm` as there."""
         return np.array([arm if each.unit == "m" else 1.0 for each in self.system.coordinates])
 
     def kept(
         self, name: str, results: Callable[[], Sequence[ca.SX]], matrices: Sequence[int] = (), into: Iterable[str] = ()
     ) -> TracedFunction:
-        """Return a function that was traced before, or trace it; arguments as for `traced`, expressions when wanted."""
+        """Return a cached traced function, or trace it; arguments as for `traced`, expressions on demand."""
         function = self.traces.function(name, lambda: self._function(name, results()))
         return TracedFunction(function, self._memory, matrices, into)
 
@@ -163,7 +163,7 @@ class SystemWorkspace(Workspace):
         matrices: Sequence[int] = (),
         into: Iterable[str] = (),
     ) -> AnyFunction:
-        """Return a function of what the system gives; its code is kernel loops where that of the system is.
+        """Return a function of the system's results, in the system's form of code.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class SystemWorkspace(Workspace):
         later: Sequence[str],
         memory_name: str,
     ) -> tuple[RecordedFunction, RecordedFunction]:
-        """Return two functions in loops, the second of which goes on from what the first has found.
+        """Return two functions in loops, of which the second continues from the results of the first.
 
         Parameters
         ----------
@@ -251,5 +251,5 @@ class SystemWorkspace(Workspace):
         return super()._function(name, self.expressions.closed(results), merged=merged)
 
     def numeric_instant(self) -> SystemContext:
-        """Return an instant of copies of the arrays, for calls of the system's own NumPy functions."""
+        """Return a context of copies of the arrays, for the system's own NumPy functions."""
         return SystemContext(*(self._memory[part].copy() for part in PARTS))

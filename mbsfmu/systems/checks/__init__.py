@@ -1,1 +1,1 @@
-"""Checks of users' parts: they can be traced, and their equations fit each other."""
+"""Checks of user-defined parts: they can be traced, and their equations are consistent."""

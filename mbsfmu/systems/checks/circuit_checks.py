@@ -1,4 +1,4 @@
-"""Checks of users' components: volumes change as what moving walls displace says, energies as their rates say."""
+"""Checks of user-defined components: volumes against displacements, energies against their rates."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.symbols import expression, symbols
 
 _AGREEMENT = 1e-8
-"""Share of the rates of volumes that round-off may make."""
+"""Round-off tolerance of volume rates."""
 
 
 def check_displacements(
     component: Component, equations: CircuitEquations, points: Callable[[], Sequence[Sequence[Array]]]
 ) -> None:
-    """Refuse a component whose volumes change by anything else than its displacements: it would make or lose oil.
+    """Refuse a component whose volume rates differ from its displacements: it would create or lose oil.
 
-    States change by their rates, the length of an actuator by its velocity. How other inputs change is not known.
-    Where a volume does not change, as that of a chamber which its piston has closed, nothing is said.
+    States change by their rates, the length of an actuator by its velocity. Rates of other inputs are unknown. Constant
+    volumes, as of a closed chamber, are not checked.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ def check_displacements(
 def check_energy(
     component: Component, equations: CircuitEquations, points: Callable[[], Sequence[Sequence[Array]]]
 ) -> None:
-    """Refuse a component whose energy changes by anything else than its `energy_rate`.
+    """Refuse a component whose energy rate differs from its `energy_rate`.
 
-    Energies of the circuit would tell of an integration that is wrong. Parameters as for `check_displacements`.
+    Otherwise the energy balance of the circuit would wrongly indicate an integration error. Parameters as for
+    `check_displacements`.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def check_energy(
 
 
 def _input_rates(component: Component, equations: CircuitEquations, inputs: ca.SX) -> ca.SX | None:
-    """Return the rates of the inputs of a circuit as far as a component's motion gives them; None where it has none."""
+    """Return the rates of a circuit's inputs from the component's motion; None without motion."""
     if not isinstance(component, HydraulicActuator) or len(component.motion) != 2:
         return None
     names = [each.name for each in equations.inputs]

@@ -1,4 +1,4 @@
-"""Checks of users' forces and sensors: they can be traced, and a force's power is what its energies say."""
+"""Checks of user-defined forces and sensors: tracing, and the power balance of forces."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from mbsfmu.systems.checks.traced_parts import check_part, round_off
 from mbsfmu.tracing.symbols import expression, symbols
 
 _BALANCE = 1e-8
-"""Share of the largest power that round-off may leave of a balance."""
+"""Round-off tolerance of the balance, relative to the largest power."""
 
 Moment = Callable[..., tuple[MotionState, Given]]
-"""Returns what forces see, from the arrays of a trial."""
+"""Returns the evaluation context of forces from the arrays of a trial."""
 Trial = Sequence[Array]
 """Coordinates, velocities, accelerations, states, inputs and parameters of a mechanism."""
 
@@ -37,7 +37,7 @@ def check_forces(
     references: int,
     trials: Callable[[], Sequence[Trial]],
 ) -> None:
-    """Refuse users' forces and sensors that trace wrongly, and forces whose power is not what their energies say.
+    """Refuse user-defined forces and sensors that cannot be traced, and forces with a wrong power balance.
 
     Parameters
     ----------
@@ -83,19 +83,19 @@ def check_forces(
 
 
 def _unseen_numbers(placed: PlacedSensor) -> PlacedSensor:
-    """Return a sensor whose data tell nothing of the numbers that are parameters."""
+    """Return a sensor whose data hide the numbers that are parameters."""
     tried = copy(placed)
     tried.sensor = with_hidden_numbers(placed.sensor)
     return tried
 
 
 def _readings(placed: PlacedSensor, seen: Callable[..., Seen], *trial: Array) -> Mapping[str, Sequence[Array | float]]:
-    """Return the numbers that a sensor tells, by the name of its function."""
+    """Return the results of a sensor, by the name of its function."""
     return {"evaluate_outputs": placed.evaluate_outputs(seen(*trial))}
 
 
 def _answers(acting: ActingForce, moment: Moment, *trial: Array) -> Mapping[str, Sequence[Array | float]]:
-    """Return the numbers that each function of a force gives, by the function's name."""
+    """Return the results of each function of a force, by the function's name."""
     motion, given = moment(*trial)
     names = ("work_rate", "dissipation", "energy")
     return {
@@ -108,9 +108,9 @@ def _answers(acting: ActingForce, moment: Moment, *trial: Array) -> Mapping[str,
 
 
 def _check_power(acting: ActingForce, moment: Moment, trials: Sequence[Trial]) -> None:
-    """Refuse a force whose loads have another power than work_rate − dissipation − dE/dt.
+    """Refuse a force whose load power differs from work_rate − dissipation − dE/dt.
 
-    Energies of the mechanism would tell of an integration that is wrong.
+    Otherwise the energy balance of the mechanism would wrongly indicate an integration error.
     """
     made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(trials[0])]
     (coordinates, _), (velocities, _), _, (states, _), *_ = made

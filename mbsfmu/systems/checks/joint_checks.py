@@ -1,4 +1,4 @@
-"""Checks of users' joints: what their elements allow fits their equations, and these are what they say."""
+"""Checks of user-defined joints: elements, closure equations and their rates are consistent."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from mbsfmu.tracing.symbols import expression, symbols
 
 _PLACES = 4
 _AGREEMENT = 1e-9
-"""Share of the largest term up to which rates agree."""
+"""Tolerance of rates relative to the largest term."""
 _CLOSED = 1e-9
-"""Violation in m or rad up to which elements keep to the equations."""
+"""Violation in m or rad below which elements satisfy the equations."""
 
 State = tuple[Array, Array, Array, Array]
 """Position, velocity, quaternion and angular velocity of a body's point."""
 
 
 def check_joint(joint: Joint) -> None:
-    """Refuse a user's joint whose equations trace wrongly, contradict its motions or have other rates than they say.
+    """Refuse a user-defined joint whose equations cannot be traced, or contradict its motion or rates.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_joint(joint: Joint) -> None:
 
 
 def _answers(joint: Joint, *states: Array) -> Mapping[str, Sequence[Array | float]]:
-    """Return the numbers that each equation of a joint gives, by its name."""
+    """Return the results of each equation of a joint, by its name."""
     ends = _points(states)
     numbers: dict[str, Sequence[Array | float]] = {}
     for name, equation in joint.equations().items():
@@ -76,7 +76,7 @@ def _points(states: Sequence[Array]) -> tuple[BodyPoint, BodyPoint]:
 
 
 def _places() -> list[tuple[Array, ...]]:
-    """Return pairs of bodies that move at random, as eight vectors each."""
+    """Return pairs of bodies in random motion, as eight vectors each."""
     generator = np.random.default_rng(0)
 
     def one() -> State:
@@ -88,7 +88,7 @@ def _places() -> list[tuple[Array, ...]]:
 
 
 def _check_rates(owner: str, equation: ClosureEquation) -> None:
-    """Refuse wrenches that are not the derivatives of the value, and rates of them that are others."""
+    """Refuse wrenches that are not the derivatives of the value, and inconsistent rates of wrenches."""
     made = [symbols(f"part_{index}", len(part)) for index, part in enumerate(_places()[0])]
     arrays = [array for _, array in made]
     ends = _points(arrays)
@@ -125,7 +125,7 @@ def _at_origin(point: BodyPoint) -> Array:
 
 
 def _check_motion(owner: str, joint: Joint, coordinates: Array) -> None:
-    """Refuse equations that the joint's own motion violates, or that do not take away all the rest."""
+    """Refuse equations that the joint's own motion violates, or that leave other motion free."""
     rotation, place = np.eye(3), np.zeros(3)
     for element, coordinate in zip(joint.elements, coordinates, strict=True):
         axis = unit(element.axis)

@@ -1,4 +1,4 @@
-"""Parts whose equations cannot read the numbers of their data past what they are given."""
+"""Detection of equations that read parameters from the part's data instead of the context."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mbsfmu.tracing.symbols import TracingError
 
 Part = TypeVar("Part", bound=DynamicPart)
 _STRUCTURE = ("states", "inputs", "outputs", "limited", "orderings")
-"""What a part says of itself, once and for all."""
+"""Fields of a part that describe its structure."""
 
 
 def with_hidden_numbers(part: Part) -> Part:
-    """Return a part whose fields that are parameters raise a `TracingError` where its equations read them.
+    """Return a part whose parameter fields raise a `TracingError` when its equations read them.
 
-    They stay as they are in the data, whatever a run, a study or an importer sets.
+    Such values would not change with parameters that a run, a study or an importer sets.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def with_hidden_numbers(part: Part) -> Part:
 
 
 def _check_starts(part: DynamicPart) -> None:
-    """Refuse a part whose states begin elsewhere when fields that are parameters say something else."""
+    """Refuse a part whose initial states depend directly on parameter fields."""
     for field in parameter_fields(type(part)):
         other = copy(part)
         object.__setattr__(other, "__dict__", {**part.__dict__, field: _changed(getattr(part, field))})
@@ -57,7 +57,7 @@ def _changed(value: Any) -> Any:
 
 @cache
 def _hiding(kind: type[Part]) -> type[Part]:
-    """Return a class that is another one but for the fields that are parameters."""
+    """Return a subclass with inaccessible parameter fields."""
     hiding: Any = type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__}, abstract=True)
     for field in parameter_fields(kind):
         setattr(hiding, field, _refusal(field))

@@ -1,4 +1,4 @@
-"""What parameters must be together."""
+"""Checks of relations between parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.systems.system import System
 
 
 def check_parameters(system: System, parameters: Array) -> None:
-    """Check what parameters of a system must be together.
+    """Check the relations between parameters of a system.
 
     Raises
     ------
@@ -23,9 +23,9 @@ def check_parameters(system: System, parameters: Array) -> None:
 
 
 def contradiction_of(system: System, parameters: Array) -> str | None:
-    """Return why parameters of a system cannot be together, or None where they can.
+    """Return why parameters of a system are inconsistent, or None.
 
-    They cannot where one is not greater than another as `orderings` demands, or an inertia tensor is none of a body.
+    They are inconsistent if one does not exceed another as `orderings` demands, or an inertia tensor is impossible.
     """
     for smaller, greater in system.orderings:
         if not parameters[greater] > parameters[smaller]:

@@ -1,4 +1,4 @@
-"""Checks of users' parts: their equations can be traced, and mean the same as they do with numbers."""
+"""Checks of user-defined parts: equations can be traced, with the same results as with numbers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from mbsfmu.tracing.symbols import TracingError, expression, no_number_of_symbol
 
 _LIBRARIES = ("hydraulics", "mbsfmu", "numpy", "casadi", "pydantic")
 _AGREEMENT, _ROUND_OFF = 1e-9, 1e-13
-"""Differences of what symbols and numbers give that round-off may make: shares of a number, and of the largest one that
-the function gives."""
+"""Round-off tolerances between symbolic and numeric results: relative to a number, and to the function's largest."""
 _LAST_DIGITS, _SAMPLES, _SAFETY = 1e-15, 8, 10.0
-"""By which share arguments are changed to see round-off, how often, and how many times as much as is seen may be."""
+"""Estimation of round-off: relative perturbation of arguments, number of samples, safety factor."""
 
 Answer = TypeVar("Answer")
 Answers = Callable[..., Mapping[str, Sequence[Array | float]]]
 
 
 def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[[], Sequence[Sequence[Array]]]) -> None:
-    """Refuse a part whose equations symbols cannot go through, or whose answers are others with symbols.
+    """Refuse a part whose equations cannot be traced, or whose symbolic results differ.
 
     Parameters
     ----------
@@ -76,10 +75,10 @@ def check_part(owner: str, kind: type[Data], answers: Answers, points: Callable[
 
 
 def round_off(function: Callable[[Sequence[Array]], Array], point: Sequence[Array]) -> float:
-    """Return what round-off makes of a function's largest number.
+    """Return the round-off of a function's largest number.
 
-    Where great numbers leave nothing, as the distance of two points that a joint holds together does, a function gives
-    round-off alone, and its own numbers do not tell how much. Arguments that differ in their last digits do.
+    If large numbers cancel to zero, as in the distance of two points that a joint connects, the result is pure
+    round-off, and its size is unknown from the result. Perturbed arguments show it.
 
     Parameters
     ----------
@@ -107,7 +106,7 @@ def _within(differences: Array, most: float) -> bool:
 
 
 def _agree(symbolic: Array, numeric: Array, everywhere: Sequence[Array]) -> bool:
-    """Tell whether two vectors of numbers differ by round-off alone, as differences of large numbers have it."""
+    """Return whether two vectors of numbers differ by round-off only."""
     if any(symbolic.shape != each.shape for each in everywhere):
         return False
     largest = np.max(np.abs(everywhere), axis=0, where=np.isfinite(everywhere), initial=0.0)
@@ -117,7 +116,7 @@ def _agree(symbolic: Array, numeric: Array, everywhere: Sequence[Array]) -> bool
 
 
 def _answered(owner: str, kind: type[Data], call: Callable[[], Answer]) -> Answer:
-    """Call functions of a part; tell where they fail."""
+    """Call functions of a part; report exceptions with their location."""
     try:
         return call()
     except (DataError, InputError):
@@ -130,7 +129,7 @@ def _answered(owner: str, kind: type[Data], call: Callable[[], Answer]) -> Answe
 
 
 def _line(error: BaseException, kind: type[Data]) -> str:
-    """Say in which line of a user's an error happened."""
+    """Return the user's source line of an error, in words."""
     folders = tuple(str(Path(str(module.__file__)).parent) for module in map(__import__, _LIBRARIES))
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(folders)]
     if not own:

@@ -1,1 +1,1 @@
-"""Several systems as one: connections, algebraic loops, the order of updates."""
+"""Coupled systems: connections, algebraic loops, order of updates."""

@@ -1,4 +1,4 @@
-"""Accelerations that act back on forces at once: exactly solved where they do so linearly, else refused."""
+"""Acceleration feed-through: solved exactly if linear, otherwise refused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mbsfmu.tracing.linearity import is_linear
 from mbsfmu.tracing.workspace import Floats
 
 LEAST = 1e-12
-"""Share of the determinant of M without feedback up to which a motion has no inertia."""
+"""Fraction of the determinant of M without feed-through below which a motion has no inertia."""
 
 
 def check_feedback(system: System, traces: Traces) -> None:
-    """Check that what connections carry of accelerations has forces that are linear in these.
+    """Check that forces are linear in the accelerations that connections transmit.
 
-    Then M z̈ − Q is linear in z̈ as without them, with another M.
+    Then M z̈ − Q is linear in z̈ with a modified M.
 
     Parameters
     ----------
@@ -50,10 +50,10 @@ def check_feedback(system: System, traces: Traces) -> None:
 
 
 def check_inertia(functions: SystemFunctions, jacobian: Floats) -> None:
-    """Check that forces which follow accelerations leave inertia to every motion.
+    """Check that acceleration feed-through leaves positive inertia.
 
-    The determinant of M in the motions that loops leave free is positive without such forces. It vanishes where these
-    have grown until one motion has no inertia left, behind which it would answer a force the other way round.
+    The determinant of M in the free directions is positive without these forces. It vanishes where one motion has no
+    inertia left; beyond, the motion would respond in the opposite direction of a force.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Connections that determine each other at once: solved exactly where they are linear, else by Newton's iteration."""
+"""Algebraic loops of connections: solved exactly if linear, otherwise by Newton's iteration."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from mbsfmu.tracing.loop_solver import improved, newton
 from mbsfmu.tracing.symbols import expression, symbolic_array
 
 _NOTHING = 1e-12
-"""Smallest singular value of I − A, as a share of the largest, up to which a loop determines nothing."""
+"""Fraction of the largest singular value of I − A below which a loop is singular."""
 
 
 class LinearLoop(ConnectionLevel):
-    """Connections that determine each other: w = A w + b, solved as (I − A) w = b.
+    """Linear algebraic loop w = A w + b, solved as (I − A) w = b.
 
-    b are the outputs where all w are zero, A their slopes by the inputs in the loop, which do not depend on w. Where A
-    changes with the motion, the determinant of I − A has to stay positive, as it is without a loop: where it vanishes w
-    has no bounds, and a step that lands behind that gets no numbers to go on with.
+    b are the outputs at w = 0, and A their derivatives with respect to the loop's inputs, independent of w. If A
+    changes with the motion, the determinant of I − A must stay positive, as without a loop: where it vanishes w is
+    unbounded, and a step beyond has no valid numbers.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class LinearLoop(ConnectionLevel):
                 )
 
     def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:
-        """Return what each connection carries."""
+        """Return the values of the connections."""
         without = [value for _, value in super().values(parts, at, loop_iterates)]
         instants = [at(wire.source) for wire in self._wires]
         arrays = [*without, *(getattr(instant, part) for instant in instants for part in SIZES)]
@@ -92,12 +92,11 @@ class LinearLoop(ConnectionLevel):
 
 
 class NonlinearLoop(ConnectionLevel):
-    """Connections that determine each other and are not linear: solved by Newton's iteration at every instant.
+    """Nonlinear algebraic loop, solved by Newton's iteration in every evaluation.
 
-    As few of them as open the loop are unknowns, the first that does where one is enough; what the others carry
-    follows. The iteration begins at the solution where the last step ended, at the beginning of a run at the start
-    values of the inputs: of several solutions it stays with the one that goes on from there. Values that are solved for
-    are those behind one more of Newton's increments, so that they have the derivatives of the solution.
+    The unknowns are the fewest connections that open the loop, the first suitable one if one is enough; the others
+    follow. The iteration starts at the solution of the last step, or at the start values of the inputs, and so stays on
+    one solution branch. The result includes one more Newton increment, which gives it the derivatives of the solution.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ class NonlinearLoop(ConnectionLevel):
         self._solve = newton(name, self._equations, [each.nominal or 1.0 for each in targets])
 
     def _carried(self, traced: Sequence[SystemExpressions], unknowns: ca.SX) -> ca.SX:
-        """Return what each connection carries where the first ones carry the unknowns."""
+        """Return the values of all connections from those of the unknowns."""
         count = unknowns.numel()
         inputs = {(wire.target, wire.input): unknowns[index] for index, wire in enumerate(self._wires[:count])}
         carried: list[ca.SX] = []
@@ -149,7 +148,7 @@ class NonlinearLoop(ConnectionLevel):
         return ca.vertcat(*carried[-count:], *carried[:-count])
 
     def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
-        """Return what each connection carries."""
+        """Return the values of the connections."""
         numbers, symbolic = self._numbers(at)
         guess = expression(loop_iterates) if symbolic else self._solve(ca.DM(loop_iterates), numbers)[0]
         found = improved(self._equations, guess, numbers)
@@ -158,12 +157,12 @@ class NonlinearLoop(ConnectionLevel):
         return [(wire, carried[index]) for index, wire in enumerate(self._wires)]
 
     def solution(self, at: At, loop_iterates: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Return the unknowns, found from guesses, and how far the equations stay off where there is no solution."""
+        """Return the unknowns from their iterates, and the residual without convergence."""
         found, off = self._solve.call([loop_iterates, self._numbers(at)[0]], False, False)
         return found, off
 
     def _numbers(self, at: At) -> tuple[ca.SX | ca.DM, bool]:
-        """Return what the equations take besides the unknowns, and whether these are symbols."""
+        """Return the further arguments of the equations, and whether these are symbols."""
         arrays = [array for source in self._sources for array in _parts(at(source))]
         symbolic = any(each.dtype == object for each in arrays)
         given = [expression(each) if symbolic else ca.DM(each) for each in arrays]
@@ -173,7 +172,7 @@ class NonlinearLoop(ConnectionLevel):
 def solved(
     wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions], needs: NDArray[np.bool_]
 ) -> LinearLoop | NonlinearLoop:
-    """Return connections that determine each other with what solves them; arguments as for these."""
+    """Return connections of an algebraic loop with their solver; arguments as for these."""
     for wire in wires:
         source = traced[wire.source]
         inputs = source.symbol_by_part["inputs"]
@@ -184,16 +183,16 @@ def solved(
 
 
 def description(wires: Sequence[VariableConnection], traced: Sequence[SystemExpressions]) -> str:
-    """Return what a loop is called: by the outputs in it."""
+    """Return the name of a loop: its outputs."""
     names = (traced[wire.source].system.outputs[wire.output].name for wire in wires)
     return f"an algebraic loop of {', '.join(names)}"
 
 
 def opening(needs: NDArray[np.bool_]) -> list[int]:
-    """Return indices of connections without which no other ones need themselves, shape of `needs` (k, k).
+    """Return indices of connections that open the loop, with `needs` of shape (k, k).
 
-    One where one is enough, the first that does; else those that close a circle with the ones before, which may be
-    more than the fewest.
+    One if one is enough, the first such; otherwise the closing connections of cycles in order, which may be more than
+    the minimum.
     """
     every = range(len(needs))
     for index in every:
@@ -207,7 +206,7 @@ def opening(needs: NDArray[np.bool_]) -> list[int]:
 
 
 def _following(needs: NDArray[np.bool_], unknown: Sequence[int]) -> list[int]:
-    """Return the other connections, each behind those that it needs."""
+    """Return the other connections in the order of evaluation."""
     left, order = [each for each in range(len(needs)) if each not in unknown], list[int]()
     while left:
         order.append(next(each for each in left if not needs[each, left].any()))
@@ -216,7 +215,7 @@ def _following(needs: NDArray[np.bool_], unknown: Sequence[int]) -> list[int]:
 
 
 def _circles(needs: NDArray[np.bool_], chosen: Sequence[int]) -> bool:
-    """Tell whether some of the chosen need themselves by way of others."""
+    """Return whether some of the chosen connections depend on themselves through others."""
     reach = needs[np.ix_(chosen, chosen)].astype(int)
     return bool(np.linalg.matrix_power(reach, len(chosen)).any()) if len(chosen) else False
 
@@ -226,5 +225,5 @@ def _parts(instant: SystemContext) -> list[Array]:
 
 
 def _at_parameters(system: System) -> SystemContext:
-    """Return an instant of a system's own parameters, where all else is zero."""
+    """Return a context with a system's own parameters, zero otherwise."""
     return system.instant(lambda part, size: starts(system.parameters) if part == "parameters" else np.zeros(size))

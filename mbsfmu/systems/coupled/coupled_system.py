@@ -1,4 +1,4 @@
-"""Several systems with connected variables as one system again."""
+"""Several systems with connected variables as one system."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ class CoupledSystem(
     ConstraintCorrections,
     ConstraintMotion,
 ):
-    """Systems whose inputs other systems' outputs drive.
+    """Systems whose inputs are driven by outputs of other systems.
 
-    Variables keep their names where these are unique over the parts; elsewhere the part's name stands before. The whole
-    can do what its parts can.
+    Variable names that are unique over the parts are unchanged; others get the part's name as prefix. The coupled
+    system has the capabilities of its parts.
 
     Parameters
     ----------
     name
-        Name of the whole.
+        Name of the coupled system.
     parts
         Systems by name.
     connections
@@ -136,13 +136,13 @@ class CoupledSystem(
 
     @classmethod
     def of(cls, system: System) -> CoupledSystem:
-        """Return a system alone as a whole of one part; what is a whole already as it is."""
+        """Return a single system as a coupled system of one part; a coupled system unchanged."""
         return system if isinstance(system, CoupledSystem) else cls(system.name, {system.name: system}, ())
 
     # -- structure ------------------------------------------------------------------------------------------
 
     def _sorted_samplings(self) -> tuple[Sampling, ...]:
-        """Return when discrete states are updated, of all parts."""
+        """Return the samplings of all parts."""
         samplings = [
             replace(sampling, first=self._offset("discrete", index) + sampling.first)
             for index, part in enumerate(self.parts)
@@ -154,7 +154,7 @@ class CoupledSystem(
         return readers_first(samplings, traced.depends(traced.updates, "discrete"))
 
     def input_name(self, reference: str) -> str:
-        """Return the name in the whole of an input given as `part.variable`.
+        """Return the name in the coupled system of an input given as `part.variable`.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class CoupledSystem(
         return self._names.name(*self._wiring.free_input(reference))
 
     def settable(self) -> dict[str, Variable]:
-        """Return the parameters and inputs that nothing drives by `part.variable`, under their names in the whole."""
+        """Return unconnected parameters and inputs by `part.variable`, with their names in the coupled system."""
         result = {
             f"{name}.{own.name}": named
             for index, (name, part) in enumerate(zip(self._part_names, self.parts, strict=True))
@@ -177,27 +177,27 @@ class CoupledSystem(
 
     @property
     def connected(self) -> tuple[str, ...]:
-        """The inputs and parameters that connections drive, as `part.variable`."""
+        """Connected inputs and parameters, as `part.variable`."""
         return tuple(target for _, target in self._connections)
 
     def inputs_of(self, part: int) -> tuple[int, ...]:
-        """Return where a part's inputs stand among those of the whole; −1 where a connection drives one."""
+        """Return the indices of a part's inputs in the coupled system; −1 for connected ones."""
         places = {place: index for index, place in enumerate(self._inputs)}
         return tuple(places.get((part, entry), -1) for entry in range(len(self.parts[part].inputs)))
 
     def calculated(self, part: int) -> tuple[Variable, ...]:
-        """Return the calculated parameters of a part under their names in the whole."""
+        """Return the calculated parameters of a part with their names in the coupled system."""
         return tuple(self._names.of(part, variable) for variable, _ in self.parts[part].balances)
 
     def qualified(self) -> dict[str, str]:
-        """Return the variables as `part.variable`, by their names in the whole."""
+        """Return the variables as `part.variable`, by their names in the coupled system."""
         return self._names.qualified()
 
     def _offset(self, kind: str, part: int) -> int:
         return sum(each.size(kind) for each in self.parts[:part])
 
     def parameters_of(self, part: int) -> slice:
-        """Return where a part's parameters stand among those of the whole."""
+        """Return the indices of a part's parameters in the coupled system."""
         start = self._offset("parameters", part)
         return slice(start, start + len(self.parts[part].parameters))
 
@@ -210,13 +210,13 @@ class CoupledSystem(
 
     @property
     def start_system(self) -> System:
-        """The system in whose coordinates the start is given."""
+        """System in whose coordinates the start is given."""
         return self._start
 
     # -- shares ---------------------------------------------------------------------------------------------
 
     def arguments_of_parts(self, kind: str, given: Any) -> Sequence[Any]:
-        """Return what each part gets of an argument; kinds as for `concatenated`."""
+        """Return the part of an argument for each part; kinds as for `concatenated`."""
         if kind == "same":
             return [given] * len(self.parts)
         if kind == "instant":
@@ -229,7 +229,7 @@ class CoupledSystem(
         return cut(given, [owner.size(kind.removeprefix("start_")) for owner in owners])
 
     def _loops(self, loops: LoopsInUse) -> list[LoopsInUse]:
-        """Return each part's loop equations among those in use."""
+        """Return each part's loop equations among the active ones."""
         rows = np.asarray(loops.rows, dtype=int)
         ends = np.cumsum([0, *(len(part.constraints) for part in self.parts)])
         own = [(rows >= first) & (rows < last) for first, last in pairwise(ends)]
@@ -242,9 +242,9 @@ class CoupledSystem(
         ]
 
     def _instants(self, instant: SystemContext) -> list[SystemContext]:
-        """Return each part's instant, with connected inputs from the other parts' outputs.
+        """Return the context of each part, with connected inputs from the outputs of other parts.
 
-        All functions of one instant need the same ones: they are kept until another instant comes.
+        All functions of one context use the same; it is kept until the next context.
         """
         given = [getattr(instant, part.name) for part in fields(instant)]
         return self._kept.of(given, lambda: self._connected(instant))
@@ -252,7 +252,7 @@ class CoupledSystem(
     def _connected(
         self, instant: SystemContext, solve: Callable[[NonlinearLoop, At, Array], Array] | None = None
     ) -> list[SystemContext]:
-        """Return the same; loops that are not linear are solved by what is given, where symbols do not stand for it."""
+        """Return the same; nonlinear loops are solved by the given function in numeric contexts."""
         entries: list[list[Array]] = [[np.asarray(0.0)] * len(part.inputs) for part in self.parts]
         for index, (part, entry) in enumerate(self._inputs):
             entries[part][entry] = instant.inputs[index]
@@ -282,12 +282,12 @@ class CoupledSystem(
         return [at(part) for part in range(len(self.parts))]
 
     def feed_through_values(self, instant: SystemContext) -> Array:
-        """Return what connections carry that depends on accelerations, at those of the instant."""
+        """Return the acceleration feed-through at the accelerations of the context."""
         parts = self._instants(replace(instant, fed_through=np.zeros(0)))
         return np.stack([parts[wire.target].inputs[wire.input] for wire in self._wiring.fed_through])
 
     def solved_loops(self, instant: SystemContext) -> list[LoopSolution]:
-        """Return the loops that are not linear, solved from the guesses of an instant that is symbols."""
+        """Return the solutions of nonlinear loops from the iterates of a symbolic context."""
         found: list[LoopSolution] = []
 
         def solve(loop: NonlinearLoop, at: At, loop_iterates: Array) -> Array:
@@ -356,7 +356,7 @@ class CoupledSystem(
 
     @property
     def depths(self) -> list[int]:
-        """By coordinate how many joints there are from the ground to its own."""
+        """Number of joints from the ground to each coordinate's own."""
         return [
             each
             for part in self.parts
@@ -366,7 +366,7 @@ class CoupledSystem(
 
     @property
     def moved_by_constraints(self) -> list[list[int]]:
-        """By constraint the coordinates of the bodies that it acts on."""
+        """For each constraint the coordinates of the bodies on which it acts."""
         return [
             [self._offset("coordinates", index) + coordinate for coordinate in moved]
             for index, part in enumerate(self.parts)
@@ -376,7 +376,7 @@ class CoupledSystem(
         ]
 
     def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> BlockDiagonalCorrections:
-        """Return the corrections of all parts that have coordinates: no constraint is between parts."""
+        """Return the block-diagonal corrections of all parts with coordinates."""
         own = [
             (require_capability(part, ConstraintCorrections).corrections(now, closed, penalty), len(part.constraints))
             for part, now, closed in zip(self.parts, self._instants(instant), self._loops(loops), strict=True)
@@ -385,7 +385,7 @@ class CoupledSystem(
         return BlockDiagonalCorrections(*zip(*own, strict=True)) if own else BlockDiagonalCorrections((), ())
 
     def closure_jacobian(self, instant: SystemContext) -> Array:
-        """Return Φ_z where Φ = 0, shape (number of constraints, n): no constraint is between parts."""
+        """Return Φ_z on the constraint manifold, shape (number of constraints, n), block-diagonal over the parts."""
         rows, first, count = [np.zeros((0, len(self.coordinates)))], 0, len(self.coordinates)
         for part, own in zip(self.parts, self._instants(instant), strict=True):
             last = first + len(part.coordinates)
@@ -397,7 +397,7 @@ class CoupledSystem(
         return np.concatenate(rows)
 
     def start_advice(self, limited: int, parameters: Array) -> str:
-        """Return what the part says to which one of `limited` belongs."""
+        """Return the advice of the part to which one of `limited` belongs."""
         first = 0
         for part, own in zip(self.parts, self.arguments_of_parts("parameters", parameters), strict=True):
             index, first = limited - first, first + len(part.limited)
@@ -406,7 +406,7 @@ class CoupledSystem(
         return ""
 
     def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with all references moved to where it is now."""
+        """Return the same motion with all references at the present orientation."""
         moved = [
             part.with_present_references(own) if isinstance(part, MovingReferences) else own
             for part, own in zip(self.parts, self._instants(instant), strict=True)

@@ -1,4 +1,4 @@
-"""Connections by level: those of one level carry what follows from lower ones, or determine each other in a loop."""
+"""Levels of connections: each depends on lower levels, or is an algebraic loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.system import System, SystemContext
 
 At = Callable[[int], SystemContext]
-"""Gives the instant of a part by its index; inputs of the level that asks and of higher ones are zero there."""
+"""Returns the context of a part by its index; inputs of this and higher levels are zero in it."""
 
 
 @dataclass(frozen=True)
 class VariableConnection:
-    """A connection between variables of two parts, by their indices.
+    """A connection between variables of two parts, by index.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class VariableConnection:
 
 
 class ConnectionLevel:
-    """Connections that carry what follows from inputs of lower levels.
+    """Connections whose values depend on inputs of lower levels.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ConnectionLevel:
         self._wires = wires
 
     def values(self, parts: Sequence[System], at: At, loop_iterates: Array) -> list[tuple[VariableConnection, Array]]:  # noqa: ARG002
-        """Return what each connection carries.
+        """Return the values of the connections.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class ConnectionLevel:
 
 
 def _read(part: System, instant: SystemContext) -> Array:
-    """Return all that can be read from a part."""
+    """Return all readings of a part."""
     outputs = part.evaluate_outputs(instant)
     moving = [instant.coordinates, instant.velocities, instant.states, instant.discrete, instant.accelerations]
     return np.concatenate([outputs, *moving])

@@ -1,4 +1,4 @@
-"""In which order discrete states are updated at an instant."""
+"""Order of updates of discrete states at one sample time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.systems.system import Sampling
 
 
 def readers_first(samplings: Sequence[Sampling], pattern: NDArray[np.bool_]) -> tuple[Sampling, ...]:
-    """Return updates in their order: what others read before these, in a loop as they are given.
+    """Return updates with readers before writers; loops in the given order.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def readers_first(samplings: Sequence[Sampling], pattern: NDArray[np.bool_]) -> 
 
 
 def _needs(pattern: NDArray[np.bool_], samplings: Sequence[Sampling]) -> NDArray[np.bool_]:
-    """Tell which updates read what which ones change, at once or by way of others; those of a loop need each other."""
+    """Return the transitive dependencies between updates; those of a loop depend on each other."""
     own = [slice(each.first, each.first + each.count) for each in samplings]
     needs = np.array([[bool(pattern[one, other].any()) for other in own] for one in own])
     for between in range(len(own)):

@@ -1,4 +1,4 @@
-"""Connections between the variables of several systems, by their indices."""
+"""Validated connections between the variables of several systems, by index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.tracing.kept_traces import Traces
 
 @dataclass(frozen=True)
 class Feed:
-    """A calculated parameter of one part that is a parameter of another one.
+    """A calculated parameter of one part connected to a parameter of another one.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Feed:
 
 
 class Wiring:
-    """The connections of systems, which name what is there and fit.
+    """The validated connections of systems.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Wiring:
         return self._names.index(part), variable
 
     def levels(self, traces: Traces) -> list[ConnectionLevel]:
-        """Return the wires by level: what those of one level carry depends on inputs of lower levels, or of its loop.
+        """Return the wires by level: the values of one level depend on inputs of lower levels, or of its loop.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Wiring:
         return result
 
     def _feeling(self, traced: Sequence[SystemExpressions]) -> list[bool]:
-        """Return for each wire whether it carries to an input that counts at once what depends on accelerations."""
+        """Return for each wire whether it has acceleration feed-through."""
         result = []
         for wire in self.wires:
             source = traced[wire.source]
@@ -168,26 +168,26 @@ class Wiring:
         return result
 
     def _needs(self, traced: Sequence[SystemExpressions]) -> list[list[bool]]:
-        """Return for each wire which wires decide at once what it carries."""
+        """Return for each wire the wires on which its value depends directly."""
         return [self._needed_by(wire, traced[wire.source]) for wire in self.wires]
 
     def _needed_by(self, wire: VariableConnection, source: SystemExpressions) -> list[bool]:
-        """Return which wires decide at once what a wire carries."""
+        """Return the wires on which the value of a wire depends directly."""
         if wire.output >= len(source.system.outputs):
             return [False] * len(self.wires)
         needed = source.depends(source.outputs, "inputs")[wire.output]
         return [each.target == wire.source and bool(needed[each.input]) for each in self.wires]
 
     def name(self, wire: VariableConnection) -> str:
-        """Return the input that a wire drives, as `part.variable`."""
+        """Return the driven input of a wire, as `part.variable`."""
         return f"{self._names[wire.target]}.{self._parts[wire.target].inputs[wire.input].name}"
 
     def source(self, wire: VariableConnection) -> Variable:
-        """Return the variable that a wire reads."""
+        """Return the source variable of a wire."""
         return self._readings[wire.source][wire.output]
 
     def free_input(self, reference: str) -> tuple[int, str]:
-        """Return the part, by its index, and the name there of an input given as `part.variable`.
+        """Return the part, by index, and the name of an input given as `part.variable`.
 
         Raises
         ------
@@ -203,6 +203,6 @@ class Wiring:
 
 
 def _readings(part: System) -> Sequence[Variable]:
-    """List what can be read from a part."""
+    """Return all readings of a part."""
     moving = (part.coordinates, part.velocities, part.states, part.discrete, part.accelerations)
     return [*part.outputs, *(variable for kind in moving for variable in kind)]

@@ -1,1 +1,1 @@
-"""Mechanisms as systems, in joint coordinates and in absolute ones."""
+"""Mechanisms as systems, in joint or absolute coordinates."""

@@ -1,9 +1,9 @@
-"""The equations of motion of a mechanism in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
+"""Equations of motion in absolute coordinates: every joint is a constraint [Malczyk2012, sect. 2].
 
-A body's coordinates are the position of its centre of mass and its orientation: a quaternion of Euler parameters and
-three Cardan angles from there, which are small because the quaternion moves along (see `charts`). The quaternion has
-length one by construction: the paper's normalization constraints and singular inertia matrices do not occur. The
-mechanism starts from joint coordinates, and these are measured where the bodies are.
+A body's coordinates are the position of its centre of mass and its orientation: a reference quaternion and three Cardan
+angles relative to it, which stay small because the reference follows (see `coordinate_charts`). The quaternion has norm
+one by construction: the paper's normalization constraints and singular inertia matrices do not occur. The mechanism
+starts from joint coordinates, which are then computed from the poses of the bodies.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from mbsfmu.tracing.reused_results import Kept
 
 @dataclass(frozen=True)
 class AbsoluteMotion(MotionState):
-    """Motion with joint coordinates as measured; those of joints that turn freely have angles of zero.
+    """Motion with measured joint coordinates; ball and free joints have zero angles.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class AbsoluteMotion(MotionState):
 
 
 class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
-    """A mechanism as a system in the absolute coordinates of its bodies.
+    """A mechanism as a system in absolute coordinates.
 
-    Inputs, parameters and joint variables have the names that they have in joint coordinates.
+    Inputs, parameters and joint variables have the same names as in joint coordinates.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return np.concatenate(places), np.concatenate(rates)
 
     def initial_integrals(self, instant: SystemContext) -> Array:
-        """Return energies in J and measured angles in rad, with the full turns of the start values."""
+        """Return initial energies in J and measured angles in rad, with full turns of the start values."""
         given, _ = self.initial_coordinates(instant.parameters)
         found = measure(self._joints, self._placed(instant), instant.parameters).coordinates
         angles = stack([unwound(found[index], given[index]) for index in self._turns])
@@ -167,7 +167,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return self._absolute.frames(instant.coordinates, instant.references, instant.parameters)
 
     def motion(self, instant: SystemContext) -> AbsoluteMotion:
-        """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
+        """Return positions and velocities of the bodies; cached until the context changes."""
         # The full turns of measured angles are in the integrals.
         given = (instant.coordinates, instant.velocities, instant.integrals, instant.references, instant.parameters)
         return self._kept.of(given, lambda: self._moved(instant))
@@ -185,20 +185,20 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
 
     def _turned(self, instant: SystemContext) -> list[Array]:
-        """Return the integrals that tell the full turns of measured angles."""
+        """Return the integrals that count the full turns of measured angles."""
         first = len(self.integrals) - len(self._turns)
         return [instant.integrals[first + number] for number in range(len(self._turns))]
 
     def _listed(self, values: dict[int, Array]) -> Array:
-        """Return values of joint coordinates as a vector, zero where there is none; shape (joint coordinates,)."""
+        """Return joint coordinates as a vector, zero for missing ones; shape (joint coordinates,)."""
         return stack([values.get(index, np.asarray(0.0)) for index in range(self.parts.topology.coordinates)])
 
     def _measured_part(self, joint: JointKinematics) -> JointKinematics:
-        """Return a joint without the hinges that are not measured."""
+        """Return a joint without unmeasured hinges."""
         return replace(joint, elements=tuple(e for e in joint.elements if e.coordinate in self._measured))
 
     def _joint_accelerations(self, motion: AbsoluteMotion, instant: SystemContext) -> dict[int, Array]:
-        """Return z̈ of the joints that do not turn freely, by the index of the coordinate."""
+        """Return z̈ of all but ball and free joints, by the index of the coordinate."""
         moved = self._body_accelerations(motion, instant, instant.accelerations)
         result: dict[int, Array] = {}
         for body, joint in enumerate(self._joints):
@@ -217,15 +217,15 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     # -- equations ------------------------------------------------------------------------------------------
 
     def residual(self, instant: SystemContext) -> Array:
-        """Return M q̈ − Q of bodies that no joint connects in N and N m, shape (6 bodies,)."""
+        """Return M q̈ − Q of unconstrained bodies in N and N m, shape (6 bodies,)."""
         motion = self.motion(instant)
         return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
 
     def constrained_residual(self, instant: SystemContext, multipliers: Array) -> Array:
-        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,); joints push bodies as forces do.
+        """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,), with joint forces as wrenches on bodies.
 
-        M is what accelerations are found with: a slender beam that cannot turn about its axis has a small moment there,
-        and elimination a pivot.
+        M is the regular one of the acceleration solution: a slender beam that cannot rotate about its axis has a small
+        moment there, which gives a nonzero pivot.
         """
         motion = self.motion(instant)
         unbalanced = self._unbalanced(motion, instant, instant.accelerations, regular=True)
@@ -234,7 +234,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
 
     @property
     def moved_by_constraints(self) -> list[list[int]]:
-        """By constraint the coordinates of the bodies that it acts on, six each."""
+        """For each constraint the six coordinates of each body on which it acts."""
         return [[6 * body + index for body in ends for index in range(6)] for ends in self.bodies.ends]
 
     def _in_coordinates(self, motion: AbsoluteMotion, wrenches: list[Array]) -> Array:
@@ -249,7 +249,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     def _unbalanced(
         self, motion: AbsoluteMotion, instant: SystemContext, accelerations: Array, *, regular: bool = False
     ) -> list[Array]:
-        """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, loads in joints among F and N."""
+        """Return (m s̈ − F, J α + ω × J ω − N) of each body about its centre of mass, with joint loads in F and N."""
         moved = self._body_accelerations(motion, instant, accelerations)
         centres = list(instant.coordinates.reshape(-1, 6)[:, :3])
         result = []
@@ -264,7 +264,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return result
 
     def _loads(self, motion: AbsoluteMotion, instant: SystemContext) -> list[Array]:
-        """Return what acts on each body about the inertial origin, each of shape (6,)."""
+        """Return the wrench on each body about the inertial origin, each of shape (6,)."""
         loads = self.parts.loads(motion, instant)
         wrenches, loaded = list(loads.wrenches), stack(loads.joint_loads)
         for body, joint in enumerate(self._joints):
@@ -276,7 +276,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return wrenches
 
     def closure_jacobian(self, instant: SystemContext) -> Array:
-        """Return Φ_q where Φ = 0, shape (number of constraints, n)."""
+        """Return Φ_q on the constraint manifold, shape (number of constraints, n)."""
         motion, parameters, count = self.motion(instant), instant.parameters, len(self.coordinates)
         opening = joint_jacobian(self.constraining, self._absolute, motion.placed, parameters, count)
         entries = [
@@ -294,7 +294,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
 
     def corrections(self, instant: SystemContext, loops: LoopsInUse, penalty: float) -> Corrections:
-        """Return what finds Δq, Δq̇ or Δq̈ that takes a violation away, and Δλ, by an assembly of all joints."""
+        """Return the solver for Δq, Δq̇ or Δq̈ of a violation, and Δλ, by an assembly of all joints."""
         placed = self.motion(instant).placed
         return self.bodies.corrections(
             placed, instant.parameters, penalty, active=loops.active, sequential=loops.sequential
@@ -313,7 +313,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return np.concatenate([self.parts.powers(motion, instant), turning])
 
     def evaluate_outputs(self, instant: SystemContext) -> Array:
-        """Return joint coordinates, their rates and accelerations, and what there is in joint coordinates."""
+        """Return the outputs and readings, as in joint coordinates."""
         motion = self.motion(instant)
         accelerations = self._joint_accelerations(motion, instant)
         positions = [motion.coordinates[index] for index in self._measured]
@@ -323,7 +323,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return np.concatenate([stack([*positions, *rates, *accelerations.values()]), told])
 
     def _turns_of(self, motion: AbsoluteMotion, instant: SystemContext) -> list[Array]:
-        """Return quaternion and angular velocity of each joint that turns freely."""
+        """Return quaternion and angular velocity of each ball and free joint."""
         absolute = [orientation_of(joint, instant) for joint in self._absolute.joints]
         result = []
         for body, joint in enumerate(self._joints):
@@ -339,8 +339,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return force in N and moment in N m of each joint on its child, from the multipliers.
 
-        Where constraints are redundant, the multipliers are those of least norm in N and N m. What drives and springs
-        in a joint exert is part of its reaction.
+        With redundant constraints, the multipliers have the least norm in N and N m. Loads of drives and springs in a
+        joint are part of its reaction.
         """
         motion = self.motion(instant)
         loads = self.parts.loads(motion, instant).joint_loads

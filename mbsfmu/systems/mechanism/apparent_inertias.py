@@ -1,4 +1,4 @@
-"""Inertias that the coordinates of a tree have while all other joints are free, and those of what they carry.
+"""Apparent inertias of tree coordinates with all other joints free, and inertias of outboard bodies.
 
 [Rodriguez1991] G. Rodriguez, A. Jain, K. Kreutz-Delgado, A spatial operator algebra for manipulator modeling and
 control, International Journal of Robotics Research 10 (1991).
@@ -20,14 +20,13 @@ Floats = NDArray[np.float64]
 def apparent_inertias(
     kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array
 ) -> Floats:
-    """Return 1 / (M⁻¹)ᵢᵢ in kg m² and kg: the momentum along a coordinate that is worth a unit of its velocity.
+    """Return the apparent inertias 1 / (M⁻¹)ᵢᵢ in kg m² and kg: momentum per unit velocity of a coordinate.
 
-    A joint lets what hangs on it move against the rest by S q̇, as the tree is cut there. With A and C, the mobilities
-    of either part by itself, wrenches to motions of its body at the joint, the coordinates of the joint have the block
-    (Sᵀ (A + C)⁻¹ S)⁻¹ of M⁻¹. Both follow from body to body, in a time that grows as their number: what comes through
-    a joint is T (Tᵀ A T)⁻¹ Tᵀ, with Tᵀ S = 0. That is I − I S (Sᵀ I S)⁻¹ Sᵀ I of articulated bodies [Rodriguez1991],
-    but no difference of large numbers: of light links before a heavy load nothing would be left in these. It takes
-    numbers, and is not traced.
+    The tree is cut at a joint, which allows the relative motion S q̇. With the mobilities A and C of the two parts,
+    from wrenches to body motions at the joint, the joint's block of M⁻¹ is (Sᵀ (A + C)⁻¹ S)⁻¹. Both are computed
+    recursively in linear time: the contribution through a joint is T (Tᵀ A T)⁻¹ Tᵀ, with Tᵀ S = 0. This equals I − I S
+    (Sᵀ I S)⁻¹ Sᵀ I of articulated bodies [Rodriguez1991], but without cancellation, which would remove light links
+    before a heavy load. It takes numbers, and is not traced.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def apparent_inertias(
 
 
 def own_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array) -> Floats:
-    """Return what each coordinate's body alone weighs against it, in kg m² and kg, shape (n,); arguments as above."""
+    """Return the inertia of each coordinate's own body in kg m² and kg, shape (n,); arguments as above."""
     result = np.zeros(sum(len(joint.elements) for joint in kinematics.joints))
     for body, joint in enumerate(kinematics.joints):
         columns = _columns(kinematics, frames, body)
@@ -79,10 +78,10 @@ def own_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: F
 
 
 def carried_inertias(kinematics: Kinematics, masses: list[MassProperties], frames: Frames, parameters: Array) -> Floats:
-    """Return what the masses that hang on each body weigh against its coordinates, in kg m² and kg.
+    """Return the inertia of outboard masses for each body's coordinates in kg m² and kg.
 
-    It is Σ m s² over the joints that other bodies hang on it by: m is the mass of all that hangs there, and s how fast
-    a unit of the coordinate's velocity moves the joint. It takes numbers, and is not traced.
+    It is Σ m s² over the joints to outboard bodies: m is the mass beyond a joint, and s the joint's velocity per unit
+    velocity of the coordinate. It takes numbers, and is not traced.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ def carried_inertias(kinematics: Kinematics, masses: list[MassProperties], frame
 
 
 def _columns(kinematics: Kinematics, frames: Frames, body: int) -> Floats:
-    """Return how the coordinates of a body's joint move its origin and turn it, shape (6, number of them)."""
+    """Return the motion of a body's origin and its rotation per coordinate of its joint, shape (6, coordinates)."""
     columns = [kinematics.transformation(frames, each.coordinate) for each in kinematics.joints[body].elements]
     origin = frames.origin[body]
     moved = [np.concatenate([point_velocity(column, origin), column[3:]]) for column in columns]
@@ -117,7 +116,7 @@ def _columns(kinematics: Kinematics, frames: Frames, body: int) -> Floats:
 
 
 def _shift(frames: Frames, body: int, parent: int) -> Floats:
-    """Return the matrix from the motion of a parent's origin to that of a body's, as if one, shape (6, 6)."""
+    """Return the rigid-body transformation of motion from a parent's origin to a body's, shape (6, 6)."""
     inner = np.zeros(3) if parent < 0 else frames.origin[parent]
     result = np.eye(6)
     result[:3, 3:] = np.cross(np.eye(3), frames.origin[body] - inner).T  # ω × arm

@@ -1,4 +1,4 @@
-"""What the system of a mechanism has in whatever coordinates it is described."""
+"""Base of mechanism systems in joint and absolute coordinates."""
 
 from __future__ import annotations
 
@@ -65,25 +65,25 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         return self._behind_joints([each.drift_rate(given(instant)) for each in self.parts.relations])
 
     def _behind_joints(self, of_relations: list[Array]) -> Array:
-        """Return what belongs to relations behind zeros for the equations of joints."""
+        """Return values of relations after zeros for the equations of joints."""
         return np.concatenate([np.zeros(sum(len(joint.names) for joint in self.constraining)), stack(of_relations)])
 
     def driving_powers(self, instant: SystemContext, loops: LoopsInUse) -> Array:
-        """Return the power of what moves joints as prescribed, and zeros, in W; shape (number of integrals,)."""
+        """Return the power of prescribed motion, and zeros, in W; shape (number of integrals,)."""
         pulls = relating_pulls(self.constraining, self.parts, loops)
         pairs = zip(pulls, self.parts.relations, strict=True)
         power = sum((-pull * relation.drift(given(instant)) for pull, relation in pairs), start=np.asarray(0.0))
         return np.concatenate([np.stack([power]), np.zeros(len(self.integrals) - 1)])
 
     def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names and units of the constraints, those of joints first."""
+        """Return names and units of the constraints, joints first."""
         relations = self.parts.relations
         names = (*(name for joint in self.constraining for name in joint.names), *(each.name for each in relations))
         units = (*(unit for joint in self.constraining for unit in joint.units), *(each.unit for each in relations))
         return names, units
 
     def rates(self, instant: SystemContext) -> Array:
-        """Return the rates of the forces' states."""
+        """Return the derivatives of the forces' states."""
         return stack(self.parts.forces.rates(self.motion(instant), given(instant)))
 
     def inertia_tensors(self, parameters: Array) -> Array:
@@ -97,9 +97,9 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
         return self.turning.with_present_references(instant)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
-        """Return joint coordinates and their rates as given with the joints."""
+        """Return joint coordinates and their rates as given in the joints' data."""
         return self.parts.coordinates.initial(parameters)
 
     def initial_states(self, parameters: Array) -> Array:
-        """Return the forces' states at the start."""
+        """Return the initial states of the forces."""
         return stack(self.parts.forces.initial_states(parameters))

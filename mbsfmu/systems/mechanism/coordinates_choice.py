@@ -1,4 +1,4 @@
-"""The choice between joint coordinates and absolute ones."""
+"""Choice between joint and absolute coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the joints of a mechanism transmit, as a force and a moment on the child at its point of the joint."""
+"""Joint reactions: force and moment on the child at the joint's point."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mbsfmu.systems.system import LoopsInUse
 def tree_reactions(
     parts: MechanismParts, motion: MotionState, balance: Sequence[Array], parameters: Array, loops: LoopsInUse
 ) -> Array:
-    """Return the reactions of the tree's joints, then of the cut ones, in N and N m, then loads of relations.
+    """Return the reactions of tree joints, then of cut ones, in N and N m, then loads of relations.
 
-    What moves the bodies behind a joint of the tree and is no load, drive or cut joint comes from the joint. What
-    drives and springs in a joint exert is part of its reaction. Loop equations that are not in use carry nothing.
+    The reaction of a tree joint is the wrench needed for the motion of its outboard bodies minus loads and cut-joint
+    wrenches. Loads of drives and springs in a joint are part of its reaction. Inactive loop equations have none.
 
     Parameters
     ----------
@@ -60,14 +60,14 @@ def tree_reactions(
 
 
 def relating_pulls(joints: Sequence[CutJoint], parts: MechanismParts, loops: LoopsInUse) -> list[Array]:
-    """Return −λ of each relation, zero where its equation is not in use; they stand behind those of these joints."""
+    """Return −λ of each relation, zero if inactive; they come after those of the joints."""
     used = {row: -loops.multipliers[index] for index, row in enumerate(loops.rows)}
     first = sum(len(joint.names) for joint in joints)
     return [used.get(row, np.asarray(0.0)) for row, _ in enumerate(parts.relations, start=first)]
 
 
 def _relating_loads(parts: MechanismParts, pulls: Sequence[Array], parameters: Array) -> list[Array]:
-    """Return what relations exert along each of their coordinates in N and N m, −a λ, in the order of their loads."""
+    """Return the loads of relations along their coordinates in N and N m, −a λ, in their order."""
     pairs = zip(pulls, parts.relations, strict=True)
     return [factor * pull for pull, relation in pairs for factor in relation.factors(parameters)]
 
@@ -118,7 +118,7 @@ def constraint_reactions(
 def _pulls(
     joints: Sequence[CutJoint], frames: Frames, parameters: Array, loops: LoopsInUse
 ) -> Iterator[tuple[CutJoint, list[tuple[tuple[Array, Array], Array]]]]:
-    """Yield each joint with the wrenches of its equations in use, on parent and child, and what multiplies them, −λ."""
+    """Yield each joint with the wrenches of its active equations on parent and child, and the factors −λ."""
     used, first = {row: -loops.multipliers[index] for index, row in enumerate(loops.rows)}, 0
     for joint in joints:
         pairs = enumerate(joint.wrenches(frames, parameters), start=first)
@@ -127,5 +127,5 @@ def _pulls(
 
 
 def _moved_to(place: Array, wrench: Array) -> Array:
-    """Return a wrench about the inertial origin as one about a place, shape (6,)."""
+    """Return a wrench about the inertial origin as one about a point, shape (6,)."""
     return np.concatenate([wrench[:3], wrench[3:] - cross(place, wrench[:3])])

@@ -1,4 +1,4 @@
-"""Motion without kinetic energy, which no force can govern: refused before a run, whatever the formulation."""
+"""Detection of motion without kinetic energy, which is refused before a run."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import starts
 
 _NO_INERTIA = 1e-12
-"""Share of a body's largest principal moment up to which another one counts as none."""
+"""Fraction of a body's largest principal moment below which another one counts as zero."""
 _NO_MOTION = 1e-9
-"""Singular value, as a share of the largest, up to which a velocity moves no mass."""
+"""Singular value relative to the largest below which a velocity moves no mass."""
 
 
 def refuse_massless_motion(mechanism: Mechanism, coordinates: Array, references: Array, jacobian: Array) -> None:
     """Check that every velocity that the joints allow has kinetic energy.
 
-    That is, that the mass matrix is positive definite where Φ_z ż = 0. Bodies have mass, so it can only fail where a
-    body turns about its centre of mass and about a direction without inertia, as a slender beam does on a ball joint.
+    The mass matrix must be positive definite on Φ_z ż = 0. As all bodies have mass, this can only fail for a rotation
+    about the centre of mass and about a direction without inertia, such as a slender beam on a ball joint.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _directions_with_inertia(inertia: Array) -> Array:
 
 
 def _columns(kinematics: Kinematics, frames: Frames, coordinates: int) -> list[Array]:
-    """Return for each body the velocity Z that each joint velocity gives it, shape (6, n)."""
+    """Return for each body the velocity Z per joint velocity, shape (6, n)."""
     result: list[Array] = []
     for joint in kinematics.joints:
         columns = np.zeros((6, coordinates)) if joint.parent < 0 else result[joint.parent].copy()

@@ -1,4 +1,4 @@
-"""The bodies, joints and forces of a mechanism in their places, whatever coordinates it is described in."""
+"""Bodies, joints and forces of a mechanism, independent of its coordinates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mbsfmu.tracing.kernels import kernel
 
 
 class MechanismParts:
-    """What a mechanism is made of, with the functions that follow from where its bodies are and how they move.
+    """Parts of a mechanism, and functions of the bodies' poses and motion.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class MechanismParts:
     # -- loads ----------------------------------------------------------------------------------------------
 
     def loads(self, motion: MotionState, instant: SystemContext) -> Loads:
-        """Return what gravity and forces exert."""
+        """Return the loads of gravity and forces."""
         loads = Loads.none(len(self.masses), self.topology.coordinates)
         gravity = self._gravity.of(instant.parameters)
         for body in range(len(self.masses)):
@@ -162,7 +162,7 @@ class MechanismParts:
         turns: Sequence[Array],
         accelerations: Callable[[], list[Array]],
     ) -> Array:
-        """Return what forces and sensors tell, orientations, centres of mass, energies, as `output_variables` has them.
+        """Return outputs of forces and sensors, orientations, centres of mass, energies, as in `output_variables`.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ def _weight(mass: Array, gravity: Array, centre: Array) -> Array:
 def _with_energies(
     kinetic: Array, potential: Array, mass: Array, inertia: Array, centre: Array, velocity: Array, gravity: Array
 ) -> tuple[Array, Array]:
-    """Return energies with those of one body more."""
+    """Return energies plus those of one more body."""
     linear, angular = point_velocity(velocity, centre), velocity[3:]
     kinetic = kinetic + 0.5 * (mass * (linear @ linear) + angular @ (inertia @ angular))
     return kinetic, potential - mass * (gravity @ centre)
@@ -219,5 +219,5 @@ def _momentum(mass: Array, inertia: Array, centre: Array, velocity: Array) -> Ar
 
 
 def given(instant: SystemContext) -> Given:
-    """Return the numbers of a mechanism beside its motion."""
+    """Return the states, inputs and parameters of a mechanism."""
     return Given(instant.states, instant.inputs, instant.parameters)

@@ -1,6 +1,6 @@
-"""The semirecursive equations of motion of a mechanism in joint coordinates, with loop constraints.
+"""Semirecursive equations of motion in joint coordinates, with loop constraints.
 
-Both semirecursive formulations, double-step and penalty-based, are made of these [Jaiswal2021, sect. 2.1].
+Both semirecursive formulations, double-step and penalty, use them [Jaiswal2021, sect. 2.1].
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
             check_joint(joint)
 
     def _trials(self) -> list[tuple[Array, ...]]:
-        """Return where users' parts are tried: coordinates and their two derivatives, states, inputs and parameters."""
+        """Return test points of user-defined parts: coordinates, two derivatives, states, inputs, parameters."""
         parameters = starts(self.parameters)
         coordinates, velocities = self.initial_coordinates(parameters)
         still = np.zeros(len(coordinates))
@@ -104,7 +104,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return trial_points(parameters, *zip(groups, variables, strict=True))
 
     def motion(self, instant: SystemContext) -> MotionState:
-        """Return positions and velocities of the bodies; kept until an instant comes at which they are others."""
+        """Return positions and velocities of the bodies; cached until the context changes."""
         given = (instant.coordinates, instant.velocities, instant.references, instant.parameters)
         return self._kept.of(given, lambda: self._moved(instant))
 
@@ -121,7 +121,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return self.dynamics.residual(self.motion(instant), instant)
 
     def closure_jacobian(self, instant: SystemContext) -> Array:
-        """Return Φ_z where Φ = 0, shape (number of constraints, n)."""
+        """Return Φ_z on the constraint manifold, shape (number of constraints, n)."""
         frames, parts, count = self.motion(instant).frames, self.parts, len(self.coordinates)
         opening = joint_jacobian(parts.cuts, parts.kinematics, frames, instant.parameters, count)
         related = [each.along(instant.parameters, count)[np.newaxis] for each in parts.relations]
@@ -129,7 +129,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
 
     @property
     def depths(self) -> list[int]:
-        """By coordinate how many joints there are from the ground to its own."""
+        """Number of joints from the ground to each coordinate's own."""
         depths: list[int] = []
         found = [0] * len(self.coordinates)
         for joint in self.parts.kinematics.joints:
@@ -183,11 +183,11 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         )
 
     def own_inertias(self, instant: SystemContext) -> Array:
-        """Return what each coordinate's body alone weighs against it, shape (n,)."""
+        """Return the inertia of each coordinate's own body, shape (n,)."""
         return own_inertias(self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters)
 
     def carried_inertias(self, instant: SystemContext) -> Array:
-        """Return what masses further out weigh against the coordinates, shape (n,)."""
+        """Return the inertia of outboard masses for each coordinate, shape (n,)."""
         return carried_inertias(
             self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
         )
@@ -199,7 +199,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return self.parts.powers(self.motion(instant), instant)
 
     def evaluate_outputs(self, instant: SystemContext) -> Array:
-        """Return what forces and sensors tell, orientations, centres of mass, energies, in the order of `outputs`."""
+        """Return outputs of forces and sensors, orientations, centres of mass, energies, in the order of `outputs`."""
         motion, turns = self.motion(instant), []
         for body, joint in enumerate(self.parts.kinematics.joints):
             if joint.reference is not None:
@@ -211,7 +211,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return self.parts.evaluate_outputs(motion, instant, turns, moved)
 
     def evaluate_reactions(self, instant: SystemContext, loops: LoopsInUse) -> Array:
-        """Return force in N and moment in N m of each joint on its child, first in the tree, then of cut ones."""
+        """Return force in N and moment in N m of each joint on its child, tree joints first, then cut ones."""
         motion = self.motion(instant)
         moved = self.dynamics.moved(motion, instant, instant.accelerations)
         balance, _ = self.parts.balance(motion, moved, instant)
@@ -220,9 +220,9 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     # -- references and the start ---------------------------------------------------------------------------
 
     def start_references(self, coordinates: Array) -> Array:  # noqa: ARG002 - the angles tell all there
-        """Return references of no rotation, shape (4 r,)."""
+        """Return identity references, shape (4 r,)."""
         return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
 
     def initial_integrals(self, instant: SystemContext) -> Array:
-        """Return no work, no loss, and the energy at the start in J; shape (3,)."""
+        """Return zero work and loss, and the initial energy in J; shape (3,)."""
         return self.parts.start_energies(self.motion(instant), instant)

@@ -1,4 +1,4 @@
-"""Names of a mechanism's variables, after its bodies and forces, and where its start values come from."""
+"""Names and start values of a mechanism's variables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mbsfmu.systems.part_variables import part_variable
 
 @dataclass(frozen=True)
 class _Words:
-    """What the variables of one coordinate are called."""
+    """Words for the variables of one coordinate."""
 
     position: str
     velocity: str
@@ -94,7 +94,7 @@ class CoordinateVariables:
             self._starts.append((slots[0], slots[1]))
 
     def initial(self, parameters: Array) -> tuple[Array, Array]:
-        """Return z and ż as given with the joints, each of shape (n,)."""
+        """Return z and ż as given in the joints' data, each of shape (n,)."""
         coordinates = [position.of(parameters) for position, _ in self._starts]
         velocities = [velocity.of(parameters) for _, velocity in self._starts]
         for joint in self._tree:
@@ -118,7 +118,7 @@ def _variable(
 
 
 def absolute_variables(bodies: Sequence[Body]) -> tuple[tuple[Variable, ...], ...]:
-    """Name the absolute coordinates of bodies, their rates and the rates of these."""
+    """Return the variables of absolute coordinates and their two derivatives."""
     levels = (
         ("position", "cardan_angle", ""),
         ("velocity", "cardan_rate", "/s"),
@@ -139,29 +139,31 @@ def absolute_variables(bodies: Sequence[Body]) -> tuple[tuple[Variable, ...], ..
 
 
 def angular_velocity_integrals(angles: Iterable[Variable]) -> tuple[Variable, ...]:
-    """Name the integrals of angular velocities that tell the full turns of measured angles."""
+    """Return the integrals of angular velocities that count full turns of measured angles."""
     return tuple(
         Variable(
-            f"{angle.name}_integral", unit=angle.unit, description="integral of the rate; tells full turns of the angle"
+            f"{angle.name}_integral",
+            unit=angle.unit,
+            description="integral of the rate; counts full turns of the angle",
         )
         for angle in angles
     )
 
 
 def balance_of(given: Quantity) -> tuple[Variable, str]:
-    """Return the calculated parameter with the value of an input that keeps the mechanism at rest, and the input."""
+    """Return the calculated parameter of a balancing input, and the input."""
     force, _, name = given.name.rpartition(".")
     variable = Variable(
         f"{force}.static_{name}",
         Causality.CALCULATED_PARAMETER,
         unit=given.unit,
-        description=f"{name} that keeps the mechanism at rest where it starts, with other inputs as they are there",
+        description=f"{name} of static equilibrium at the start, with other inputs at their start values",
     )
     return variable, given.name
 
 
 def output_variables(topology: Topology, measured: Iterable[Quantity]) -> tuple[Variable, ...]:
-    """Name the outputs: what forces and sensors tell, orientations, centres of mass and energies."""
+    """Return the output variables: forces and sensors, orientations, centres of mass, energies."""
     lines = [part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL) for each in measured]
     turns = []
     for body, joint in zip(topology.bodies, topology.tree, strict=True):
@@ -199,7 +201,7 @@ def output_variables(topology: Topology, measured: Iterable[Quantity]) -> tuple[
         Variable(
             "energy.drift",
             unit="J",
-            description="energy gained since the start that neither work nor loss explains",
+            description="energy balance error: energy gained since the start, minus work, plus loss",
         ),
     ]
     return (*lines, *turns, *centres, *energies)
@@ -208,7 +210,7 @@ def output_variables(topology: Topology, measured: Iterable[Quantity]) -> tuple[
 def reaction_variables(
     topology: Topology, driven: Collection[str] = (), loads: Iterable[Quantity] = ()
 ) -> tuple[Variable, ...]:
-    """Name the forces and moments that the joints transmit; a free joint transmits nothing.
+    """Return the variables of joint forces and moments; a free joint has none.
 
     Parameters
     ----------

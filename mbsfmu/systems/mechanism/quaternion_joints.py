@@ -1,4 +1,4 @@
-"""Joints that turn freely: their orientations are three angles from references that move along."""
+"""Ball and free joints: three angles relative to reference quaternions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = ("coordinates", "velocities", "accelerations", "momenta")
 
 
 class QuaternionJoints:
-    """The joints of a system that turn freely.
+    """The ball and free joints of a system.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class QuaternionJoints:
         self.gimbal_angles = tuple(joint.hinges[1].coordinate for joint in self._joints)
 
     def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with present orientations as references."""
+        """Return the same motion with references at the present orientations."""
         parts = {name: list(getattr(instant, name)) for name in _PARTS}
         references = []
         for joint in self._joints:
@@ -49,7 +49,7 @@ class QuaternionJoints:
 
 
 def orientation_of(joint: JointKinematics, instant: SystemContext) -> Array:
-    """Return the quaternion that the angles of a joint that turns freely make with its reference, shape (4,)."""
+    """Return the quaternion from the angles of a ball or free joint and its reference, shape (4,)."""
     turning = _turning(joint, instant)
     return orientation([hinge.axis for hinge in joint.hinges], turning.coordinates, turning.reference)
 

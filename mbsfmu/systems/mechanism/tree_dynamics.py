@@ -1,6 +1,6 @@
-"""Motion of a mechanism in the coordinates of its open tree: residuals, and divide and conquer.
+"""Equations of motion in the coordinates of the open tree: residuals, and divide and conquer.
 
-The assemblies are Featherstone's of accelerations, and of momenta [Chadaj2017].
+Assemblies are those of accelerations [Featherstone1999] and of momenta [Chadaj2017].
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TreeDynamics:
         self._articulated = cache(self._articulation)
 
     def articulation(self, loops: LoopsInUse) -> Articulation:
-        """Return the mechanism as the divide-and-conquer assembly takes it, with the loop equations in use."""
+        """Return the divide-and-conquer data of the mechanism with the active loop equations."""
         return self._articulated(tuple(loops.rows), loops.sequential)
 
     def _articulation(self, rows: tuple[int, ...], sequential: bool) -> Articulation:
@@ -58,7 +58,7 @@ class TreeDynamics:
         return self._with_loops(motion.frames, balance, instant.parameters, loops) - stack(loads.joint_loads)
 
     def _with_loops(self, frames: Frames, wrenches: list[Array], parameters: Array, loops: LoopsInUse) -> Array:
-        """Return what wrenches on the bodies come to along the coordinates, with Φ_zᵀ λ, shape (n,)."""
+        """Return generalized forces of wrenches on the bodies, plus Φ_zᵀ λ, shape (n,)."""
         if not len(loops.rows):
             return self._along_joints(frames, wrenches)
         articulation = self.articulation(loops)
@@ -70,7 +70,7 @@ class TreeDynamics:
         return [pair for cut in self._parts.cuts for pair in cut.wrenches(frames, parameters)]
 
     def _along_joints(self, frames: Frames, wrenches: list[Array]) -> Array:
-        """Return bᵀ times the sum of the wrenches on the bodies behind each joint, shape (n,)."""
+        """Return bᵀ times the sum of the wrenches outboard of each joint, shape (n,)."""
         total = self._behind_joints(wrenches)
         columns = {
             element.coordinate: self._kinematics.transformation(frames, element.coordinate) @ total[body]
@@ -80,7 +80,7 @@ class TreeDynamics:
         return stack([columns[index] for index in range(len(columns))])
 
     def _behind_joints(self, vectors: list[Array]) -> list[Array]:
-        """Return the sum of what each body and all behind it have."""
+        """Return the sum over each body and its descendants."""
         total = list(vectors)
         for body in reversed(range(len(total))):
             inner = self._kinematics.joints[body].parent
@@ -89,7 +89,7 @@ class TreeDynamics:
         return total
 
     def _with_joints(self, frames: Frames, wrenches: Sequence[Array], along: Array) -> list[Array]:
-        """Return wrenches on the bodies with what acts along the joints' coordinates, on both ends of each joint."""
+        """Return wrenches on the bodies plus joint loads on both ends of each joint."""
         result = list(wrenches)
         for body, joint in enumerate(self._kinematics.joints):
             acting = impulse(frames, joint, along)
@@ -105,8 +105,8 @@ class TreeDynamics:
     ) -> tuple[Array, Array]:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
-        V is what z̈ adds to the bodies' accelerations: the velocity terms are those at z̈ = 0, which obey all joints
-        of the tree.
+        V is the contribution of z̈ to the bodies' accelerations: the velocity terms are those at z̈ = 0, which satisfy
+        all tree joints.
         """
         articulation = self.articulation(loops)
         moved = self.moved(motion, instant, np.zeros(len(instant.coordinates)))
@@ -129,7 +129,7 @@ class TreeDynamics:
     def _closing(
         self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float, moved: list[Array]
     ) -> Array:
-        """Return the same, with the Ż of the bodies at the z̈ of an instant."""
+        """Return the same with Ż of the bodies at the z̈ of a context."""
         articulation = self.articulation(loops)
         at_origin = [spatial(each, motion.body_velocities[body]) for body, each in enumerate(moved)]
         found = articulation.loop_accelerations(motion, given(instant), at_origin, instant.accelerations)
@@ -162,8 +162,8 @@ class TreeDynamics:
     ) -> tuple[Array, Array]:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
-        Where the loops are to close, Φ̇ = −a Φ takes the place of Φ̇ = 0: ṗ [eq. 77] holds for either, for it has the
-        constraint forces Φ_zᵀ λ as the rates of the impulses, whatever these enforce.
+        With stabilisation, Φ̇ = −a Φ replaces Φ̇ = 0: ṗ [eq. 77] holds for both, because its constraint forces Φ_zᵀ λ
+        are the rates of the impulses in either case.
         """
         bias = self.articulation(loops).loop_drifts(given(instant))
         if stabilisation and len(loops.rows):
@@ -174,7 +174,7 @@ class TreeDynamics:
     def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
         """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
 
-        H F acts on each body from the joint that it hangs on, and the other way round on the body that it hangs on.
+        H F acts on each body at its joint, and the opposite on its parent.
 
         Parameters
         ----------
@@ -197,9 +197,9 @@ class TreeDynamics:
     def momentum_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return ṗ = Hᵀ (Q − Σ ẇ σ) + Ḣᵀ P̄ [Chadaj2017, eq. 77], shape (n,).
 
-        At the fixed inertial origin the terms with Ṡ vanish. Q are the loads on the bodies behind the joint, ẇ the
-        rates of the cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies
-        less the impulses of their cut joints.
+        At the fixed inertial origin the terms with Ṡ vanish. Q are the loads outboard of the joint, ẇ the rates of the
+        cut joints' wrenches there, and P̄, the articulated momentum, is the momentum of these bodies minus the impulses
+        of their cut joints.
         """
         loads = self._parts.loads(motion, instant)
         forces, momenta = loads.wrenches, self._parts.momenta(motion, instant.parameters)

@@ -15,6 +15,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
@@ -67,7 +68,7 @@ def main() -> None:
     logging.disable(logging.WARNING)
     print(f"| | | {' | '.join(f'{each:g}' for each in TOLERANCES)} |")
     print(f"| --- | --- |{' --- |' * len(TOLERANCES)}")
-    for name, pair, dropped, how in cases():
+    for name, pair, dropped, how in islice(cases(), 2 if QUICK else None):
         units = pair.export(Path(tempfile.mkdtemp()), **how)
         possible = ALGORITHMS if how.get("saves", True) else ALGORITHMS[:2]  # newton has to repeat steps
         for algorithm in possible[:1] if QUICK else possible:

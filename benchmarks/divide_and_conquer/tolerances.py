@@ -24,7 +24,7 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.simulation.run_result import Result
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-STOP = 0.2 if QUICK else 1.0
+STOP = 0.05 if QUICK else 1.0
 TOLERANCE, TIGHT, STEP = 1e-6, 1e-12, 5e-3
 NAMES = ("pendulum-4",) if QUICK else ("pendulum-4", "pendulum-16", "loop-4", "loop-8", "bennett", "ladder-4")
 
@@ -68,12 +68,13 @@ def main() -> None:
     solvers = ("`rk45`, evaluations", "`rodas5p`, steps", f"`rk4`, {1e3 * STEP:g} ms")
     print("| | " + " | ".join(f"{solver}: {each}" for solver in solvers for each in ("dca", "hdca")) + " |")
     print("|" + " --- |" * 7)
-    rings = {"ring": ring(6), "ring with a light link": ring(6, odd=1e-4)}
+    rings = {} if QUICK else {"ring": ring(6), "ring with a light link": ring(6, odd=1e-4)}
     for name, model in {**{name: models.built_in(name) for name in NAMES}, **rings}.items():
         print(f"| {name} | {cells(model)} |", flush=True)
     print("\n| | carried by own inertia | hdca / dca |\n| --- | --- | --- |")
-    for load in (1.0, 30.0) if QUICK else (1.0, 30.0, 1e3, 3e4):
-        print(f"| 16 links on hinges, the last of {load:g} kg | {loaded(rope(16, load))} |", flush=True)
+    count = 4 if QUICK else 16
+    for load in (30.0,) if QUICK else (1.0, 30.0, 1e3, 3e4):
+        print(f"| {count} links on hinges, the last of {load:g} kg | {loaded(rope(count, load))} |", flush=True)
     for load, axial in () if QUICK else ((1.0, 0.05), (300.0, 0.05), (1.0, 1e-4)):
         told = f"6 beams on ball joints, {axial:g} kg m² about their axes, load of {load:g} kg"
         print(f"| {told} | {loaded(rope_of_beams(6, load, axial))} |", flush=True)

@@ -71,10 +71,14 @@ def test_cranks_that_swing_below_are_no_change_points(
     assert not warned(caplog, parallel_cranks(0.5 * pi - 0.05, count=count), 1.5, formulation=formulation, step=1e-2)
 
 
-@pytest.mark.parametrize("formulation", [pytest.param(each, marks=pytest.mark.slow) for each in FORMULATIONS])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name",
-    ["four-bar", "quick-return", "bennett", "slewing-four-bar", "loop-4", "loop-8", "five-bar", "double-pentagon"],
+    ("name", "formulation"),
+    [
+        *((name, "double-step") for name in ("four-bar", "quick-return", "bennett", "loop-8", "five-bar")),
+        *((name, "hdca") for name in ("loop-4", "double-pentagon")),
+        *(("slewing-four-bar", formulation) for formulation in FORMULATIONS),
+    ],
 )
 def test_built_in_models_have_none(caplog: pytest.LogCaptureFixture, name: str, formulation: str) -> None:
     """Also where other equations count than before, as at 90 degrees of slew."""

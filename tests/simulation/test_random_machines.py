@@ -16,7 +16,7 @@ from mbsfmu.simulation.run_result import Result
 
 PASSING = 4
 """A machine whose weak direction becomes weaker than what counts as near a change point; `dca` takes minutes for it."""
-SEEDS = (1, 3, 6, 8, 10, 14, 16, 19, 22, 23, 25, 31, 34, 36, 37, 38, 39)
+SEEDS = (3, 8, 10, 14, 16, 22, 31, 36, 39)
 """Machines of each size and ratio of masses, with one and two loops, general, planar or with a weak direction, and cut
 at each kind of joint; `benchmarks/random_loops.py` takes many more."""
 QUICK = (3,)

@@ -139,6 +139,15 @@ CALLS = {
             "no_execution_tool": "`needs_execution_tool=False`",
         },
     ),
+    "play": Call(
+        "mbsfmu.play(model, solver=\"trapezoidal\").save(\"page.html\")",
+        (mbsfmu.play,),
+        (RunOptions,),
+        {
+            "assignments": "`values={\"boom.mass\": 310.0, \"pump.pressure\": \"200 bar\"}`",
+            "output": "`.save(\"page.html\")`",
+        },
+    ),
     "cosim": Call(
         "run = mbsfmu.cosimulate(\"out/four-bar.ssp\", step=1e-3, stop=3.0)",
         (mbsfmu.cosimulate,),

@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from mbsfmu.studies.study_options import StudyKeywords
     from mbsfmu.systems.coupled.coupled_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
+    from mbsfmu.view.play.play_page import PlayPage, play
     from mbsfmu.view.plots.plot import Plot
     from mbsfmu.view.report import Circumstances, write_report
     from mbsfmu.view.scene import Animation, animate
@@ -210,6 +211,7 @@ _HOMES = {
     "studies.study_options": "StudyKeywords",
     "systems.coupled.coupled_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
+    "view.play.play_page": "play PlayPage",
     "view.plots.plot": "Plot",
     "view.report": "Circumstances write_report",
     "view.scene": "animate Animation",
@@ -327,6 +329,7 @@ __all__ = [
     "Planar",
     "PlaneContact",
     "PlateShape",
+    "PlayPage",
     "Plot",
     "Point",
     "PointAcceleration",
@@ -399,6 +402,7 @@ __all__ = [
     "models",
     "offsets",
     "overview",
+    "play",
     "read_signal",
     "root_locus_of_fmus",
     "rules",

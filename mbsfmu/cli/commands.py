@@ -27,6 +27,7 @@ COMMANDS = {
     "linearize": "Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.",
     "models": "List the built-in models.",
     "optimize": "Find parameters of MODEL that minimise a scalar of its run under constraints.",
+    "play": "Write a page in which MODEL runs, driven by sliders, keys and gamepads.",
     "schema": "Write the JSON Schema of model files.",
     "show": "Show the parts of MODEL, an FMU or an SSP package, its topology, variables and motion.",
     "simulate": "Simulate MODEL monolithically, in process.",

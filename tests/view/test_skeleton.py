@@ -88,5 +88,5 @@ def test_page_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 def test_templates_refuse_what_is_not_given() -> None:
-    with pytest.raises(Exception, match="title"):
+    with pytest.raises(Exception, match="is undefined"):
         filled("pages/page.html")

@@ -26,11 +26,14 @@ class HtmlElement:
     styles, scripts
         Files of this package by their paths, in the order in which they are needed. A page has each once, whatever
         number of elements need it: styles in its head, scripts at its end, as classic scripts.
+    computes
+        Whether its scripts run WebAssembly in workers, which a page allows then.
     """
 
     markup: Markup
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
+    computes: bool = False
 
     @classmethod
     def around(cls, markup: Markup, parts: Iterable[HtmlElement]) -> Self:
@@ -38,7 +41,7 @@ class HtmlElement:
         inside = list(parts)
         styles = dict.fromkeys(name for each in inside for name in each.styles)
         scripts = dict.fromkeys(name for each in inside for name in each.scripts)
-        return cls(markup, tuple(styles), tuple(scripts))
+        return cls(markup, tuple(styles), tuple(scripts), any(each.computes for each in inside))
 
 
 def data_block(data: Any, kind: str = "data") -> Markup:

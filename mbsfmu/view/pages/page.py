@@ -34,6 +34,7 @@ def page(title: str, content: HtmlElement) -> str:
         .render(
             title=title,
             content=content.markup,
+            computes=content.computes,
             styles=[Markup(text_of(name)) for name in ("pages/page.css", *content.styles)],
             scripts=[Markup(text_of(name)) for name in content.scripts],
             libraries=libraries_of(names),

@@ -36,7 +36,7 @@
         curve.y.reduce((most, each) => Math.max(most, Math.abs(each ?? 0)), 0),
       );
       const most = this.limits ? Math.max(...this.limits.map(Math.abs)) : Infinity;
-      this.scaling = scaling(this.unit, Math.min(most, Math.max(0, ...magnitudes)));
+      this.scaling = scaling(this.unit, Math.min(most, Math.max(data.magnitude ?? 0, ...magnitudes)));
       this.make(data.logarithmic !== null && data.logarithmic !== undefined);
     }
 
@@ -101,11 +101,15 @@
       return scaled === 0 ? null : Math.abs(scaled);
     }
 
-    tell(place) {
+    tellValues(place) {
       for (const curve of this.curves) {
         const value = place === null || curve.kind === "bound" ? undefined : this.valueAt(curve, place);
         curve.told.textContent = value === undefined ? "" : withUnit(number(value), this.scaling.unit);
       }
+    }
+
+    tell(place) {
+      this.tellValues(place);
       if (this.plot && place !== null && !this.pointed) {
         this.plot.setCursor({ left: this.plot.valToPos(place, "x"), top: 0 }, false);
       } else if (this.plot && place === null) this.plot.setCursor({ left: -10, top: -10 }, false);
@@ -213,6 +217,19 @@
         this.field,
       );
       if (!this.watched) this.watch();
+    }
+
+    // Curves have grown, and the group shows another part of them.
+    refresh() {
+      if (!this.plot) return;
+      this.plot.setData(
+        joined(this.curves, (value) => this.transformed(value)),
+        false,
+      );
+      const [min, max] = this.group.shown;
+      this.plot.setScale("x", { min, max });
+      const [place] = this.curves.map((curve) => curve.x[curve.x.length - 1]);
+      if (!this.field.matches(":hover") && place !== undefined) this.tellValues(place);
     }
 
     get hovered() {

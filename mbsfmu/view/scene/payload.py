@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
@@ -66,7 +67,7 @@ def motion(
     """
     if not frame_rate > 0.0:
         raise InputError(f"frame_rate is {frame_rate}; it must be positive")
-    placements = _placements(machine)
+    placements = placements_of(machine)
     times = viewing_times(run, frame_rate, _FEWEST, _MOST)
     label = label or "run"
     if label in (beside or {}):
@@ -100,7 +101,51 @@ def motion(
     }
 
 
-def _placements(machine: Machine) -> list[Placement]:
+@dataclass(frozen=True)
+class Uncoloured:
+    """A node whose pressure is not known.
+
+    Attributes
+    ----------
+    component
+        `circuit.component` that is drawn without its colour.
+    """
+
+    component: str
+
+
+def pressure_sources(machine: Machine, recorded: Recorded) -> dict[str, tuple[str, str] | float | Uncoloured]:
+    """Return where the pressures of the nodes at actuators come from, by `circuit.node`.
+
+    It is a variable as system and name, or a constant in Pa, or nothing.
+    """
+    found: dict[str, tuple[str, str] | float | Uncoloured] = {}
+    for name, data in machine.systems.items():
+        if not isinstance(data, Circuit):
+            continue
+        for component in data.actuators:
+            for port, node in component.ports().items():
+                # FMUs have the pressures of cylinders as outputs.
+                variables = (f"{node}.pressure", f"{component.name}.pressure_{port}")
+                known = [(name, each) for each in variables if recorded.name(name, each) is not None]
+                held = _held_pressure(machine, name, data.source_nodes.get(node))
+                if known and known[0][1] == variables[0]:
+                    source = known[0]
+                else:
+                    source = held if held is not None else next(iter(known), Uncoloured(f"{name}.{component.name}"))
+                found.setdefault(f"{name}.{node}", source)
+    return found
+
+
+def _held_pressure(machine: Machine, circuit: str, source: Component | None) -> float | None:
+    """Return the pressure in Pa that a source, such as a tank, holds its node at; None where none is known."""
+    pressure = None if source is None else getattr(source, "pressure", None)
+    if source is None or pressure is None:
+        return None
+    return float(machine.values.get(f"{circuit}.{source.name}.pressure", pressure))
+
+
+def placements_of(machine: Machine) -> list[Placement]:
     """Return the mechanisms of a machine."""
     mechanisms = {name: data for name, data in machine.systems.items() if isinstance(data, Mechanism)}
     if not mechanisms:
@@ -196,28 +241,13 @@ class _Run:
 
     def _found_pressures(self, machine: Machine) -> Iterator[tuple[str, Floats]]:
         """Yield the pressures of nodes in bar by `circuit.node`."""
-        for name, data in machine.systems.items():
-            if not isinstance(data, Circuit):
-                continue
-            for component in data.actuators:
-                for port, node in component.ports().items():
-                    found = self._recorded.find(name, f"{node}.pressure")
-                    if found is None:
-                        found = self._held_pressure(machine, name, data.source_nodes.get(node))
-                    if found is None:  # units have that of cylinders as an output
-                        found = self._recorded.find(name, f"{component.name}.pressure_{port}")
-                    if found is not None:
-                        yield f"{name}.{node}", found / 1e5
-                    else:
-                        self._colourless.setdefault(f"{name}.{component.name}", f"{name}.{node}.pressure")
-
-    def _held_pressure(self, machine: Machine, circuit: str, source: Component | None) -> Floats | None:
-        """Return the pressure in Pa that a source, such as a tank, holds its node at; None where none is known."""
-        pressure = None if source is None else getattr(source, "pressure", None)
-        if source is None or pressure is None:
-            return None
-        value = machine.values.get(f"{circuit}.{source.name}.pressure", pressure)
-        return np.full(self._reached, float(value))
+        for node, source in pressure_sources(machine, self._recorded).items():
+            if isinstance(source, Uncoloured):
+                self._colourless.setdefault(source.component, f"{node}.pressure")
+            elif isinstance(source, tuple):
+                yield node, self._recorded.need(*source, "its pressure") / 1e5
+            else:
+                yield node, np.full(self._reached, source / 1e5)
 
     def payload(self) -> dict[str, Any]:
         """Return the run as data of the page: numbers are of four bytes, in base64."""

@@ -41,6 +41,8 @@ class Placement:
         In the order of the poses.
     points, kinematics, forces, parameters
         The equations that the run had, and their numbers.
+    parameter_names
+        What the numbers are, by names in the system.
     """
 
     def __init__(self, system: str, mechanism: Mechanism, values: Mapping[str, float]) -> None:
@@ -53,8 +55,9 @@ class Placement:
         self._slots: dict[str, tuple[int, PointSlot]] = {
             reference: body_and_point(mechanism, points, reference) for reference in _all_points(mechanism)
         }
-        named = {variable.name: variable.start or 0.0 for variable in properties.variables}
-        self.parameters = np.array([values.get(f"{system}.{name}", start) for name, start in named.items()])
+        starts = {variable.name: variable.start or 0.0 for variable in properties.variables}
+        self.parameter_names = tuple(starts)
+        self.parameters = np.array([values.get(f"{system}.{name}", start) for name, start in starts.items()])
 
     def point(self, reference: str) -> tuple[int, Floats]:
         """Return the index of a point's body, -1 for the ground, and its coordinates in the body's frame in m."""
@@ -86,7 +89,7 @@ class Placement:
         topology = self.mechanism.topology
         result = np.zeros((len(recorded.times), topology.coordinates))
         for index, (body, joint) in enumerate(zip(topology.bodies, topology.tree, strict=True)):
-            for coordinate, name in _recorded_coordinates(joint):
+            for coordinate, name in recorded_coordinates(joint):
                 rate = name.replace("displacement", "velocity").replace("angle", "angular_velocity")
                 found = recorded.find(self.system, f"{body.name}.{rate}")
                 if found is None:
@@ -109,7 +112,7 @@ class Placement:
         coordinates = np.zeros((count, topology.coordinates))
         references = np.zeros((count, 4 * topology.references))
         for body, joint in zip(topology.bodies, topology.tree, strict=True):
-            for index, name in _recorded_coordinates(joint):
+            for index, name in recorded_coordinates(joint):
                 coordinates[:, index] = recorded.need(self.system, f"{body.name}.{name}", f"where '{body.name}' is")
             if joint.reference is not None:
                 four = slice(4 * joint.reference, 4 * joint.reference + 4)
@@ -119,9 +122,13 @@ class Placement:
     def _turned(self, recorded: Recorded, body: Body) -> Floats:
         """Return from where a joint that turns freely must turn, its angles being zero, shape (k, 4)."""
         quaternions = recorded.quaternion(self.system, f"{body.name}.quaternion", f"how '{body.name}' is turned")
-        joint = self.kinematics.joints[[each.name for each in self.bodies].index(body.name)]
-        back = quaternion_conjugate(joint.quaternion)
+        back = self.back(body)
         return np.array([quaternion_product(quaternion, back) for quaternion in quaternions])
+
+    def back(self, body: Body) -> Floats:
+        """Return the quaternion that leads from a recorded one of a free joint to its reference orientation."""
+        joint = self.kinematics.joints[[each.name for each in self.bodies].index(body.name)]
+        return quaternion_conjugate(joint.quaternion)
 
 
 def _all_points(mechanism: Mechanism) -> list[str]:
@@ -129,7 +136,7 @@ def _all_points(mechanism: Mechanism) -> list[str]:
     return list(dict.fromkeys([*(f"ground.{name}" for name in mechanism.ground), *own]))
 
 
-def _recorded_coordinates(joint: TreeJoint) -> list[tuple[int, str]]:
+def recorded_coordinates(joint: TreeJoint) -> list[tuple[int, str]]:
     """Return index and name of the coordinates of a joint that say where it is; a quaternion tells free turning."""
     return [
         (index, name)

@@ -368,7 +368,7 @@
         element.append(make("p", { className: "without", textContent: sentence }));
         continue;
       }
-      element.scene = new MotionScene(element, payload);
+      element.scene = new ("live" in element.dataset ? MotionParts.LiveScene : MotionScene)(element, payload);
       if ("play" in element.dataset && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) element.scene.play();
     }
   }
@@ -379,6 +379,7 @@
     return Boolean(context);
   }
 
+  Object.assign(MotionParts, { MotionScene });
   window.mbsfmuScenes = { begin };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();

@@ -12,7 +12,9 @@ from mbsfmu.view.pages.element import HtmlElement, data_block
 _SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "scene")
 
 
-def scene_element(payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False) -> HtmlElement:
+def scene_element(
+    payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False, live: bool = False
+) -> HtmlElement:
     """Return the picture of a motion, with what plays, scrubs and turns it.
 
     Parameters
@@ -23,9 +25,13 @@ def scene_element(payload: Mapping[str, Any], *, label: str | None = None, plays
         What it shows, for those who do not see it; the model's name by default.
     plays
         Whether it plays at once, but for those who asked their system for less motion.
+    live
+        Whether a script gives it poses as they are computed, by `show`; the motion says then how far it goes.
     """
+    kind = " data-live" if live else " data-play" if plays else ""
     markup = Markup('<div class="mbsfmu-scene" role="group" aria-label="{}"{}>{}</div>').format(
-        label or f"{payload['name']} in motion", Markup(" data-play") if plays else "", data_block(payload)
+        label or f"{payload['name']} in motion", Markup(kind), data_block(payload)
     )
-    scripts = ("assets/three/three.min.js", *(f"scene/{name}.js" for name in _SCRIPTS))
+    names = (*_SCRIPTS, "live") if live else _SCRIPTS
+    scripts = ("assets/three/three.min.js", *(f"scene/{name}.js" for name in names))
     return HtmlElement(markup, ("scene/scene.css",), scripts)

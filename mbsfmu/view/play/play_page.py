@@ -1,0 +1,337 @@
+"""A model alive in a page: its compiled steps, its moving picture, and all that hands may do with it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from markupsafe import Markup
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.base.measured import number_in
+from mbsfmu.compiling.compiler import compile_library
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.coupled.model_simulation import in_equal_steps, monolithic_simulation, run_options
+from mbsfmu.fmu.description import FmuDescription
+from mbsfmu.integration.solvers import makes_equal_steps
+from mbsfmu.io.ended_runs import RunError
+from mbsfmu.io.part_files import UserParts
+from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.machine import Machine
+from mbsfmu.modelling.variables import Causality, Variability, Variable, rated_names
+from mbsfmu.native.c_sources import unit_files
+from mbsfmu.native.native_package import described_sources, refuse_threads
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.variable_table import STEP
+from mbsfmu.view.pages.element import HtmlElement, data_block
+from mbsfmu.view.pages.page import filled, framed, write_page
+from mbsfmu.view.pages.page_files import text_of
+from mbsfmu.view.play.live_poses import FILE, LivePoses
+from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
+from mbsfmu.view.scene.recorded import Recorded
+from mbsfmu.view.scene.scene_element import scene_element
+
+_PREVIEW = 10.0
+"""Most s of the run that tells how far the machine goes: long enough for a cycle of a working machine."""
+_FRAMES = 10.0
+"""Frames for each second of that run, which only the camera looks at."""
+_COMMUNICATION = 1e-2
+"""Communication step in s of solvers that choose their own: a hundredth of a second is not felt by hands."""
+_HEIGHT = 1000
+"""Pixels of a frame in a notebook."""
+_WORKER = ("play/fmu.js", "play/worker.js")
+_SCRIPTS = (
+    *("pages/quantities.js", "pages/download.js", "assets/uplot/uPlot.iife.min.js", "plots/data.js", "plots/group.js"),
+    *("plots/panel.js", "play/signals.js", "play/inputs.js", "play/parameters.js", "play/player.js"),
+)
+_STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css", "play/play.css")
+_PLOTTED = (("Pa", 4), ("rad", 4), ("m", 4), ("rad/s", 4), ("m/s", 4))
+"""Which outputs are plotted at first: up to so many of each unit, of the first two of these units that there are."""
+_PANELS = 2
+
+
+class PlayPage:
+    """A page in which a model runs: notebooks show it, `save` writes it.
+
+    Attributes
+    ----------
+    data
+        What the page knows of the model, as plain data.
+    title
+        Name of the model.
+    """
+
+    def __init__(self, data: Mapping[str, Any], scene: Mapping[str, Any], title: str) -> None:
+        self.data, self.title = data, title
+        self._scene = scene
+
+    def __repr__(self) -> str:
+        inputs = len(self.data["inputs"])
+        return f"<PlayPage: {self.title}, {inputs} input{'s' * (inputs != 1)}, steps of {self.data['step']:g} s>"
+
+    @property
+    def element(self) -> HtmlElement:
+        """What the page shows."""
+        scene = scene_element(self._scene, label=f"{self.title}, live", live=True)
+        markup = filled("play/play.html", title=self.title, scene=scene.markup, data=data_block(self.data))
+        return HtmlElement(Markup(markup), (*scene.styles, *_STYLES), (*scene.scripts, *_SCRIPTS), computes=True)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a self-contained page; it appears complete or not at all.
+
+        Raises
+        ------
+        InputError
+            When the file is not called `.html` or `.htm`.
+        """
+        if not os.fspath(path).lower().endswith((".html", ".htm")):
+            raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
+        write_page(self.title, self.element, path)
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, where scripts of a notebook do not meet its own."""
+        return framed(self.title, self.element, _HEIGHT)
+
+
+@heeding_interruptions()
+def play(
+    model: CoupledModel,
+    *,
+    options: RunOptions | None = None,
+    values: Mapping[str, float | str] | None = None,
+    source: str = "",
+    **given: Unpack[RunKeywords],
+) -> PlayPage:
+    """Return a page in which a model runs by its own compiled steps, driven by hand.
+
+    Inputs that follow signals of the model are free in the page, but for those that prescribe a motion. They begin with
+    the values of their signals.
+
+    Parameters
+    ----------
+    model
+        The model; it must have a mechanism.
+    options, given
+        Options, and those of them that are given by name, as for `CoupledModel.simulation`, of solvers that native
+        FMUs have. Where neither solver nor tolerance is named, steps are equal by the trapezoidal rule.
+    values
+        Values of parameters and inputs to begin with, by their names; a text may have a unit, as `"200 bar"`.
+    source
+        The model on the command line, for the call that repeats what was done in the page; its name by default.
+
+    Raises
+    ------
+    InputError
+        When an option is refused, there is no mechanism, no cross-compiler (the extra `cross`), or the model cannot be
+        initialized.
+    """
+    chosen = run_options(model, options, given)
+    if chosen.check_error:
+        raise InputError("check error has no effect in a page, whose runs are endless; it has in process")
+    parts = UserParts.of(model)
+    with parts.given():
+        free, preview = _freed(model, chosen), _preview(model, chosen, values or {})
+        equal = in_equal_steps(chosen) if free.signals != model.signals else chosen
+        simulation = monolithic_simulation(free, equal, compiled=False)
+        if simulation.undriven and simulation.solver.name != in_equal_steps(chosen).chosen_solver:
+            equal = in_equal_steps(chosen)
+            simulation = monolithic_simulation(free, equal, compiled=False)
+        _set(simulation, values or {})
+        made = _Made.of(simulation, preview)
+    words = [*_flags(equal, simulation)]
+    words += [word for name, value in (values or {}).items() for word in ("--set", f"{name}={value}")]
+    data = made.data(model.name, f"mbsfmu simulate {source or model.name} {shlex.join(words)}")
+    return PlayPage(data, made.scene, model.name)
+
+
+def _freed(model: CoupledModel, options: RunOptions) -> CoupledModel:
+    """Return the model without the signals of its inputs, which begin with what these say."""
+    system = model.system(absolute=options.kind.absolute)
+    prescribed = rated_names(system.inputs)
+    kept = {
+        reference: signal for reference, signal in model.signals.items() if system.input_name(reference) in prescribed
+    }
+    starts = {name: signal.after(0.0) for name, signal in model.signals.items() if name not in kept}
+    return model.model_copy(update={"signals": kept, "start": {**model.start, **starts}})
+
+
+def _preview(model: CoupledModel, options: RunOptions, values: Mapping[str, float | str]) -> Trajectory:
+    """Return a run of the model as it is, which tells how far it goes."""
+    simulation = model.simulation(options=options)
+    _set(simulation, values)
+    try:
+        return simulation.run(min(model.stop_time, _PREVIEW))
+    except RunError as ended:
+        if len(ended.result.time) < 2:
+            raise
+        return ended.result
+
+
+def _set(simulation: Simulation, values: Mapping[str, float | str]) -> None:
+    """Set variables before the first step."""
+    for name, value in values.items():
+        unit = simulation.variable(name).unit
+        simulation.set(name, number_in(value, unit) if isinstance(value, str) else value)
+
+
+def _flags(options: RunOptions, simulation: Simulation) -> list[str]:
+    """Return the options as the command line takes them, so that the same steps are made again."""
+    named = dict(options.content())
+    named |= {"formulation": simulation.formulation.name, "solver": options.chosen_solver}
+    if makes_equal_steps(options.chosen_solver):
+        named["step"] = simulation.step_size
+    known = options.known()
+    return [
+        word
+        for name, value in named.items()
+        if name in known and name != "tolerances" and value is not False
+        for word in ((known[name].flag or f"--{name.replace('_', '-')}"), *([] if value is True else [str(value)]))
+    ]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What a page is made of.
+
+    Attributes
+    ----------
+    simulation, description
+        What is compiled.
+    module
+        The WebAssembly module.
+    poses
+        What the poses follow from.
+    preview, scene
+        A run of the model, and how it looks.
+    pressures
+        Variables, or constants in Pa, of the nodes of cylinders.
+    """
+
+    simulation: Simulation
+    description: FmuDescription
+    module: bytes
+    poses: LivePoses
+    preview: Trajectory
+    scene: Mapping[str, Any]
+    pressures: Mapping[str, str | float]
+
+    @classmethod
+    def of(cls, simulation: Simulation, preview: Trajectory) -> _Made:
+        """Compile a simulation, and draw a run of it."""
+        refuse_threads(simulation)
+        assert simulation.machine is not None
+        machine = _machine_of(simulation)
+        scene = motion(machine, preview, frame_rate=_FRAMES)
+        scene = {**scene, "arrows": [], "notes": []}  # loads are those of the run; notes are about it
+        recorded = Recorded(preview, preview.time[:1], machine.systems)
+        names = {each.name for each in simulation.variables}
+        parameters = {ref: name for ref, name in simulation.exposed.by_system.items() if name in names}
+        poses = LivePoses.of(placements_of(machine), recorded, parameters)
+        sources = pressure_sources(machine, recorded)
+        pressures = {
+            node: recorded.name(*source) or "" if isinstance(source, tuple) else source
+            for node, source in sources.items()
+            if not isinstance(source, Uncoloured)
+        }
+        description, texts = described_sources(simulation, 2)
+        compiled = {**unit_files(2, texts), FILE: "-O2"}
+        library = compile_library({**texts, FILE: poses.code}, compiled, "wasm32")
+        return cls(simulation, description, library.read_bytes(), poses, preview, scene, pressures)
+
+    def data(self, name: str, call: str) -> dict[str, Any]:
+        """Return what scripts of the page read."""
+        variables = self.simulation.variables
+        places = {each.name: index for index, each in enumerate(variables)}
+        prescribed = rated_names([each for each in variables if each.causality is Causality.INPUT])
+        inputs = [
+            {**self._described(each, places), **self._range(each)}
+            for each in variables
+            if each.causality is Causality.INPUT and each.name not in prescribed
+        ]
+        return {
+            "name": name,
+            "identity": self.description.identity,
+            "module": base64.b64encode(gzip.compress(self.module, 9, mtime=0)).decode("ascii"),
+            "worker": "".join(map(text_of, _WORKER)),
+            "step": self._communication_step,
+            "call": call,
+            "inputs": inputs,
+            "parameters": [
+                {**self._described(each, places), "fixed": each.variability is Variability.FIXED}
+                for each in variables
+                if each.causality is Causality.PARAMETER and each.name != STEP.name
+            ],
+            "signals": [
+                {**self._described(each, places), "most": self._most(each.name)}
+                for each in variables
+                if each.causality in (Causality.OUTPUT, Causality.LOCAL, Causality.INPUT)
+                and each.variability is not Variability.FIXED
+            ],
+            "poses": [places[each] for each in self.poses.names],
+            "bodies": len(self.scene["bodies"]),
+            "pressures": {
+                node: {"reference": places[source]} if isinstance(source, str) else source
+                for node, source in self.pressures.items()
+            },
+            "plotted": self._plotted(variables),
+        }
+
+    @property
+    def _communication_step(self) -> float:
+        simulation = self.simulation
+        return simulation.step_size if makes_equal_steps(simulation.solver.name) else _COMMUNICATION
+
+    def _described(self, variable: Variable, places: Mapping[str, int]) -> dict[str, Any]:
+        """Return a variable as the page shows it."""
+        start = self.simulation.get(variable.name) if variable.settable else variable.start
+        return {
+            "name": variable.name,
+            "reference": places[variable.name],
+            "unit": variable.unit,
+            "start": start,
+            "least": variable.minimum,
+            "greatest": variable.maximum,
+            "description": variable.description,
+        }
+
+    def _most(self, name: str) -> float:
+        """Return the magnitude that a variable had in the run."""
+        return float(np.max(np.abs(self.preview[name]))) if name in self.preview.names else 0.0
+
+    def _range(self, variable: Variable) -> dict[str, float]:
+        """Return between which values the slider of an input goes: its bounds, or what its signal has had."""
+        values = self.preview[variable.name] if variable.name in self.preview.names else np.zeros(1)
+        low, high = float(values.min()), float(values.max())
+        size = max(abs(low), abs(high)) or variable.nominal or 1.0
+        usual = (0.0, size) if low >= 0.0 and high > 0.0 else (-size, size)
+        least, most = variable.minimum, variable.maximum
+        return {"from": usual[0] if least is None else least, "to": usual[1] if most is None else most}
+
+    def _plotted(self, variables: Sequence[Variable]) -> list[str]:
+        """Return the names of what is plotted at first: what moves most, of two units, and the inputs that do."""
+        outputs = [each for each in variables if each.causality is Causality.OUTPUT]
+        found: list[list[str]] = []
+        for unit, most in _PLOTTED:
+            moved = [
+                each.name
+                for each in outputs
+                if each.unit == unit and each.name in self.preview.names and np.ptp(self.preview[each.name]) > 0.0
+            ]
+            if moved:
+                found.append(moved[:most])
+        return [name for names in found[:_PANELS] for name in names]
+
+
+def _machine_of(simulation: Simulation) -> Machine:
+    """Return what a simulation was made of, with the values of its parameters."""
+    machine = simulation.machine_as_run()
+    assert machine is not None
+    return machine

@@ -1,0 +1,235 @@
+// The page: what is pressed goes to the run in its worker, and what that computes is shown.
+
+"use strict";
+
+(() => {
+  const { save } = window.mbsfmuDownload;
+  const { number } = window.mbsfmuQuantities;
+  const { Inputs, make } = window.mbsfmuPlayInputs;
+
+  const SPEEDS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+  const FAST = "Infinity";
+  const RATE = 500; // ms over which the speed is measured
+  const PLOTS = 50; // ms between two drawings of the plots
+
+  class Player {
+    constructor(root, data) {
+      Object.assign(this, { root, data, running: false, states: 0, measured: null, latest: null, time: 0 });
+      this.constants = Object.entries(data.pressures).filter(([, source]) => typeof source === "number");
+      this.nodes = Object.entries(data.pressures).filter(([, source]) => typeof source !== "number");
+      this.scene = () => root.querySelector(".mbsfmu-scene").scene;
+      const source = URL.createObjectURL(new Blob([data.worker], { type: "text/javascript" }));
+      this.worker = new Worker(source);
+      this.worker.onmessage = ({ data: message }) => this.heard[message.kind](message);
+      this.inputs = new Inputs(root.querySelector(".inputs"), data.inputs, (index, value) => this.tell("input", { index, value }));
+      this.parameters = new window.mbsfmuPlayParameters(root.querySelector(".parameters"), data.parameters, (each, value) =>
+        this.tune(each, value),
+      );
+      this.makeSpeeds();
+      this.listen();
+      this.begin();
+    }
+
+    async begin() {
+      const packed = Uint8Array.from(atob(this.data.module), (each) => each.charCodeAt(0));
+      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+      const bytes = await new Response(stream).arrayBuffer();
+      const { name, identity, step, inputs, parameters, poses, bodies } = this.data;
+      const nodes = this.nodes.map(([, source]) => source);
+      this.tell("start", { given: { name, identity, step, inputs, parameters, poses, bodies, nodes }, bytes });
+      this.signals = new window.mbsfmuPlaySignals(this.root.querySelector(".signals"), this.data, (references) =>
+        this.tell("signals", { references }),
+      );
+      this.frame(performance.now());
+    }
+
+    tell(what, more = {}) {
+      this.worker.postMessage({ do: what, ...more });
+    }
+
+    makeSpeeds() {
+      this.speed = this.root.querySelector(".speed");
+      for (const each of SPEEDS) this.speed.append(new Option(each === 1 ? "real time" : `${each} ×`, each));
+      this.speed.append(new Option("as fast as it goes", FAST));
+      this.speed.value = 1;
+      this.speed.addEventListener("change", () => this.running && this.run());
+    }
+
+    listen() {
+      this.root.addEventListener("click", (event) => {
+        const what = event.target.closest("button")?.dataset.do;
+        if (what) this.actions[what]();
+      });
+      document.addEventListener("keydown", (event) => {
+        const own = event.target.matches?.("input:not([type=range]), select, button, summary, textarea");
+        if (event.key !== " " || own) return;
+        event.preventDefault();
+        this.actions.toggle();
+      });
+    }
+
+    run() {
+      this.setRunning(true);
+      this.tell("run", { speed: Number(this.speed.value) });
+    }
+
+    setRunning(running) {
+      if (this.failed && running) return;
+      this.running = running;
+      this.measured = null;
+      this.root.dataset.state = this.failed ? "failed" : running ? "running" : "paused";
+      const go = this.root.querySelector(".go");
+      go.textContent = running ? "❚❚ pause" : "▶ run";
+      go.setAttribute("aria-label", running ? "pause" : "run");
+      go.setAttribute("aria-pressed", String(running));
+      if (!running) this.say(this.failed ? "ended" : "paused");
+    }
+
+    get actions() {
+      return {
+        toggle: () => (this.running ? this.actions.pause() : this.run()),
+        pause: () => {
+          this.setRunning(false);
+          this.tell("pause");
+        },
+        step: () => {
+          this.setRunning(false);
+          this.tell("step");
+        },
+        reset: () => {
+          this.tell("pause");
+          this.setRunning(false);
+          this.tell("reset");
+        },
+        save: () => this.tell("save", { id: (this.states += 1) }),
+        csv: () => this.tell("record", { for: "csv" }),
+      };
+    }
+
+    tune(each, value) {
+      this.tell("parameter", { reference: each.reference, value, fixed: each.fixed });
+      this.tell("record", { for: "words" });
+    }
+
+    say(text) {
+      const status = this.root.querySelector(".status");
+      if (status.textContent !== text) status.textContent = text;
+    }
+
+    // -- what the worker says -----------------------------------------------------------------------------------
+
+    get heard() {
+      return {
+        picture: (message) => {
+          this.signals?.add(message.samples);
+          this.latest = message;
+          this.measure(message);
+        },
+        restarted: () => {
+          this.failed = false;
+          this.root.querySelector(".fault").hidden = true;
+          this.signals?.cut(-1);
+          this.scene()?.jump();
+          this.setRunning(false);
+          this.say("at the start");
+          this.tell("record", { for: "words" });
+        },
+        fault: ({ sentence, time }) => {
+          this.failed = true;
+          this.setRunning(false);
+          const place = this.root.querySelector(".fault");
+          place.firstElementChild.textContent = `At ${number(time)} s: ${sentence}`;
+          place.hidden = false;
+        },
+        log: ({ sentence }) => (this.logged = sentence),
+        refused: ({ reference, value, sentence }) => {
+          this.parameters.show([[reference, value]]);
+          this.say(sentence);
+        },
+        saved: ({ id, time }) => {
+          const button = make("button", { type: "button", textContent: `go back to ${time.toFixed(2)} s` });
+          button.addEventListener("click", () => this.tell("restore", { id }));
+          this.root.querySelector(".states").append(" ", button);
+        },
+        restored: ({ time, inputs, parameters }) => {
+          this.failed = false;
+          this.root.querySelector(".fault").hidden = true;
+          this.signals.cut(time);
+          this.scene()?.jump();
+          this.inputs.show(inputs);
+          this.parameters.show(parameters);
+          this.setRunning(this.running);
+          this.tell("record", { for: "words" });
+        },
+        record: (message) => this.recorded(message),
+      };
+    }
+
+    /** Say what repeats the run, and save its inputs as CSV where that is asked for. */
+    recorded({ for: purpose, time, rows, tuned }) {
+      const file = `${this.data.name}-inputs.csv`;
+      const set = this.data.parameters
+        .map((each) => [each, Number(this.parameters.fields.get(each.reference).value)])
+        .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference))
+        .map(([each, value]) => ` --set ${each.name}=${value}`);
+      const stop = Number(time.toPrecision(12));
+      const call = `${this.data.call}${set.join("")} --input ${file}:steps --stop ${stop || this.data.step} -o run.csv`;
+      const first = tuned[0];
+      const name = first && this.data.parameters.find((each) => each.reference === first.reference).name;
+      const limit = first ? ` It does so up to ${number(first.time)} s, when ${name} was changed.` : "";
+      this.root.querySelector(".recorded").replaceChildren("This repeats the run: ", make("code", { textContent: call }), limit);
+      if (purpose !== "csv") return;
+      const head = ["time", ...this.data.inputs.map((each) => each.name)];
+      save(`${[head, ...rows].map((row) => row.join(",")).join("\n")}\n`, file, "text/csv");
+    }
+
+    measure({ time }) {
+      const now = performance.now();
+      if (!this.running) return;
+      this.measured ??= { now, time };
+      if (now - this.measured.now < RATE) return;
+      const rate = (time - this.measured.time) / ((now - this.measured.now) / 1000);
+      this.rate = rate;
+      this.measured = { now, time };
+      this.say(`running at ${number(rate, 2)} × real time`);
+    }
+
+    // -- drawing ------------------------------------------------------------------------------------------------
+
+    frame(now) {
+      const passed = Math.min((now - (this.before ?? now)) / 1000, 0.1);
+      this.before = now;
+      this.inputs.follow(passed);
+      if (this.latest) this.show(this.latest, now);
+      requestAnimationFrame((next) => this.frame(next));
+    }
+
+    show({ time, poses, pressures }, now) {
+      const { latest } = this;
+      this.time = time;
+      const bars = Object.fromEntries([
+        ...this.constants.map(([name, value]) => [name, value / 1e5]),
+        ...this.nodes.map(([name], index) => [name, pressures[index]]),
+      ]);
+      if (latest !== this.drawn) {
+        this.scene()?.show(time, poses, bars);
+        this.root.querySelector(".clock").textContent = `${time.toFixed(2)} s`;
+        this.drawn = latest;
+        this.pictures = (this.pictures ?? 0) + 1;
+      }
+      if (this.plotted === latest || now - (this.plottedAt ?? 0) < PLOTS) return;
+      this.signals.scroll(time);
+      [this.plotted, this.plottedAt] = [latest, now];
+    }
+  }
+
+  function begin() {
+    for (const root of document.querySelectorAll(".mbsfmu-play:not([data-begun])")) {
+      root.dataset.begun = "";
+      root.player = new Player(root, JSON.parse(root.querySelector("script.data").textContent));
+    }
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

@@ -1,0 +1,209 @@
+// The run, beside the page: makes steps, takes what hands do at communication points, and keeps a record of it.
+
+"use strict";
+
+(() => {
+  const BUSY = 20; // ms of steps before the page is heard again
+  const BEHIND = 100; // ms of wall-clock time by which a run may be behind before that is given up
+  const SAMPLE = 0.01; // s between values for plots
+  const PICTURE = 15; // ms between two messages with poses
+  const PER_BODY = 12;
+
+  let data, module, fmu, groups, step;
+  let steps = 0; // since the start: time is their number times their length
+  let running = false,
+    failed = false,
+    speed = 1,
+    begin = null; // of the present stretch: wall-clock time in ms and step
+  let inputs = [],
+    changed = true,
+    parameters = new Map(); // values that were given, by reference
+  let recorded = [],
+    tuned = []; // rows of time and inputs; changes of parameters during the run
+  let samples = [],
+    sampled = -Infinity,
+    pictured = 0;
+  const saved = new Map();
+
+  const now = () => performance.now();
+  const time = () => steps * step;
+
+  function start(given, bytes) {
+    data = given;
+    step = data.step;
+    module = new WebAssembly.Module(bytes);
+    inputs = data.inputs.map((each) => each.start);
+    for (const each of data.parameters) parameters.set(each.reference, each.start);
+    make();
+    restart();
+  }
+
+  function make() {
+    fmu = new MbsfmuFmu(module, data.name, data.identity, (sentence) => postMessage({ kind: "log", sentence }));
+    groups = {
+      inputs: fmu.group(data.inputs.map((each) => each.reference)),
+      parameters: fmu.group(data.parameters.map((each) => each.reference)),
+      poses: fmu.group(data.poses),
+      pressures: fmu.group(data.nodes.map((each) => each.reference)),
+      signals: groups?.signals ? fmu.group(groups.chosen) : fmu.group([]),
+      chosen: groups?.chosen ?? [],
+      made: fmu.exports.malloc(8 * PER_BODY * data.bodies),
+    };
+  }
+
+  /** Begin at the start, with the values that parameters have now. */
+  function restart() {
+    steps = 0;
+    recorded = [];
+    tuned = [];
+    samples = [];
+    sampled = -Infinity;
+    begin = null;
+    changed = true;
+    failed = false;
+    attempt(() => {
+      fmu.call("fmi2Reset");
+      if (groups.parameters.count) fmu.set(groups.parameters, data.parameters.map((each) => parameters.get(each.reference)));
+      takeInputs();
+      fmu.begin();
+    });
+    if (!failed) postMessage({ kind: "restarted" });
+    sample();
+    picture(true);
+  }
+
+  function takeInputs() {
+    if (changed && inputs.length) fmu.set(groups.inputs, inputs);
+    if (changed) recorded.push([time(), ...inputs]);
+    changed = false;
+  }
+
+  function attempt(action) {
+    try {
+      action();
+    } catch (error) {
+      failed = true;
+      running = false;
+      postMessage({ kind: "fault", sentence: error.message, time: time() });
+    }
+  }
+
+  function advance() {
+    attempt(() => {
+      takeInputs();
+      fmu.step(time(), step);
+      steps += 1;
+    });
+    if (!failed && time() - sampled > SAMPLE - step / 2) sample();
+  }
+
+  function sample() {
+    if (failed || !groups.signals.count) return;
+    attempt(() => samples.push([time(), ...fmu.get(groups.signals)]));
+    sampled = time();
+  }
+
+  function picture(always) {
+    if (failed || (!always && now() - pictured < PICTURE)) return;
+    if (always && time() > sampled) sample();
+    attempt(() => {
+      const { poses, pressures, made } = groups;
+      fmu.get(poses);
+      fmu.exports.mbsfmu_poses(poses.values, made);
+      const placed = new Float64Array(fmu.exports.memory.buffer, made, PER_BODY * data.bodies).slice();
+      const bars = pressures.count ? Array.from(fmu.get(pressures), (each) => each / 1e5) : [];
+      postMessage({ kind: "picture", time: time(), steps, poses: placed, pressures: bars, samples, inputs: [...inputs] });
+      samples = [];
+      pictured = now();
+    });
+  }
+
+  function tick() {
+    if (!running) return;
+    const entered = now();
+    begin ??= { at: entered, steps };
+    const due = Number.isFinite(speed) ? begin.steps + ((entered - begin.at) / 1000) * (speed / step) : Infinity;
+    while (running && steps + 1 <= due && now() - entered < BUSY) advance();
+    // A machine that cannot keep up does not run after lost time.
+    if (steps < due - (BEHIND / 1000) * (speed / step)) begin = null;
+    picture(false);
+    if (running) setTimeout(tick, 0);
+  }
+
+  const actions = {
+    start: ({ given, bytes }) => attempt(() => start(given, bytes)),
+    run(message) {
+      speed = message.speed;
+      begin = null;
+      if (failed || running) return;
+      running = true;
+      tick();
+    },
+    pause() {
+      running = false;
+      picture(true);
+    },
+    step() {
+      running = false;
+      if (!failed) advance();
+      picture(true);
+    },
+    reset: restart,
+    input({ index, value }) {
+      if (inputs[index] === value) return;
+      inputs[index] = value;
+      changed = true;
+    },
+    parameter({ reference, value, fixed }) {
+      const before = parameters.get(reference);
+      parameters.set(reference, value);
+      if (fixed || failed) return;
+      try {
+        const one = fmu.group([reference]);
+        fmu.set(one, [value]);
+        if (steps) tuned.push({ time: time(), reference, value });
+      } catch (error) {
+        parameters.set(reference, before);
+        postMessage({ kind: "refused", reference, value: before, sentence: error.message });
+      }
+    },
+    signals({ references }) {
+      attempt(() => {
+        groups.chosen = references;
+        groups.signals = fmu.group(references);
+        samples = [];
+        if (!failed) sample();
+      });
+    },
+    save({ id }) {
+      if (failed) return;
+      attempt(() => {
+        const kept = { steps, inputs: [...inputs], recorded: recorded.slice(), tuned: tuned.slice() };
+        saved.set(id, { ...kept, changed, parameters: new Map(parameters), state: fmu.save() });
+        postMessage({ kind: "saved", id, time: time() });
+      });
+    },
+    restore({ id }) {
+      failed = false;
+      attempt(() => {
+        const kept = saved.get(id);
+        fmu.restore(kept.state);
+        steps = kept.steps;
+        inputs = [...kept.inputs];
+        [recorded, tuned, changed] = [kept.recorded.slice(), kept.tuned.slice(), kept.changed];
+        parameters = new Map(kept.parameters);
+        samples = [];
+        sampled = -Infinity;
+        begin = null;
+        postMessage({ kind: "restored", time: time(), inputs: [...inputs], parameters: [...parameters] });
+      });
+      sample();
+      picture(true);
+    },
+    record({ for: purpose }) {
+      postMessage({ kind: "record", for: purpose, time: time(), rows: recorded, tuned });
+    },
+  };
+
+  onmessage = ({ data: message }) => actions[message.do](message);
+})();

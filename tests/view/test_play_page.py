@@ -1,0 +1,199 @@
+"""Pages in which a model runs: driven by keys, replayed from what they save, and quiet."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from accessibility import findings
+from chromium import Chromium
+from mechanisms import ball_pendulum
+
+import mbsfmu
+from mbsfmu import CoupledModel
+from mbsfmu.compiling import compiler, kept
+
+PLAYER = "document.querySelector('.mbsfmu-play').player"
+STEP = 1e-3
+
+
+@pytest.fixture(scope="session")
+def four_bar_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("play") / "four-bar.html"
+    mbsfmu.play(mbsfmu.models.four_bar(), step=STEP).save(path)
+    return path
+
+
+@pytest.fixture
+def driven(browser: Chromium, four_bar_page: Path) -> Iterator[Chromium]:
+    """The browser with the four-bar at its start; what the page saves as a file is kept."""
+    kept = "window.files = []; const make = URL.createObjectURL; URL.createObjectURL = (b) => (files.push(b), make(b))"
+    made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=kept)
+    begin(browser, four_bar_page)
+    yield browser
+    assert browser.said == []
+    assert browser.asked == []
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)
+
+
+def begin(browser: Chromium, page: Path, width: int = 1280, *, dark: bool = False) -> None:
+    browser.open(page, width, dark=dark)
+    browser.until(f"Boolean({PLAYER}?.latest && {PLAYER}.signals)")
+
+
+def press(browser: Chromium, button: str) -> None:
+    browser.evaluate(f"document.querySelector('.mbsfmu-play [data-do={button}]').click()")
+
+
+def hold(browser: Chromium, key: str, until: str) -> None:
+    """Hold a key until something is so."""
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)
+    browser.until(until)
+    browser.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+
+def pause(browser: Chromium) -> float:
+    """Pause, and return the time in s."""
+    press(browser, "toggle")
+    told = ask(browser)
+    browser.until(f"{PLAYER}.time === {told['time']!r} && {PLAYER}.drawn === {PLAYER}.latest")
+    return told["time"]
+
+
+def ask(browser: Chromium) -> dict[str, Any]:
+    """Return what the worker has recorded."""
+    heard = f"{PLAYER}.worker.addEventListener('message', (e) => e.data.kind === 'record' && done(e.data))"
+    text = browser.evaluate(
+        f"new Promise((done) => {{ {heard}; {PLAYER}.tell('record', {{ for: 'words' }}); }}).then(JSON.stringify)"
+    )
+    return json.loads(text)
+
+
+def last(browser: Chromium) -> dict[str, float]:
+    """Return the values of the plotted signals at the present time."""
+    entries = f"[...{PLAYER}.signals.histories].map(([name, {{ y }}]) => [name, y[y.length - 1]])"
+    return dict(browser.evaluate(entries))
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_pages_are_quiet_reachable_and_alone(browser: Chromium, four_bar_page: Path, width: int, dark: bool) -> None:
+    begin(browser, four_bar_page, width, dark=dark)
+    press(browser, "toggle")
+    browser.until(f"{PLAYER}.time > 0.1")
+    assert browser.said == []
+    assert browser.asked == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.querySelector('.mbsfmu-scene').dataset.theme") == ("dark" if dark else "light")
+    press(browser, "toggle")
+    assert findings(browser) == []
+
+
+def test_keys_drive_it_and_what_was_done_is_replayed(driven: Chromium, tmp_path: Path) -> None:
+    """The steps of the replay are the same; sines and powers of the two C libraries may differ in the last digit."""
+    angle = f"{PLAYER}.signals.histories.get('boom.angle').y"
+    driven.key(" ")
+    driven.until(f"{PLAYER}.time > 0.2")
+    hold(driven, "q", f"{angle}[{angle}.length - 1] > 0.02")
+    driven.until(f"{PLAYER}.inputs.all[0].value === 0")
+    stop = pause(driven)
+    found = last(driven)
+    assert found["boom.angle"] > 0.02
+    press(driven, "csv")
+    driven.until("files.length > 1")
+    recorded = tmp_path / "recorded.csv"
+    recorded.write_text(driven.evaluate("files[files.length - 1].text()"), encoding="utf-8")
+    rows = np.loadtxt(recorded, delimiter=",", skiprows=1)
+    assert rows[:, 1].max() == 10.0  # V, as far as the valve goes
+    assert rows[-1, 1] == 0.0
+    assert f"--solver trapezoidal --step {STEP}" in driven.evaluate("document.querySelector('.recorded').textContent")
+    replay = (
+        mbsfmu.models.four_bar().driven_by(f"{recorded}:steps").simulation(solver="trapezoidal", step=STEP).run(stop)
+    )
+    for name, value in found.items():
+        assert value == pytest.approx(replay[name][-1], rel=0.0, abs=1e-10 * np.ptp(replay[name])), name
+
+
+def test_states_lead_to_the_same_end(driven: Chromium) -> None:
+    press(driven, "toggle")
+    driven.until(f"{PLAYER}.time > 0.1")
+    at = pause(driven)
+    press(driven, "save")
+    driven.until("document.querySelectorAll('.states button').length === 2")
+    ends = []
+    for value in (3.0, 3.0, -3.0):
+        driven.evaluate("document.querySelectorAll('.states button')[1].click()")
+        driven.until(f"{PLAYER}.time === {at!r}")
+        driven.evaluate(f"{PLAYER}.inputs.all[0].take({value})")
+        for _ in range(20):
+            press(driven, "step")
+        driven.until(f"{PLAYER}.time > {at + 19.5 * STEP} && {PLAYER}.drawn === {PLAYER}.latest")
+        ends.append(last(driven))
+    assert ends[0] == ends[1]
+    assert ends[0] != ends[2]
+
+
+def test_a_fault_says_its_sentence_and_offers_reset(driven: Chromium) -> None:
+    """A boom of 100 m closes no loop; what is refused by its bounds never reaches the run."""
+
+    def give(value: str) -> None:
+        field = (
+            f"{PLAYER}.parameters.fields.get({PLAYER}.data.parameters.find((p) => p.name === 'boom.length').reference)"
+        )
+        driven.evaluate(f"{{ const f = {field}; f.value = '{value}'; f.dispatchEvent(new Event('change')); }}")
+
+    fault = "document.querySelector('.mbsfmu-play .fault')"
+    start = driven.evaluate(f"{PLAYER}.data.parameters.find((p) => p.name === 'boom.length').start")
+    give("-1")
+    assert driven.evaluate("document.querySelectorAll('[aria-invalid=true]').length") == 1
+    give("100")
+    press(driven, "reset")
+    driven.until(f"!{fault}.hidden")
+    assert "loop" in driven.evaluate(f"{fault}.textContent")
+    give(str(start))
+    driven.evaluate(f"{fault}.querySelector('button').click()")
+    driven.until(f"{fault}.hidden")
+    press(driven, "toggle")
+    driven.until(f"{PLAYER}.time > 0.05")
+    pause(driven)
+
+
+@pytest.mark.parametrize(
+    "model", [ball_pendulum(), mbsfmu.models.slewing_four_bar(speed=4.0)], ids=lambda each: each.name
+)
+def test_poses_are_those_of_animations(browser: Chromium, tmp_path: Path, model: CoupledModel) -> None:
+    """The traced kinematics, from variables of the FMU, against poses in Python from a run in process."""
+    model = model.model_copy(update={"stop_time": 1.2})
+    page = mbsfmu.play(model, solver="trapezoidal", step=1e-2)
+    page.save(tmp_path / "page.html")
+    begin(browser, tmp_path / "page.html")
+    expected = model.simulation(solver="trapezoidal", step=1e-2).run(1.2).animate().payload
+    poses = np.frombuffer(base64.b64decode(expected["runs"][0]["poses"]), "<f4")
+    frames = poses.reshape(expected["time"]["count"], len(expected["bodies"]), 7)
+    step = 1.2 / (expected["time"]["count"] - 1)
+    for _ in range(50):
+        press(browser, "step")
+    browser.until(f"{PLAYER}.time > 0.495 && {PLAYER}.drawn === {PLAYER}.latest")
+    found = browser.evaluate("Array.from(document.querySelector('.mbsfmu-scene').scene.runs[0].poses)")
+    here = frames[round(0.5 / step)]
+    signs = np.where(np.sum(np.reshape(found, (-1, 7))[:, 3:] * here[:, 3:], axis=1) < 0.0, -1.0, 1.0)
+    here = np.concatenate([here[:, :3], here[:, 3:] * signs[:, None]], axis=1)
+    np.testing.assert_allclose(np.reshape(found, (-1, 7)), here, atol=1e-6)
+    assert np.ptp(frames, axis=0).max() > 0.1
+    assert browser.said == []
+
+
+def test_what_cannot_be_played_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mbsfmu.models.pendulum(1)
+    with pytest.raises(mbsfmu.InputError, match="check error has no effect in a page"):
+        mbsfmu.play(model, check_error=True)
+    monkeypatch.setenv(kept.FOLDER, str(tmp_path / "kept"))
+    monkeypatch.setattr(compiler, "_zig", lambda: None)
+    with pytest.raises(
+        mbsfmu.InputError, match=r"for wasm32 .* extra 'cross' is needed: pip install 'mbsfmu\[cross\]'"
+    ):
+        mbsfmu.play(model)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mbsfmu.cosim.control.run_statistics import RunStatistics
     from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
     from mbsfmu.coupled.coupled_model import CoupledModel
+    from mbsfmu.coupled.ensemble import Ensemble
     from mbsfmu.coupled.model_overview import overview
     from mbsfmu.equations.closure_equations import (
         Angle,
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
         Universal,
     )
     from mbsfmu.rules import Rule
+    from mbsfmu.simulation.ensemble_result import EnsembleResult
     from mbsfmu.simulation.run_options import RunKeywords, RunOptions
     from mbsfmu.simulation.run_result import Result
     from mbsfmu.simulation.simulation import Simulation
@@ -173,6 +175,7 @@ _HOMES = {
     "cosim.control.run_statistics": "RunStatistics",
     "cosim.runs.coupling_options": "CouplingKeywords",
     "coupled.coupled_model": "CoupledModel",
+    "coupled.ensemble": "Ensemble",
     "coupled.model_overview": "overview",
     "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.equilibrium_result": "Equilibrium",
@@ -204,6 +207,7 @@ _HOMES = {
     "PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft "
     "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
+    "simulation.ensemble_result": "EnsembleResult",
     "simulation.run_options": "RunKeywords RunOptions",
     "simulation.run_result": "Result",
     "simulation.simulation": "Simulation",
@@ -271,6 +275,8 @@ __all__ = [
     "Direction",
     "DistanceSensor",
     "EndValue",
+    "Ensemble",
+    "EnsembleResult",
     "Equilibrium",
     "ErrorEstimate",
     "Finding",

@@ -38,20 +38,25 @@ class NoCompilerError(InputError):
     """There is no compiler for a platform."""
 
 
+def is_compiled() -> bool:
+    """Tell whether what this process runs itself is compiled, where it can be."""
+    return os.environ.get(SWITCH) != "0"
+
+
 def has_compiler() -> bool:
     """Tell whether FMUs can be compiled for this machine."""
     return _system_compiler() is not None or _zig() is not None
 
 
-def kept_library(key: str) -> Path | None:
-    """Return what was compiled for this machine and kept under a key, if it is still there.
+def kept_library(key: str, flags: tuple[str, ...] = ()) -> Path | None:
+    """Return what was compiled for this machine, with flags, and kept under a key, if it is still there.
 
     It must be of the compiler that is here; where none is, one that another compiler made will do.
     """
     if SOURCES in os.environ:
         return None
     own = _own_compiler()
-    return kept.find(_content(key, None), _maker(own, _level()) if own else None, _suffix(None))
+    return kept.find(_content(key, None), _maker((*own, *flags), _level()) if own else None, _suffix(None))
 
 
 def compile_library(
@@ -61,6 +66,7 @@ def compile_library(
     *,
     key: str | None = None,
     portable: bool = True,
+    flags: tuple[str, ...] = (),
 ) -> Path:
     """Compile sources, all at the same time, into one shared library; keep it, and use it when it is there.
 
@@ -77,6 +83,8 @@ def compile_library(
     portable
         Whether it has to run on other machines too: zig, where it is there, is taken before this machine's compiler,
         unless the environment variable CC names that one.
+    flags
+        What the compiler is told besides.
 
     Raises
     ------
@@ -90,7 +98,7 @@ def compile_library(
     key = key or content_key(FLAGS, portable, sorted(mains.items()), sorted(sources.items()))
     content, suffix = _content(key, platform), _suffix(platform)
     try:
-        command = _command(platform, portable)
+        command = [*_command(platform, portable), *flags]
     except NoCompilerError:
         if found := kept.find(content, None, suffix):
             return found

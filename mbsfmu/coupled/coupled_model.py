@@ -21,8 +21,15 @@ from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.coupled.ensemble import Driving, Ensemble, Values
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
-from mbsfmu.coupled.model_simulation import monolithic_simulation, run_options, simulation_of_system, starts_of
+from mbsfmu.coupled.model_simulation import (
+    ensemble_simulation,
+    monolithic_simulation,
+    run_options,
+    simulation_of_system,
+    starts_of,
+)
 from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
@@ -275,6 +282,55 @@ class CoupledModel(ModelData):
         if given.get("solver") not in (None, Trapezoidal.name):
             raise InputError(f"{subject} differentiates steps of the solver '{Trapezoidal.name}'; name none")
         return self._in_independent_coordinates(subject, {**given, "solver": Trapezoidal.name}, compiled=True)
+
+    @heeding_interruptions()
+    def ensemble(
+        self,
+        parameters: Mapping[str, Values] | None = None,
+        inputs: Mapping[str, Driving] | None = None,
+        starts: Mapping[str, Values] | None = None,
+        *,
+        lanes: int | None = None,
+        **given: Unpack[RunKeywords],
+    ) -> Ensemble:
+        """Return many machines of the model that run at once, each in a lane of the processor's vectors.
+
+        Steps are those of double-step with the trapezoidal rule and equal steps. Results are those of single runs but
+        for what is left of Newton's iteration, and round-off; errors are not estimated.
+
+        Parameters
+        ----------
+        parameters
+            Values of parameters by their names: an array with a number for each machine, or a number for all.
+        inputs
+            The same of inputs, which keep it; or a signal for all machines, or a sequence with one for each.
+        starts
+            The same of the start values of coordinates and velocities, by their names.
+        lanes
+            Machines that are computed at once: 2, 4 with AVX2, 8 with AVX-512; as many as the processor can by default.
+        given
+            Options as for `simulation`, but for formulation and solver.
+
+        Raises
+        ------
+        InputError
+            When a name means nothing, arrays have different lengths, a value is not allowed, or an option has no
+            effect.
+        """
+        for name in ("iterations", "jacobian", "check_error"):
+            if given.get(name):
+                raise InputError(f"{name} has no effect in an ensemble; leave it out, or run machines one by one")
+        options = self._ensemble_options(given)
+        return Ensemble(*ensemble_simulation(self, options), parameters or {}, inputs or {}, starts or {}, lanes)
+
+    def _ensemble_options(self, given: RunKeywords) -> RunOptions:
+        """Return the options of an ensemble's runs."""
+        for name, has in (("formulation", FORMULATION), ("solver", Trapezoidal.name)):
+            if given.get(name) not in (None, has):
+                raise InputError(
+                    f"ensembles have the {name} '{has}' only; leave out '{given[name]}', or run machines one by one"
+                )
+        return run_options(self, None, {**given, "formulation": FORMULATION, "solver": Trapezoidal.name})
 
     @heeding_interruptions()
     def casadi(self, **given: Unpack[RunKeywords]) -> ModelFunctions:

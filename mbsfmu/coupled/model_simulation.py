@@ -52,9 +52,34 @@ def monolithic_simulation(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
     """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
+    simulation = _traced_simulation(model, options, keeps_traces=compiled, local_variables=local_variables)
+    if compiled:
+        compile_in_process(simulation, _code_key(model, options, simulation))
+    return simulation
+
+
+def ensemble_simulation(model: ModelData, options: RunOptions) -> tuple[Simulation, object]:
+    """Return a simulation that runs no steps itself, and what its equations follow from; None where nobody knows."""
+    simulation = _traced_simulation(model, options, keeps_traces=True, local_variables=True)
+    return simulation, _code_key(model, options, simulation)
+
+
+def _code_key(model: ModelData, options: RunOptions, simulation: Simulation) -> object:
+    """Return what the compiled code of a model follows from; None where nobody knows."""
+    if not _known(model, options):
+        return None
+    # The step is given to compiled code, and so is a second run: they do not enter it.
+    decisive, own = _completed(model, options).content("step", "check_error"), simulation.formulation.options.content()
+    return _equations(model), decisive, own
+
+
+def _traced_simulation(
+    model: ModelData, options: RunOptions, *, keeps_traces: bool, local_variables: bool
+) -> Simulation:
+    """Return a monolithic simulation with what was traced before; what is traced now may be kept for others."""
     _warn_of_implausible_data(model)
     known = _known(model, options)
-    traces = Traces((_equations(model), options.kind.absolute) if known else None, for_others=compiled)
+    traces = Traces((_equations(model), options.kind.absolute) if known else None, for_others=keeps_traces)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     exposed = ExposedVariables(model.outputs, local_variables=local_variables)
@@ -65,12 +90,7 @@ def monolithic_simulation(
         "machine": Machine.of(model),
         "start": model.start,
     }
-    simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
-    if compiled:
-        # The step is given to compiled code, and so is a second run: they do not enter it.
-        decisive, own = options.content("step", "check_error"), simulation.formulation.options.content()
-        compile_in_process(simulation, (_equations(model), decisive, own) if known else None)
-    return simulation
+    return make_simulation(system, **described, signals=signals, options=options, traces=traces)
 
 
 def in_equal_steps(options: RunOptions) -> RunOptions:

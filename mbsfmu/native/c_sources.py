@@ -29,11 +29,16 @@ QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O
 LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
+ENSEMBLE = {"steps.c": "-O2", "pool.c": "-O2", "ensemble.c": "-O2"}
+"""The same of runs of many machines at once."""
+
 _TABLES = '#include "operations.h"\n'
 """What tables need, and functions in C do not: with these, the files of steps are those of FMUs."""
 _RUNTIME = Path(__file__).parent / "runtime"
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""
+_OF_ENSEMBLES = ("ensemble", "lane")
+"""How the names of files begin that are for ensembles alone."""
 _LAYERS = ("fmi", "component")
 """How the names of files begin that are for units alone, whatever the version of the FMI."""
 
@@ -61,7 +66,7 @@ class StepSources:
         """Write those of a simulation."""
         functions: dict[str, Operations] = {}
         code = ModelCode(simulation, held=functions)
-        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)))
+        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES)))
         own = {"operations.h": operations_header(), **interface_source(exchange=None)}
         return cls({**files, **own}, functions, code.length)
 
@@ -126,11 +131,44 @@ def fmu_sources(
         left_out = left_out | FLOW.keys()
 
     def chosen(name: str) -> bool:
-        return name not in left_out and not name.startswith(tuple(others))
+        return name not in left_out and not name.startswith((*others, *_OF_ENSEMBLES))
 
     both = exchange is not None and exchange.beside_steps
     more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
     return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
+
+
+def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: bool) -> dict[str, str]:
+    """Return the C files of runs of many machines at once by name; they lack `identity_source`.
+
+    Parameters
+    ----------
+    simulation
+        A simulation of double-step with the trapezoidal rule.
+    lanes
+        How many machines run at once.
+    vector_mathematics
+        Whether the vector library of mathematics is there.
+
+    Raises
+    ------
+    InputError
+        When a function of the model cannot be written for several machines at once.
+    """
+    code = ModelCode(simulation, ensemble=True)
+    files = _sources(
+        code,
+        lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)),
+        {"model_rest.c": code.rest, "model_lanes.c": code.lanes},
+    )
+    width = lane_width_source(lanes, vector_mathematics=vector_mathematics)
+    return {**files, **width, **interface_source(exchange=None)}
+
+
+def lane_width_source(lanes: int, *, vector_mathematics: bool) -> dict[str, str]:
+    """Return the file, by its name, that says how many machines run at once, and with which library."""
+    text = f"#define LANES {lanes}\n#define VECTOR_MATHEMATICS {int(vector_mathematics)}\n"
+    return {"lane_width.h": text}
 
 
 def interface_source(exchange: ModelExchangeData | None) -> dict[str, str]:

@@ -13,9 +13,9 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
 from mbsfmu.compiling.compilation import SOURCES, CompilerError
 from mbsfmu.compiling.compiler import (
-    SWITCH,
     compile_library,
     has_compiler,
+    is_compiled,
     is_level_given,
     kept_library,
 )
@@ -54,10 +54,10 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
 
     Compiled code is known by its sources: models that differ in numbers alone, which are no part of these, share it.
     """
-    if os.environ.get(SWITCH) == "0" or not _has_code(simulation.solver):
+    if not is_compiled() or not _has_code(simulation.solver):
         return
     model = None if key is None else content_key(key, toolkit())
-    name = None if model is None else _kept_name(model)
+    name = None if model is None else kept_name(model)
     sources = None
     if name is None:
         sources = _traced(simulation)
@@ -71,7 +71,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         return
     simulation.runner = runner
     if sources is not None and model is not None:
-        kept.store(model, toolkit(), _NAME, name.encode())
+        keep_name(model, name)
 
 
 def _started(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:
@@ -155,13 +155,18 @@ class _Spent(Spent):
             before.unlink(missing_ok=True)
 
 
-def _kept_name(key: str) -> str | None:
+def kept_name(key: str) -> str | None:
     """Return the name of the code that was made for a model before; None where none was."""
     file = kept.find(key, toolkit(), _NAME)
     try:
         return None if file is None else file.read_text()
     except OSError:  # gone since
         return None
+
+
+def keep_name(key: str, name: str) -> None:
+    """Keep the name of the code that was made for a model."""
+    kept.store(key, toolkit(), _NAME, name.encode())
 
 
 def _kept_sources(name: str) -> StepSources | None:

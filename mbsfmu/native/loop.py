@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ class MisfitError(CompilerError):
     """A library that is of something else than what it is loaded for."""
 
 
-class _Signal(ctypes.Structure):
+class SignalRow(ctypes.Structure):
     """`Signal` of runtime.h."""
 
     _fields_ = (
@@ -117,7 +118,7 @@ class CompiledRunner(Runner):
         _check(loaded, library, identity, present | counts | flags | {"readings": self._columns})
         self._present, self._counts = _places(present), _places(counts)
         self._tolerances = simulation.made_tolerances  # those in the code, whatever was set since
-        loaded.mbsfmu_create.argtypes = [ctypes.POINTER(_Signal), ctypes.c_int, _Logger]
+        loaded.mbsfmu_create.argtypes = [ctypes.POINTER(SignalRow), ctypes.c_int, _Logger]
         loaded.mbsfmu_create.restype = ctypes.c_void_p
         loaded.mbsfmu_destroy.argtypes = [ctypes.c_void_p]
         loaded.mbsfmu_reason.argtypes = [ctypes.c_void_p]
@@ -125,10 +126,10 @@ class CompiledRunner(Runner):
         self._reason = loaded.mbsfmu_reason
         self._record = loaded.mbsfmu_record
         self._record.argtypes = [ctypes.c_void_p, _Doubles, _Ints, _Ints, _Doubles, ctypes.POINTER(_Recording)]
-        self._signals, self._arrays = _followed(simulation.signals)
+        self._followed = FollowedSignals.of(simulation.signals)
         self._teller = _Teller()
         self._logger = _Logger(self._teller.take)
-        created = loaded.mbsfmu_create(self._signals, len(self._signals), self._logger)
+        created = loaded.mbsfmu_create(self._followed.rows, len(self._followed.rows), self._logger)
         if not created:
             raise MemoryError
         self._instance = ctypes.c_void_p(created)
@@ -297,15 +298,31 @@ def _packed(places: Mapping[str, slice], values: Mapping[str, ArrayLike]) -> Flo
     return array
 
 
-def _followed(signals: Mapping[int, AnySignal]) -> tuple[ctypes.Array[_Signal], list[Floats]]:
-    """Return signals as C has them, and the arrays that these point into."""
-    rows, arrays = [], []
-    for index, signal in signals.items():
-        table = signal.table
-        times, values = np.array(table.times, dtype=float), np.array(table.values, dtype=float)
-        arrays += [times, values]
-        rows.append(_Signal(index, table.kind, len(times), _pointer(times), _pointer(values), table.initial))
-    return (_Signal * len(rows))(*rows), arrays
+@dataclass(frozen=True)
+class FollowedSignals:
+    """Signals as C has them.
+
+    Attributes
+    ----------
+    rows
+        What C is given.
+    arrays
+        What these point into.
+    """
+
+    rows: ctypes.Array[SignalRow]
+    arrays: list[Floats]
+
+    @classmethod
+    def of(cls, signals: Mapping[int, AnySignal]) -> FollowedSignals:
+        """Return those of signals by the index of the input that follows them."""
+        rows, arrays = [], []
+        for index, signal in signals.items():
+            table = signal.table
+            times, values = np.array(table.times, dtype=float), np.array(table.values, dtype=float)
+            arrays += [times, values]
+            rows.append(SignalRow(index, table.kind, len(times), _pointer(times), _pointer(values), table.initial))
+        return cls((SignalRow * len(rows))(*rows), arrays)
 
 
 def _dependent(state: State) -> NDArray[np.intc]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import version
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.modelling.variables import ModelExchangeData
@@ -26,7 +27,7 @@ from mbsfmu.native.shared import check_arguments, definitions
 from mbsfmu.native.traced_code import traced_code
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.tracing.workspace import AnyFunction, RecordedFunction
+from mbsfmu.tracing.workspace import AnyFunction, RecordedFunction, TracedFunction
 
 _PART = "part_"
 _NO_JACOBIAN = """/* Nothing asks for it. */
@@ -56,6 +57,8 @@ class ModelCode:
         What an FMU has for model exchange.
     held
         Gets traced functions by name, with places for them in the files; without it they are there, as C.
+    ensemble
+        Whether it is for ensembles: these have no derivatives, and do not estimate their errors.
     """
 
     def __init__(
@@ -63,9 +66,12 @@ class ModelCode:
         simulation: Simulation,
         exchange: ModelExchangeData | None = None,
         held: dict[str, Operations] | None = None,
+        *,
+        ensemble: bool = False,
     ) -> None:
         self._simulation = simulation
         self._held = held
+        self._ensemble = ensemble
         self._apart = None if exchange is None or exchange.beside_steps else ApartCode()
         self._included = ['#include "model.h"', *([] if self._apart is None else [f'#include "{HEADER}"'])]
         self._functions = simulation.functions
@@ -77,10 +83,13 @@ class ModelCode:
         self._changes = self._functions.in_loops
         self._sizes = header_sizes(simulation, self._needs)
         self._written: set[str] = set()
+        self._helpers_of_rest: set[str] = set()
         self._memories = {"work": 0, "factors": 0}
         self._tables = ModelTables(simulation, self._needs, exchange)
         if not self._steps:
             self._sizes["SOLVER"] = "EXCHANGED"
+        if ensemble:
+            self._sizes |= dict.fromkeys(("ERROR", "ERROR_HISTORY", "ERROR_RECORD"), 0)
         if exchange:
             known = int(exchange.derivatives_known)
             self._sizes |= {"VARIABLES": len(self._tables.variables), "CHANGES_KNOWN": known}
@@ -131,8 +140,46 @@ class ModelCode:
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._other_functions()]
         parts = list(self._balanced_parts(helpers))
+        self._helpers_of_rest = helpers.keys() | self._reading_code[0].keys()
         own = self._once({name: text for name, text in helpers.items() if name not in self._reading_code[0]})
         return self._file('#include "model_readings.c"', *own, *functions, *self._tables.of_rest(), *parts)
+
+    def lanes(self) -> str:
+        """Write what steps and readings of several machines at once need; it is compiled together with the rest.
+
+        Raises
+        ------
+        InputError
+            When a function cannot be written so.
+        """
+        helpers: dict[str, str] = {}
+        functions = [self._in_lanes(each, helpers) for each in self._lane_functions()]
+        own = {name: text for name, text in helpers.items() if name not in self._helpers_of_rest}
+        return self._file(*own.values(), *functions, *self._tables.of_steps(self._simulation.solver))
+
+    def _in_lanes(self, function: TracedFunction, helpers: dict[str, str]) -> str:
+        operations = Operations.of(function, helpers)
+        if operations is None:
+            raise InputError(
+                f"{self._simulation.name} has no ensembles: its function {function.name} solves an algebraic loop by "
+                "iteration, or is too long; run its machines one by one"
+            )
+        return operations.lanes()
+
+    def _lane_functions(self) -> Iterable[TracedFunction]:
+        """Make what is called for several machines at once."""
+        functions = self._functions
+        named: list[AnyFunction] = [self._simulation.formulation.history.carried]
+        if functions.rank:
+            named.append(functions.closure)
+        named += [functions.integral_rates, functions.outputs, *self._needs.in_steps]
+        if self._system.reactions and not self._sizes["PLAY"]:
+            named.append(functions.reactions)
+        if self._system.references:
+            named.append(functions.with_present_references)
+        for each in named:
+            assert isinstance(each, TracedFunction)  # formulations with lanes have no kernel loops
+            yield each
 
     def _once(self, helpers: dict[str, str]) -> list[str]:
         """Return what functions of a file call: of long kernels that an earlier file has, what declares them."""
@@ -236,7 +283,8 @@ class ModelCode:
             return
         if self._needs.own_motion:
             yield functions.equilibrium
-        yield from derivatives(functions, steps=self._steps)
+        if not self._ensemble:
+            yield from derivatives(functions, steps=self._steps)
 
     def _balanced_parts(self, helpers: dict[str, str]) -> Iterable[str]:
         """Write the functions and the description of each part that is balanced alone, and of the whole."""
@@ -262,9 +310,11 @@ class ModelCode:
 
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
         """Write what is needed to put a system together."""
-        varied = recorded_variation if self._changes and functions.in_loops else variation
-        for function in (functions.start, functions.all_closure, varied(functions)):
-            yield self._code(function, helpers, prefix)
+        yield self._code(functions.start, helpers, prefix)
+        yield self._code(functions.all_closure, helpers, prefix)
+        if not self._ensemble:
+            varied = recorded_variation if self._changes and functions.in_loops else variation
+            yield self._code(varied(functions), helpers, prefix)
 
     def _balancing(self, functions: SystemFunctions) -> Iterable[AnyFunction]:
         """Make what balances a part besides."""
@@ -282,9 +332,10 @@ class ModelCode:
         own = [("standing", balances > 0), ("equilibrium", balances > 0 and not functions.in_loops)]
         own += [(name, balances > 0 and functions.in_loops) for name in ("freed", "standing_change")]
         at_rest = ", ".join(f"{prefix}{name}" if is_there else "NULL" for name, is_there in own)
+        varied = "NULL" if self._ensemble else f"{prefix}variation"
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
             f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {at_rest}, "
-            f"{prefix}variation, {balances}, {balancing}, {calculated}}}"
+            f"{varied}, {balances}, {balancing}, {calculated}}}"
         )

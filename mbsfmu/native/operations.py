@@ -68,6 +68,21 @@ _RESULT_OF: dict[int, str] = {
     ca.OP_HYPOT: "hypot({a}, {b})",
 }
 """What operations make of numbers a and b, as C says it."""
+_RESULT_IN_LANES: dict[int, str] = {
+    **{operation: re.sub(r"\b(\w+)\(", r"lanes_\1(", result) for operation, result in _RESULT_OF.items()},
+    ca.OP_LT: "truth({a} < {b})",
+    ca.OP_LE: "truth({a} <= {b})",
+    ca.OP_EQ: "truth({a} == {b})",
+    ca.OP_NE: "truth({a} != {b})",
+    ca.OP_NOT: "truth(~is_true({a}))",
+    ca.OP_AND: "truth(is_true({a}) & is_true({b}))",
+    ca.OP_OR: "truth(is_true({a}) | is_true({b}))",
+    ca.OP_SIGN: "lanes_sign({a})",
+    ca.OP_IF_ELSE_ZERO: "where_true({a}, {b})",
+}
+"""The same of numbers of several machines, by `runtime/ensemble/lanes.h`."""
+_OF_ONE_MACHINE = {"double": "Lanes", "Parts": "LaneParts"}
+"""Types of numbers of one machine, and those of several."""
 _OTHERS = {"CONSTANT": ca.OP_CONST, "GIVEN": ca.OP_INPUT, "RESULT": ca.OP_OUTPUT, "CALL": ca.OP_CALL}
 """Those that write a constant or an element of an argument, or an element of a result, or call what solves linear
 equations."""
@@ -189,7 +204,17 @@ class Operations:
 
     def code(self) -> str:
         """Write the function as C."""
-        written = {operation: f"  a{{made}} = {result};" for operation, result in _RESULT_OF.items()}
+        return self._code(self.name, _RESULT_OF, "{}", "{solver}(between, between + {right}, between + {made});")
+
+    def lanes(self) -> str:
+        """Write the function as C for several machines at once, each in a lane; `lanes_` begins its name."""
+        solve = "solve_by_lane({solver}, {taken}, {count}, between, between + {made}, (double[{room}]){{0.0}});"
+        text = self._code(f"lanes_{self.name}", _RESULT_IN_LANES, "splat({})", solve)
+        return re.sub(r"\b(double|Parts)\b(?!\[)", lambda found: _OF_ONE_MACHINE[found[0]], text)
+
+    def _code(self, name: str, results: Mapping[int, str], constant: str, solve: str) -> str:
+        """Write the function with a name, by what its operations make, how constants are written, equations solved."""
+        written = {operation: f"  a{{made}} = {result};" for operation, result in results.items()}
         lines, used = [], set[int]()
         rows = iter(self._numbers.tolist())
         for operation, made, a, b in rows:
@@ -200,21 +225,22 @@ class Operations:
                 listed = [number for _ in range(_rows_of_call(a, b)) for number in next(rows)]
                 places = listed[2 : 2 + a + b]
                 lines += [f"  between[{index}] = a{place};" for index, place in enumerate(places[:a])]
-                lines.append(f"  {self.solvers[made]}(between, between + {listed[0]}, between + {a});")
+                sizes = {"right": listed[0], "made": a, "taken": a, "count": b, "room": a + b}
+                lines.append("  " + solve.format(solver=self.solvers[made], **sizes))
                 kept = {index: place for index, place in enumerate(places[a:], a) if place < listed[1]}
                 lines += [f"  a{place} = between[{index}];" for index, place in kept.items()]
                 used.update(kept.values())
                 continue
             used.add(made)
             if operation == ca.OP_CONST:
-                lines.append(f"  a{made} = {_constant(self.constants[a])};")
+                lines.append(f"  a{made} = {constant.format(_constant(self.constants[a]))};")
             elif operation == ca.OP_INPUT:
                 lines.append(f"  a{made} = {self.given[a]}[{b}];")
             else:
                 lines.append(written[operation].format(made=made, a=f"a{a}", b=f"a{b}"))
         names = f"  double {', '.join(f'a{each}' for each in sorted(used))};\n" if used else ""
         between = f"  double between[{self.room}];\n" if self.solvers else ""
-        return function_code(self.name, self._arguments, names + self._clearing + "\n".join([*lines, ""]), between)
+        return function_code(name, self._arguments, names + self._clearing + "\n".join([*lines, ""]), between)
 
 
 def _constant(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +132,23 @@ class EnergyWatch:
             highest[-1] += sign * row[places[0]]
 
     def follow(self, times: Floats, rows: Floats) -> None:
-        """Look at the next points of a run.
+        """Look at the next points of a run, and tell in the log what drifts.
+
+        Parameters
+        ----------
+        times, rows
+            Times in s, shape (k,), and values, shape (k, number of variables).
+        """
+        for sentence in self.diagnostics(times, rows):
+            logger.warning("%s", sentence)
+
+    @property
+    def columns(self) -> set[int]:
+        """Where in a row the variables stand that it looks at."""
+        return {place for places in self._places for place in places if place is not None}
+
+    def diagnostics(self, times: Floats, rows: Floats) -> Iterator[str]:
+        """Look at the next points of a run, and yield a sentence on each energy that drifts and was not told of.
 
         Parameters
         ----------
@@ -157,21 +173,14 @@ class EnergyWatch:
             if len(large) and name not in self._warned:
                 self._warned.add(name)
                 what = ("motion", "the motion") if moving else ("circuit", "pressures")
-                self._warn(name, what, times.item(int(large[0])), float(magnitude.max()), turned_over)
+                yield self._sentence(name, what, times.item(int(large[0])), float(magnitude.max()), turned_over)
 
-    def _warn(self, name: str, what: tuple[str, str], time: float, drift: float, turned_over: float) -> None:
-        logger.warning(
-            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, "
-            "and %s may be off by far more than that: %s",
-            self._model,
-            time,
-            what[0],
-            name,
-            drift,
-            100.0 * drift / turned_over if turned_over else np.inf,
-            turned_over,
-            what[1],
-            self._remedy,
+    def _sentence(self, name: str, what: tuple[str, str], time: float, drift: float, turned_over: float) -> str:
+        share = 100.0 * drift / turned_over if turned_over else np.inf
+        return (
+            f"{self._model}: from t = {time:.6g} s on the {what[0]} is not resolved: {name} comes to {drift:.3g} J, "
+            f"{share:.2g} % of the {turned_over:.3g} J turned over, and {what[1]} may be off by far more than that: "
+            f"{self._remedy}"
         )
 
 

@@ -74,8 +74,13 @@ class CardanWatch:
         mechanisms = [part for part in parts if isinstance(part, MechanismSystem)]
         self._angles = [angle for part in mechanisms for angle in _loaded_angles(part, place)]
 
-    def follow(self, times: Floats, rows: Floats) -> None:
-        """Look at the points of a run, and tell of each load the first orientation without angles in the log.
+    @property
+    def columns(self) -> set[int]:
+        """Where in a row the variables stand that it looks at."""
+        return {place for angle in self._angles for place in angle.quaternion}
+
+    def diagnostics(self, times: Floats, rows: Floats) -> Iterable[str]:
+        """Look at the points of a run, and yield for each load a sentence on the first orientation without angles.
 
         Parameters
         ----------
@@ -86,7 +91,12 @@ class CardanWatch:
             quaternions = rows[:, angle.quaternion].T
             least = _least_between(angle, quaternions[:, :-1], quaternions[:, 1:], SHARES)
             if (near := np.flatnonzero(least < UNDEFINED)).size:
-                logger.warning("at t = %.6g s %s", times[near[0]], _warning(angle))
+                yield f"at t = {times[near[0]]:.6g} s {_warning(angle)}"
+
+    def follow(self, times: Floats, rows: Floats) -> None:
+        """Tell the `diagnostics` of a run in the log."""
+        for sentence in self.diagnostics(times, rows):
+            logger.warning("%s", sentence)
 
     def cause(self, rows: Floats) -> str:
         """Return how a sentence goes on about a run that ends behind its last two rows; empty for other causes."""

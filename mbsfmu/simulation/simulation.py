@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -329,7 +329,7 @@ class Simulation:
         second = SecondRun(self.run_loop, self.energy_watch, self.runner, names) if self.check_error else None
         self.run_loop.stepped = True
         self.functions.traces.keep()
-        self._warn_undriven()
+        self.warn_undriven()
         failure: SimulationError | None = None
         seconds = 0.0
         try:
@@ -396,9 +396,15 @@ class Simulation:
                 *(self.name, self.time, self.formulation.name, error),
             )
 
-    def _warn_undriven(self) -> None:
-        """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero."""
-        forgotten = self.run_loop.inputs.forgotten(self.exposed.qualified)
+    def warn_undriven(self, driven: Collection[str] = ()) -> None:
+        """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero.
+
+        Parameters
+        ----------
+        driven
+            Names of inputs that somebody else drives.
+        """
+        forgotten = [each for each in self.run_loop.inputs.forgotten(self.exposed.qualified) if each not in driven]
         stays = {name: with_unit(self.get(name), self._values.variable(name)) for name in forgotten}
         told = ", ".join(f"{name} (stays {value})" for name, value in stays.items())
         if told and not self._warned_undriven:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -247,8 +247,8 @@ def readings(formulation: Formulation, state: State, inputs: Floats) -> Floats:
     return np.concatenate(parts)
 
 
-def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> None:
-    """Say in the log which variables fell below what they can be, how far, and when first.
+def below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> Iterable[str]:
+    """Yield a sentence on each variable that fell below what it can be: how far, and when first.
 
     Parameters
     ----------
@@ -258,20 +258,30 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
         Times in s, shape (k,), and values, shape (k, number of variables).
     """
     for variable, values in zip(variables, rows.T, strict=True):
-        if variable.causality is Causality.INPUT or variable.minimum is None:
+        if not has_minimum(variable):
             continue
-        below = np.flatnonzero(values < variable.minimum - _ROUND_OFF)
+        below = np.flatnonzero(values < least_value(variable))
         if len(below):
-            logger.warning(
-                "%s falls to %.4g %s, below %g %s first at t = %.6g s; it is the %s",
-                variable.name,
-                values.min(),
-                variable.unit,
-                variable.minimum,
-                variable.unit,
-                times[below[0]],
-                variable.description,
+            yield (
+                f"{variable.name} falls to {values.min():.4g} {variable.unit}, below {variable.minimum:g} "
+                f"{variable.unit} first at t = {times[below[0]]:.6g} s; it is the {variable.description}"
             )
+
+
+def has_minimum(variable: Variable) -> bool:
+    """Tell whether a run may take a variable below what it can be."""
+    return variable.causality is not Causality.INPUT and variable.minimum is not None
+
+
+def least_value(variable: Variable) -> float:
+    """Return what a variable with a minimum may come to, round-off included."""
+    return float(variable.minimum or 0.0) - _ROUND_OFF
+
+
+def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> None:
+    """Say in the log which variables fell below what they can be; arguments as for `below_minimum`."""
+    for sentence in below_minimum(variables, times, rows):
+        logger.warning("%s", sentence)
 
 
 def check_value(variable: Variable, value: float) -> float:

@@ -14,7 +14,9 @@ from runtime_sources import RUNTIME
 
 from mbsfmu.compiling.compiler import OPTIMIZATION, compile_library, has_compiler
 from mbsfmu.native import traced_code
+from mbsfmu.native.c_sources import lane_width_source
 from mbsfmu.native.operations import Operations, operations_header
+from mbsfmu.native.processor import Vectors, vectors_of_this_machine
 from mbsfmu.tracing.linear_solver import solved
 from mbsfmu.tracing.workspace import Floats, TracedFunction, Workspace
 
@@ -153,6 +155,100 @@ def test_all_operations_are_those_of_numpy() -> None:
     found = both(traced, len(made))
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
     np.testing.assert_allclose(found, expected, rtol=4e-16)
+
+
+_LANE_RUNTIME = """
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#define PIECE
+#define FLAT inline
+#define ARGUMENTS(EACH) EACH(x, 5) EACH(y, 2)
+#define STATE_ARRAYS(EACH)
+"""
+_IN_LANES = """
+#include "lanes.h"
+#include "linear.c"
+#include "lane_linear.c"
+{function}
+__attribute__((visibility("default"))) void call(double *x, double *y, double *result) {{
+    Lanes of_x[5], of_y[2], results[{elements}];
+    LaneParts parts = {{of_x, of_y}};
+    for (int lane = 0; lane < LANES; lane++) {{
+        for (int i = 0; i < 5; i++) of_x[i][lane] = x[i + 5 * lane];
+        for (int i = 0; i < 2; i++) of_y[i][lane] = y[i + 2 * lane];
+    }}
+    lanes_{name}(&parts, results);
+    for (int lane = 0; lane < LANES; lane++) {{
+        for (int i = 0; i < {elements}; i++) result[i + {elements} * lane] = results[i][lane];
+    }}
+}}
+"""
+
+
+def in_lanes(traced: TracedFunction, x: Floats, y: Floats, elements: int, vectors: Vectors) -> Floats:
+    """Compile a function for several machines at once, and call it with numbers by lane; shape (lanes, elements)."""
+    helpers: dict[str, str] = {}
+    operations = Operations.of(traced, helpers)
+    assert operations is not None
+    text = "\n".join([*helpers.values(), operations.lanes()])
+    sources = {
+        "runtime.h": _LANE_RUNTIME,
+        **{name: RUNTIME[name].read_text() for name in ("lanes.h", "lane_linear.c", "linear.c")},
+        **lane_width_source(vectors.lanes, vector_mathematics=vectors.mathematics),
+        "called.c": _IN_LANES.format(function=text, name=traced.name, elements=elements),
+    }
+    made = compile_library(sources, {"called.c": "-O2"}, None, portable=False, flags=vectors.flags)
+    result = np.empty((vectors.lanes, elements))
+    pointers = (each.ctypes.data_as(ctypes.c_void_p) for each in (x.copy(), y.copy(), result))
+    ctypes.CDLL(str(made)).call(*pointers)
+    return result
+
+
+ALL_VECTORS = [
+    Vectors(lanes, mathematics)
+    for lanes in (2, 4, 8)
+    if has_compiler() and lanes <= vectors_of_this_machine().lanes
+    for mathematics in sorted({False, vectors_of_this_machine().mathematics})
+]
+
+
+@pytest.mark.parametrize("vectors", ALL_VECTORS, ids=str)
+def test_lanes_compute_what_numpy_does_each_with_its_numbers(vectors: Vectors) -> None:
+    """The vector library is allowed four units in the last place, the rest is exact."""
+    arrays, x, y = workspace()
+    symbols = ca.vertsplit(ca.vertcat(x, y))
+    made = [ca.SX.unary(operation, each) for operation in _OF_ONE for each in symbols]
+    made += [ca.SX.binary(operation, *pair) for operation in _OF_TWO for pair in pairwise(symbols)]
+    made.append(ca.SX(np.pi))
+    of_x = np.array([np.roll(X, lane) * (1.0 + 0.1 * lane) for lane in range(vectors.lanes)])
+    of_y = np.array([np.roll(Y, lane) for lane in range(vectors.lanes)])
+    found = in_lanes(arrays.traced("every", [ca.vertcat(*made)]), of_x, of_y, len(made), vectors)
+    for lane, values in enumerate(np.hstack([of_x, of_y]).tolist()):
+        with np.errstate(all="ignore"):
+            expected = [float(function(value)) for function in _OF_ONE.values() for value in values]
+            expected += [float(function(*pair)) for function in _OF_TWO.values() for pair in pairwise(values)]
+        expected.append(np.pi)
+        np.testing.assert_array_equal(np.isnan(found[lane]), np.isnan(expected))
+        np.testing.assert_allclose(found[lane], expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("vectors", ALL_VECTORS[-1:], ids=str)
+def test_lanes_solve_linear_equations_and_clear_what_is_always_zero(vectors: Vectors) -> None:
+    arrays, x, y = workspace()
+    matrix = ca.SX([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.5, 1.0, 4.0]]) + ca.diag(x[:3])
+    sparse = ca.SX(3, 2)
+    sparse[2, 0] = x[0] * y[0]
+    of_x = 0.1 * np.arange(5.0 * vectors.lanes).reshape(vectors.lanes, 5)
+    of_y = np.ones((vectors.lanes, 2))
+    solving = arrays.traced("solving", [solved(matrix, ca.SX([1.0, 2.0, 3.0]))])
+    cleared = arrays.traced("cleared", [sparse], matrices=[0])
+    found = in_lanes(solving, of_x, of_y, 3, vectors)
+    for lane, values in enumerate(of_x):
+        numbers = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.5, 1.0, 4.0]]) + np.diag(values[:3])
+        np.testing.assert_allclose(found[lane], np.linalg.solve(numbers, [1.0, 2.0, 3.0]), rtol=1e-14)
+    np.testing.assert_array_equal(in_lanes(cleared, of_x, of_y, 6, vectors)[:, 2], of_x[:, 0])
+    np.testing.assert_array_equal(in_lanes(cleared, of_x, of_y, 6, vectors)[:, [0, 1, 3, 4, 5]], 0.0)
 
 
 @needs_compiler

@@ -1,0 +1,332 @@
+"""Ensembles: many machines of one model, which differ in numbers and inputs, run at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.analysis.linearization import chosen_places
+from mbsfmu.analysis.sensitivities import parameter_places
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.times import check_run, counted
+from mbsfmu.io.signals import AnySignal
+from mbsfmu.modelling.data import Data, DataError
+from mbsfmu.modelling.variables import Causality, Variable, with_unit
+from mbsfmu.native.ensemble_library import EnsembleLibrary, MachineData, MachineRuns, ensemble_library
+from mbsfmu.simulation.energy_watch import EnergyWatch
+from mbsfmu.simulation.ensemble_result import EnsembleResult
+from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
+from mbsfmu.simulation.input_values import InputValues
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.simulation.variable_table import below_minimum, check_value, has_minimum, least_value
+from mbsfmu.systems.system import starts as start_values
+from mbsfmu.tracing.workspace import Floats
+
+Values = float | Sequence[float] | np.ndarray[Any, Any]
+"""A number for all machines, or one for each."""
+Driving = Values | AnySignal | Sequence[AnySignal]
+"""What drives an input: numbers, a signal for all machines, or one for each."""
+_TOLD = 3  # sentences of machines that the log has; the result has all
+_LOGGER = logging.getLogger(__name__)
+
+
+class Ensemble:
+    """Machines of one model that differ in parameters, start values and inputs; made by `CoupledModel.ensemble`.
+
+    Parameters
+    ----------
+    simulation
+        A simulation of the model by double-step and the trapezoidal rule.
+    key
+        What its equations follow from; None where nobody knows.
+    parameters, inputs, starts, lanes
+        As for `CoupledModel.ensemble`.
+
+    Attributes
+    ----------
+    machines
+        How many there are.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        key: object,
+        parameters: Mapping[str, Values],
+        inputs: Mapping[str, Driving],
+        starts: Mapping[str, Values],
+        lanes: int | None,
+    ) -> None:
+        self._simulation = simulation
+        self._key, self._lanes = key, lanes
+        self._library: EnsembleLibrary | None = None
+        named = {**parameters, **_started(simulation, starts)}
+        if len(named) < len(parameters) + len(starts):
+            raise InputError("a start value is named among the parameters and the starts; name it once")
+        driven = {name: value for name, value in inputs.items() if _is_signal(value)}
+        held = {name: value for name, value in inputs.items() if name not in driven}
+        numbers = {name: _array(name, value) for name, value in {**named, **held}.items()}
+        lengths = {name: len(value) for name, value in numbers.items() if value.ndim}
+        lengths |= {name: len(value) for name, value in driven.items() if isinstance(value, Sequence)}
+        self.machines = _common_length(lengths)
+        self._names = [simulation.variable(name).name for name in numbers]
+        self._numbers = {
+            own: np.broadcast_to(values, (self.machines,)).copy()
+            for own, values in zip(self._names, numbers.values(), strict=True)
+        }
+        self._places = parameter_places(simulation, list(named)) if named else []
+        self._held, self._driven = self._input_places(held), self._input_places(driven)
+        for name, values in self._numbers.items():
+            _check(simulation.variable(name), values)
+        self._signals = self._followed(driven)
+
+    def __repr__(self) -> str:
+        varied = ", ".join(self._numbers) or "nothing"
+        return f"<Ensemble: {self.machines} machines of {self._simulation.name}, {varied} varied>"
+
+    def _input_places(self, names: Mapping[str, Any]) -> list[int]:
+        """Return the indices of inputs by their names."""
+        places = [chosen_places((name,), self._inputs, "input", self._simulation) for name in names]
+        for name, found in zip(names, places, strict=True):
+            if len(found) > 1:
+                raise InputError(f"the input '{name}' is ambiguous; name one input")
+        return [place for (place,) in places]
+
+    @property
+    def _inputs(self) -> Sequence[Variable]:
+        return self._simulation.functions.system.inputs
+
+    def _followed(self, driven: Mapping[str, Any]) -> list[Mapping[int, AnySignal]]:
+        """Return the signals that inputs follow, of each machine, or one for all."""
+        inputs, names = self._inputs, [self._inputs[place].name for place in self._driven]
+        own = dict(self._simulation.signals)
+        for place in self._driven:
+            rate = place + 1
+            while inputs[rate - 1].rated:  # the signal of a rate follows from that of what it is the rate of
+                own.pop(rate, None)
+                rate += 1
+        others = {inputs[place].name: signal for place, signal in own.items()}
+        several = any(isinstance(value, Sequence) for value in driven.values())
+
+        def of_machine(machine: int) -> Mapping[int, AnySignal]:
+            chosen = (value[machine] if isinstance(value, Sequence) else value for value in driven.values())
+            try:
+                return InputValues(inputs, {**others, **dict(zip(names, chosen, strict=True))}).signals
+            except DataError as error:
+                raise InputError(f"machine {machine}: {error}") from None
+
+        if not driven:
+            return [self._simulation.signals]
+        return [of_machine(machine) for machine in range(self.machines if several else 1)]
+
+    def run(
+        self,
+        stop: float | None = None,
+        *,
+        output_step: float | None = None,
+        outputs: Sequence[str] = (),
+        workers: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> EnsembleResult:
+        """Run all machines to the stop time; those that fail end, and the others go on.
+
+        Parameters
+        ----------
+        stop
+            End time in s; the model's own by default.
+        output_step
+            Interval of the result in s; the internal step by default.
+        outputs
+            Patterns such as `cylinder.*` of what is recorded; all outputs by default. Coordinates, velocities,
+            accelerations, states, inputs and reactions that are no outputs can be named, too.
+        workers
+            Threads that share the machines; one a processor by default.
+        progress
+            Called with the share that is done.
+
+        Raises
+        ------
+        InputError
+            When a time or a name is wrong, the result is larger than the memory, there is no C compiler, or a function
+            of the model cannot be written for several machines at once.
+        KeyboardInterrupt
+            When somebody ends it.
+        """
+        simulation = self._simulation
+        stop = simulation.stop_time if stop is None else stop
+        output_step = simulation.step_size if output_step is None else output_step
+        shown = self._columns(outputs)
+        columns = list(dict.fromkeys([*shown, *self._watched]))
+        check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
+        if workers is not None and workers < 1:
+            raise InputError(f"workers = {workers} must be at least 1")
+        if self._library is None:
+            self._library = ensemble_library(simulation, self._key, self._lanes)
+        simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
+        begin = clock.perf_counter()
+        times = counted(0.0, stop, output_step)
+        runs = self._library.run(self._data(), times, columns, workers or os.cpu_count() or 1, progress)
+        return self._result(runs, times, columns, len(shown), clock.perf_counter() - begin)
+
+    def _columns(self, outputs: Sequence[str]) -> list[int]:
+        continuous = self._simulation.continuous
+        if outputs:
+            return chosen_places(outputs, continuous, "output", self._simulation)
+        named = {each.name for each in self._simulation.variables if each.causality is Causality.OUTPUT}
+        return [place for place, each in enumerate(continuous) if each.name in named]
+
+    @property
+    def _watched(self) -> list[int]:
+        """Places of variables that tell where a run cannot be trusted."""
+        continuous = self._simulation.continuous
+        least = (place for place, each in enumerate(continuous) if has_minimum(each))
+        return sorted({*least, *self._simulation.cardan_watch.columns, *self._simulation.energy_watch.columns})
+
+    def _data(self) -> MachineData:
+        simulation = self._simulation
+        parameters = np.tile(start_values(simulation.functions.system.parameters), (self.machines, 1))
+        inputs = np.tile(start_values(self._inputs), (self.machines, 1))
+        held = np.zeros(len(self._inputs), dtype=np.intc)
+        held[self._held] = 1
+        arrays = list(self._numbers.values())
+        for place, values in zip(self._places, arrays, strict=False):
+            parameters[:, place] = values
+        for place, values in zip(self._held, arrays[len(self._places) :], strict=True):
+            inputs[:, place] = values
+        return MachineData(parameters, inputs, held, self._signals, simulation.step_size)
+
+    def _result(
+        self, runs: MachineRuns, times: Floats, columns: Sequence[int], shown: int, seconds: float
+    ) -> EnsembleResult:
+        """Return what came of the runs, of whose columns the first ones are shown; tell what is not right in it."""
+        simulation = self._simulation
+        assert self._library is not None
+        recorded = [simulation.continuous[column] for column in columns]
+        failures, warnings = self._diagnostics(runs, times, recorded)
+        _log("of %d machines, %d failed; the first are told", self.machines, list(failures.values()))
+        told = [each[0] for each in warnings.values()]
+        _log("of %d machines, %d were warned of; the first are told", self.machines, told)
+        return EnsembleResult(
+            times,
+            runs.rows[:, :, :shown],
+            recorded[:shown],
+            simulation.exposed.qualified,
+            model=simulation.name,
+            parameters=self._numbers,
+            parameter_units={name: simulation.variable(name).unit for name in self._numbers},
+            failures=failures,
+            warnings=warnings,
+            reached=np.append(times, np.nan)[runs.done - 1],
+            steps=runs.steps,
+            scalar_steps=runs.alone,
+            lanes=self._library.vectors.lanes,
+            vector_mathematics=self._library.vectors.mathematics,
+            wall_seconds=seconds,
+        )
+
+    def _diagnostics(
+        self, runs: MachineRuns, times: Floats, recorded: Sequence[Variable]
+    ) -> tuple[dict[int, str], dict[int, list[str]]]:
+        """Return why machines have failed, and what is to be warned of, by their numbers."""
+        simulation, names = self._simulation, [each.name for each in recorded]
+        watch = CardanWatch(simulation.initialization.system.parts, names)
+        lifts, remedy = simulation.initialization.lifts, simulation.solver.remedy
+        energies = EnergyWatch(simulation.functions.system.name, names, remedy, lifts)
+        least = np.array([least_value(each) if has_minimum(each) else -np.inf for each in recorded])
+        low = np.zeros(self.machines, dtype=bool)
+        for column in np.flatnonzero(np.isfinite(least)):
+            low |= np.any(runs.rows[:, :, column] < least[column], axis=1)
+        failures = {
+            machine: f"{self._machine(machine)}: {why}{watch.cause(runs.rows[machine, : runs.done[machine]])}"
+            for machine, why in runs.failures.items()
+        }
+        warnings = list(runs.warnings)
+        looked_at = runs.done > 0 if watch.columns or energies.columns else low
+        for machine in np.flatnonzero(looked_at).tolist():
+            come, rows = times[: runs.done[machine]], runs.rows[machine, : runs.done[machine]]
+            energies.begin()
+            found = (*energies.diagnostics(come, rows), *watch.diagnostics(come, rows))
+            warnings += [(machine, sentence) for sentence in found]
+            if low[machine]:
+                warnings += [(machine, sentence) for sentence in below_minimum(recorded, come, rows)]
+        told: dict[int, list[str]] = {}
+        for machine, sentence in sorted(warnings):
+            told.setdefault(machine, []).append(f"{self._machine(machine)}: {sentence}")
+        return failures, told
+
+    def _machine(self, machine: int) -> str:
+        """Name a machine, with the numbers that it has of its own."""
+        told = (
+            f"{name} = {with_unit(float(values[machine]), self._simulation.variable(name))}"
+            for name, values in self._numbers.items()
+        )
+        numbers = ", ".join(told)
+        return f"machine {machine}" + (f" ({numbers})" if numbers else "")
+
+
+def _log(headline: str, machines: int, sentences: Sequence[str]) -> None:
+    """Tell the first sentences of machines, and of how many others there are such."""
+    if len(sentences) > _TOLD:
+        _LOGGER.warning(headline, machines, len(sentences))
+    for sentence in sentences[:_TOLD]:
+        _LOGGER.warning("%s", sentence)
+
+
+def _is_signal(value: Any) -> bool:
+    """Tell whether what drives an input is a signal, or one for each machine."""
+    first = value[0] if isinstance(value, Sequence) and len(value) else value
+    return isinstance(first, Data)
+
+
+def _array(name: str, value: Any) -> Floats:
+    """Return the values of all machines, shape (n,), or the one that all have, shape ()."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim > 1 or not array.size:
+        raise InputError(f"{name} must be a number, or an array with a number for each machine, of one dimension")
+    return array
+
+
+def _common_length(lengths: Mapping[str, int]) -> int:
+    """Return how many machines there are by what is given for each of them."""
+    if not lengths:
+        raise InputError("nothing is given for each machine; give an array of a parameter, an input or a start value")
+    first = next(iter(lengths))
+    for name, length in lengths.items():
+        if length != lengths[first]:
+            raise InputError(
+                f"{name} is given for {length} machines and {first} for {lengths[first]}; all arrays must have one "
+                "length"
+            )
+    return lengths[first]
+
+
+def _started(simulation: Simulation, starts: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the parameters that are start values of variables."""
+    known = {each.name for each in simulation.functions.system.parameters}
+    found = {}
+    for name, value in starts.items():
+        own = simulation.variable(name).name
+        if f"{own}_start" not in known:
+            there = ", ".join(sorted(each.removesuffix("_start") for each in known if each.endswith("_start")))
+            raise InputError(
+                f"{name} has no start value that could be given; those that have one are {there or 'none'}"
+            )
+        found[f"{own}_start"] = value
+    return found
+
+
+def _check(variable: Variable, values: Floats) -> None:
+    """Refuse values that a variable may not have, with the first machine that has one."""
+    for machine, value in enumerate(values.tolist()):
+        try:
+            check_value(variable, value)
+        except InputError as error:
+            raise InputError(f"machine {machine}: {error}") from None

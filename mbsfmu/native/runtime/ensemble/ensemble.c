@@ -1,0 +1,219 @@
+/* Runs of many machines of one model, which differ in parameters, start values and inputs: a group at a time, whose machines
+ * are in the lanes of vectors. Starts, events, updates and steps that fail are made by the code for one machine. */
+#include "model_rest.c"
+
+#include "identity.h"
+
+#include "steps.h"
+
+#include "linear.c"
+#include "orthogonal.c"
+#include "partition.c"
+#include "assembly.c"
+#include "report.h"
+#include "loading.c"
+#include "consistent.c"
+#include "prescribed.c"
+#include "sampling.c"
+#include "reactions.c"
+#include "readings.c"
+#include "change_points.c"
+#include "energy_watch.c"
+#include "run_loop.c"
+#include "start.c"
+
+#include "lanes.h"
+#include "lane_linear.c"
+#include "model_lanes.c"
+#include "lane_group.h"
+#include "lane_newton.c"
+#include "lane_steps.c"
+
+enum {
+    REASON = sizeof((Instance *)NULL)->reason,
+    FIRST_COORDINATE = INPUTS, FIRST_STATE = FIRST_COORDINATE + 3 * COORDINATES, FIRST_DISCRETE = FIRST_STATE + STATES,
+    FIRST_INTEGRAL = FIRST_DISCRETE + DISCRETE, FIRST_OUTPUT = FIRST_INTEGRAL + INTEGRALS,
+    FIRST_REACTION = FIRST_OUTPUT + OUTPUTS, FIRST_VIOLATION = FIRST_REACTION + REACTIONS,
+    READINGS = FIRST_VIOLATION + VIOLATIONS
+};
+
+/* The runs of a group; mbsfmu/native/ensemble_library.py has the same fields. */
+typedef struct {
+    int machines;                   /* as many as there are lanes, or fewer */
+    int first;                      /* the number of the first one, for messages */
+    const double *parameters;       /* of each machine, and so are all others up to `signals` */
+    const double *inputs;           /* set by hand, start values before */
+    const Signal *const *signals;   /* that inputs follow */
+    const int *signal_counts;
+    const int *held;                /* inputs that were set by hand, in all machines */
+    double step_size;
+    const double *times;            /* of the rows, from the start on */
+    int count;
+    const int *columns;             /* what is recorded: places in a row of all that can be read */
+    int column_count;
+    double *rows;                   /* of each machine, a row for each time */
+    int *done;                      /* rows of each machine */
+    double *costs;                  /* of each machine: steps, and those among them that were not made in lanes */
+    char *reasons;                  /* of each machine why it has failed, in places of REASON; empty where it has not */
+    const volatile int *stop;       /* becomes true where the runs are to end */
+} Machines;
+
+EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
+
+/* Sizes that the caller must know too, written to at most `room` places; returns how many there are. */
+EXPORT int mbsfmu_sizes(int *sizes, int room) {
+    const int all[] = {LANES, PARAMETERS, INPUTS, READINGS, REASON};
+    const int count = (int)(sizeof all / sizeof *all);
+    for (int k = 0; k < count && k < room; k++) sizes[k] = all[k];
+    return count;
+}
+
+/* A group, whose machines tell the logger what they have to say, with their number as environment. */
+EXPORT Group *mbsfmu_create_group(Logger logger) {
+    char *const allocated = calloc(1, sizeof(Group) + sizeof(Lanes));
+    if (!allocated) return NULL;
+    Group *group = (Group *)(allocated + (sizeof(Lanes) - (uintptr_t)allocated % sizeof(Lanes)));
+    group->allocated = allocated;
+    group->instances = calloc(LANES, sizeof(Instance));
+    if (!group->instances) {
+        free(allocated);
+        return NULL;
+    }
+    connect_lanes(group);
+    for (int lane = 0; lane < LANES; lane++) {
+        connect_memory(&group->instances[lane]);
+        group->instances[lane].logger = logger;
+    }
+    return group;
+}
+
+EXPORT void mbsfmu_destroy_group(Group *group) {
+    for (int lane = 0; lane < LANES; lane++) step_functions.dismiss(&group->instances[lane]);
+    free(group->instances);
+    free(group->allocated);
+}
+
+/* Find the start of a machine; one that is there to fill a lane is the last one once more, and tells nothing. */
+static int start_machine(Instance *instance, const Machines *machines, int machine) {
+    State *state = &instance->state;
+    memset(state, 0, sizeof *state);
+    memset(&instance->watch, 0, sizeof instance->watch);
+    instance->environment = (void *)(intptr_t)(machines->first + machine);
+    instance->signals = machines->signals[machine];
+    instance->signal_count = machines->signal_counts[machine];
+    instance->reason[0] = '\0';
+    instance->known = NOTHING;
+    COPY(state->parameters, machines->parameters + (size_t)PARAMETERS * (size_t)machine, PARAMETERS);
+    COPY(state->inputs, machines->inputs + (size_t)INPUTS * (size_t)machine, INPUTS);
+    memcpy(state->held, machines->held, sizeof(int) * INPUTS);
+    state->step_size = machines->step_size;
+    state->threads = state->tolerance_factor = 1.0;
+    state->mode = STEPPING;
+    start_at(state, machines->times[0]);
+    return initialize(instance);
+}
+
+/* Start the machines of a group, each in its lane. */
+static void start_lanes(Group *group, const Machines *machines) {
+    group->running = (1u << machines->machines) - 1u;
+    memset(group->alone, 0, sizeof group->alone);
+    for (int lane = 0; lane < LANES; lane++) {
+        Instance *instance = &group->instances[lane];
+        const int spare = lane >= machines->machines;
+        Stretch *stretch = &group->stretches[lane];
+        *stretch = (Stretch){0};
+        if (spare) {
+            instance->state = group->instances[lane - 1].state;
+        } else if (!start_machine(instance, machines, lane)) {
+            end_lane(group, lane);
+        }
+        load_lane(group, lane);
+        take_choice(group, lane);
+    }
+    group->matrix_step = splat(machines->step_size);
+}
+
+#if REACTIONS > 0
+
+/* Find the reactions in all lanes. */
+static void find_lane_reactions(Group *group) {
+#if PLAY > 0
+    for (int lane = 0; lane < LANES; lane++) {
+        Instance *instance = &group->instances[lane];
+        store_lane(group, lane);
+        find_reactions(instance);
+        set_lane(group->reactions, lane, instance->reactions, REACTIONS);
+    }
+#else
+    lanes_reactions(&group->parts, group->reactions);
+#endif
+}
+
+#else
+
+static void find_lane_reactions(Group *group) { (void)group; }
+
+#endif
+
+/* Where something that can be read stands in all lanes. */
+static const Lanes *reading(const Group *group, int place) {
+    const LaneParts *parts = &group->parts;
+    if (place < FIRST_COORDINATE) return parts->inputs + place;
+    if (place < FIRST_COORDINATE + COORDINATES) return parts->coordinates + (place - FIRST_COORDINATE);
+    if (place < FIRST_COORDINATE + 2 * COORDINATES) return parts->velocities + (place - FIRST_COORDINATE - COORDINATES);
+    if (place < FIRST_STATE) return parts->accelerations + (place - FIRST_COORDINATE - 2 * COORDINATES);
+    if (place < FIRST_DISCRETE) return parts->states + (place - FIRST_STATE);
+    if (place < FIRST_INTEGRAL) return parts->discrete + (place - FIRST_DISCRETE);
+    if (place < FIRST_OUTPUT) return parts->integrals + (place - FIRST_INTEGRAL);
+    if (place < FIRST_REACTION) return group->outputs + (place - FIRST_OUTPUT);
+    if (place < FIRST_VIOLATION) return group->reactions + (place - FIRST_REACTION);
+    return group->violation + (place - FIRST_VIOLATION);
+}
+
+/* Record a row of every machine, at an output to which all have come. */
+static void record_lanes(Group *group, const Machines *machines, int row) {
+    const LaneParts *parts = &group->parts;
+    const size_t columns = (size_t)machines->column_count, rows = (size_t)machines->count;
+    int reacts = 0;
+#define LOAD(name, size) COPY_LANES(parts->name, group->state.name, size);
+    STATE_ARRAYS(LOAD)
+#undef LOAD
+    for (int lane = 0; lane < LANES; lane++) {
+        set_lane(parts->inputs, lane, group->instances[lane].state.effective, INPUTS);
+    }
+    lanes_outputs(parts, group->outputs, group->violation);
+    for (size_t column = 0; column < columns; column++) {
+        reacts |= machines->columns[column] >= FIRST_REACTION && machines->columns[column] < FIRST_VIOLATION;
+    }
+    if (reacts) find_lane_reactions(group);
+    for (size_t column = 0; column < columns; column++) {
+        const Lanes *values = reading(group, machines->columns[column]);
+        for (int lane = 0; lane < machines->machines; lane++) {
+            double *to = machines->rows + columns * (rows * (size_t)lane + (size_t)row) + column;
+            if (group->running >> lane & 1u) *to = (*values)[lane];
+        }
+    }
+    for (int lane = 0; lane < machines->machines; lane++) {
+        if (group->running >> lane & 1u) machines->done[lane] = row + 1;
+    }
+}
+
+/* Run the machines of a group from the start to the last time; those that fail have a reason, and the others go on. */
+EXPORT void mbsfmu_run_machines(Group *group, const Machines *machines) {
+    const double *times = machines->times, last = times[machines->count - 1];
+    double same;
+    start_lanes(group, machines);
+    same = same_time(&group->instances[0].state, times[1] - times[0], times[0], last);
+    record_lanes(group, machines, 0);
+    for (int row = 1; group->running && row < machines->count && !*machines->stop; row++) {
+        run_lanes_to(group, same, times[row], last);
+        record_lanes(group, machines, row);
+    }
+    for (int lane = 0; lane < machines->machines; lane++) {
+        const Instance *instance = &group->instances[lane];
+        const int failed = !(group->running >> lane & 1u);
+        memcpy(machines->reasons + (size_t)REASON * (size_t)lane, failed ? instance->reason : "", failed ? REASON : 1);
+        machines->costs[2 * lane] = instance->state.steps;
+        machines->costs[2 * lane + 1] = group->alone[lane];
+    }
+}

@@ -1,0 +1,234 @@
+/* Steps of a group of machines, and what each does between them: as equal_steps.c and run_loop.c have it of one. */
+
+/* Choose other coordinates in lanes where the present ones get steep, as at the end of the steps; returns those where rank is
+ * missing. */
+static Mask choose_coordinates(Group *group, Mask made) {
+    Mask failed = {0}, steep = {0};
+#if RANK > 0
+    for (int k = 0; k < FREEDOM; k++) {
+        const Lanes *basis = group->parts.basis + COORDINATES * k;
+        for (int i = 0; i < COORDINATES; i++) {
+            steep |= lanes_fabs(basis[i]) * element_scales[CONSTRAINTS * i] > group->slope_limits[k];
+        }
+    }
+#endif
+    const unsigned due = bits_of(steep & made);
+    for (int lane = 0; due && lane < LANES; lane++) {
+        if (!(due >> lane & 1u)) continue;
+        Instance *instance = &group->instances[lane];
+        State *state = &instance->state;
+        int before[ROOM(COORDINATES)];
+        memcpy(before, state->dependent, sizeof before);
+        get_lane(instance->parts.coordinates, group->parts.coordinates, lane, COORDINATES);
+        get_lane(instance->parts.references, group->parts.references, lane, REFERENCES);
+        if (!step_functions.prepare(instance)) {
+            memcpy(state->dependent, before, sizeof before);
+            failed[lane] = -1;
+        } else if (memcmp(before, state->dependent, sizeof before) != 0) {
+            state->repartitions += 1.0;
+            take_choice(group, lane);
+        }
+    }
+    return failed;
+}
+
+/* Move the reference quaternions along in lanes where an angle has become large. */
+static void change_reference_lanes(Group *group, Mask made) {
+#if REFERENCES > 0
+    LaneState *state = &group->state;
+    const LaneParts *parts = &group->parts;
+    Lanes found[4][COORDINATES], references[REFERENCES];
+    Lanes *const moved[] = {state->coordinates, state->velocities, state->accelerations, state->momenta};
+    Mask large = {0};
+    for (int k = 0; k < REFERENCES / 4; k++) {
+        large |= lanes_fabs(state->coordinates[gimbal_coordinates[k]]) > splat(NEAR_GIMBAL_LOCK);
+    }
+    large &= made;
+    if (!bits_of(large)) return;
+    COPY_LANES(parts->coordinates, state->coordinates, COORDINATES);
+    COPY_LANES(parts->velocities, state->velocities, COORDINATES);
+    COPY_LANES(parts->accelerations, state->accelerations, COORDINATES);
+    COPY_LANES(parts->momenta, state->momenta, COORDINATES);
+    lanes_with_present_references(parts, found[0], found[1], found[2], found[3], references);
+    for (int each = 0; each < 4; each++) {
+        for (int j = 0; j < COORDINATES; j++) moved[each][j] = select_lanes(large, found[each][j], moved[each][j]);
+    }
+    for (int i = 0; i < REFERENCES; i++) {
+        state->references[i] = select_lanes(large, references[i], state->references[i]);
+    }
+    group->has_matrix = 0;
+#else
+    (void)group;
+    (void)made;
+#endif
+}
+
+static inline void take_in_lanes(Lanes *to, const Lanes *from, int count, Mask mask) {
+    for (int i = 0; i < count; i++) to[i] = select_lanes(mask, from[i], to[i]);
+}
+
+/* Make a step in some lanes; returns those where it is made, the others being as they were. */
+static Mask step_lanes(Group *group, Lanes step, Mask active) {
+    LaneState *state = &group->state;
+    const LaneParts *parts = &group->parts;
+    LaneStep problem;
+    Lanes integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
+    problem.step = step;
+    newton_in_lanes(group, &problem, active);
+    Mask made = active & ~problem.failed;
+    lanes_integral_rates(parts, parts->integral_rates);
+    lanes_carried(parts, integrals, history);
+    made &= ~choose_coordinates(group, made);
+    take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
+    take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
+    take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
+    take_in_lanes(state->multipliers, parts->multipliers, CONSTRAINTS, made);
+    take_in_lanes(state->states, parts->states, STATES, made);
+    take_in_lanes(state->rates, parts->rates, STATES, made);
+    take_in_lanes(state->integrals, integrals, INTEGRALS, made);
+    take_in_lanes(state->integral_rates, parts->integral_rates, INTEGRALS, made);
+    change_reference_lanes(group, made);
+    return made;
+}
+
+/* -- what lanes do for themselves -------------------------------------------------------------------------------- */
+
+/* The machine of a lane has failed; its instance knows why. */
+static void end_lane(Group *group, int lane) { group->running &= ~(1u << lane); }
+
+/* Whether inputs change while no event happens: they follow a signal that does, or run on by a rate. */
+static int has_varying_inputs(const Instance *instance) {
+    int varying = 0;
+    for (int i = 0; i < INPUTS; i++) varying |= rated[i];
+    for (int k = 0; k < instance->signal_count; k++) {
+        const Signal *signal = &instance->signals[k];
+        varying |= signal->kind != SIGNAL_STEPS && !instance->state.held[signal->input];
+    }
+    return varying;
+}
+
+/* Make the updates and jumps that are due where a lane halts; it fails where one cannot be made. */
+static void leave_lane(Group *group, int lane, double same, double last) {
+    Instance *instance = &group->instances[lane];
+    Stretch *stretch = &group->stretches[lane];
+    stretch->left = 1;
+    if (!leave(instance, same, last, &stretch->halt)) {
+        end_lane(group, lane);
+        return;
+    }
+    stretch->varying = has_varying_inputs(instance);
+    load_lane(group, lane);
+    step_functions.inputs_at(instance, instance->state.time, instance->parts.inputs);
+    set_lane(group->parts.inputs, lane, instance->parts.inputs, INPUTS);
+}
+
+/* Where a stretch has come to its end: make updates and jumps that are due at a halt, and look at the rank. */
+static void arrive_in_lane(Group *group, int lane, double same, double output) {
+    Instance *instance = &group->instances[lane];
+    State *state = &instance->state;
+    Stretch *stretch = &group->stretches[lane];
+    const int is_output = stretch->end == output;
+    state->time = stretch->end;
+    instance->known = NOTHING;
+    step_functions.inputs_at(instance, state->time, state->effective);
+    get_lane(state->coordinates, group->state.coordinates, lane, COORDINATES);
+    get_lane(state->velocities, group->state.velocities, lane, COORDINATES);
+    get_lane(state->references, group->state.references, lane, REFERENCES);
+    follow_rank(instance);
+    if (is_output) state->passed = state->time + same;
+    if (!stretch->at_halt) return;
+    store_lane(group, lane);
+    stretch->left = 0;
+    if (!sample(instance, state->time + same)) {
+        end_lane(group, lane);
+        return;
+    }
+    if (is_output) refresh(instance);
+    load_lane(group, lane);
+}
+
+/* Plan the way to an output, or to a halt before it. Stretches that are too brief for the rule are made at once. */
+static void plan_stretch(Group *group, int lane, double same, double output, double last) {
+    Instance *instance = &group->instances[lane];
+    State *state = &instance->state;
+    Stretch *stretch = &group->stretches[lane];
+    stretch->made = stretch->count = 0.0;
+    while (group->running >> lane & 1u && state->time < output) {
+        if (!stretch->left) leave_lane(group, lane, same, last);
+        if (!(group->running >> lane & 1u)) return;
+        const int halts_before = stretch->halt < output - same;
+        stretch->begin = state->time;
+        stretch->end = halts_before ? stretch->halt : output;
+        stretch->at_halt = stretch->halt <= output + same;
+        const double length = stretch->end - stretch->begin;
+        if (!(length < BRIEF * state->step_size)) {
+            stretch->count = count_steps(stretch->begin, stretch->end, state->step_size);
+            stretch->step = length / stretch->count;
+            return;
+        }
+        store_lane(group, lane);
+        step_functions.forget_steps(state);
+        if (!advance_to(instance, stretch->end, stretch->end)) {
+            end_lane(group, lane);
+            return;
+        }
+        load_lane(group, lane);
+        arrive_in_lane(group, lane, same, output);
+    }
+}
+
+/* Make a step that failed in its lane as two of half its size, by the instance, which halves these where that is needed:
+ * what `make_step` does where its first attempt has failed. */
+static void step_alone(Group *group, int lane, double time, double step) {
+    Instance *instance = &group->instances[lane];
+    const double before = instance->state.steps;
+    store_lane(group, lane);
+    load(instance);
+    step_functions.forget_steps(&instance->state);
+    const double middle = time + 0.5 * step, end = time + step;
+    instance->state.retries += 1.0;
+    if (step_functions.advance(instance, time, middle, middle) && step_functions.advance(instance, middle, end, end)) {
+        load_lane(group, lane);
+    } else {
+        end_lane(group, lane);
+    }
+    group->alone[lane] += instance->state.steps - before;
+}
+
+/* Let all lanes come to an output. */
+static void run_lanes_to(Group *group, double same, double output, double last) {
+    for (int lane = 0; lane < LANES; lane++) plan_stretch(group, lane, same, output, last);
+    for (;;) {
+        double times[LANES];
+        Lanes step = group->matrix_step;
+        unsigned active = 0;
+        for (int lane = 0; lane < LANES; lane++) {
+            Stretch *stretch = &group->stretches[lane];
+            if (!(group->running >> lane & 1u) || stretch->made >= stretch->count) continue;
+            active |= 1u << lane;
+            times[lane] = stretch->begin + stretch->made * stretch->step;
+            step[lane] = stretch->step;
+            if (stretch->varying) {
+                Instance *instance = &group->instances[lane];
+                step_functions.inputs_at(instance, times[lane] + stretch->step, instance->parts.inputs);
+                set_lane(group->parts.inputs, lane, instance->parts.inputs, INPUTS);
+            }
+        }
+        if (!active) return;
+        const unsigned made = bits_of(step_lanes(group, step, mask_of(active)));
+        for (int lane = 0; lane < LANES; lane++) {
+            Stretch *stretch = &group->stretches[lane];
+            if (!(active >> lane & 1u)) continue;
+            if (made >> lane & 1u) {
+                group->instances[lane].state.steps += 1.0;
+            } else {
+                step_alone(group, lane, times[lane], stretch->step);
+                if (!(group->running >> lane & 1u)) continue;
+            }
+            stretch->made += 1.0;
+            if (stretch->made < stretch->count) continue;
+            arrive_in_lane(group, lane, same, output);
+            plan_stretch(group, lane, same, output, last);
+        }
+    }
+}

@@ -6,7 +6,7 @@ Each joint has a motion subspace H, spanned by its slides and hinges, and a cons
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 
 import numpy as np
@@ -148,34 +148,31 @@ class Articulation:
 
     # -- solutions ------------------------------------------------------------------------------------------
 
-    def solve(
-        self, frames: Frames, parameters: Array, wrenches: list[Array], bias: Array, active: Array | None
-    ) -> tuple[Array, Array]:
-        """Return ż (or z̈) and the multipliers of the loop equations in use, shapes (n,) and (rows,).
+    def assembled(self, frames: Frames, parameters: Array, active: Array | None) -> AssembledMechanism:
+        """Return the assembly of all bodies, which solves for several loads.
 
         Parameters
         ----------
         frames, parameters
             Where the bodies are.
-        wrenches
-            Force and moment on each body about the inertial origin (or its linear and angular momentum), each of shape
-            (6,).
-        bias
-            γ of the loop equations in use, shape (rows,).
         active
             As for `equations`.
         """
         centres = centres_of_mass(self._masses, frames, parameters)
         inverse = inverse_inertias(self._masses, frames, parameters)
-        central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
-        free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
         factors = self._assembly(sections_wanted(inverse)).factorize(
             inverse, self.equations(frames, centres, parameters, active)
         )
-        everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
-        solution, multipliers = factors.solve(free, everything)
-        moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
-        return self._across(frames, moved), multipliers[self._first_cut :]
+
+        def solve(wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
+            central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
+            free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
+            everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
+            solution, multipliers = factors.solve(free, everything)
+            moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
+            return self._across(frames, moved), multipliers[self._first_cut :]
+
+        return solve
 
     def loop_accelerations(self, motion: MotionState, given: Given, moved: list[Array], accelerations: Array) -> Array:
         """Return d²Φ/dt² of the loop equations in use, shape (rows,).
@@ -255,6 +252,12 @@ class Articulation:
                 for coordinate, factor in zip(relation.coordinates, relation.factors(parameters), strict=True):
                     result[coordinate] = result[coordinate] + factor * multipliers[index]
         return np.stack(result)
+
+
+AssembledMechanism = Callable[[list[Array], Array], tuple[Array, Array]]
+"""Solution of an assembled mechanism: from wrenches and γ to ż (or z̈) and the multipliers of the loop equations in use,
+shapes (n,) and (rows,). Wrenches are force and moment on each body about the inertial origin (or its linear and angular
+momentum), each of shape (6,); γ is the bias of the loop equations in use, shape (rows,)."""
 
 
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:

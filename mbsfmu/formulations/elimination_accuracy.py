@@ -14,16 +14,12 @@ Chosen = NDArray[np.bool_]
 LARGEST = 100
 """Largest number of coordinates for the dense equations: as many evaluations, and a matrix of at most 1 MB."""
 
-WEAK = 1e3
-"""Ratio of the largest to the smallest singular value of the active Φ_z below which elimination loses few digits: of
-120 random machines 86 were below, with errors of 8e-8 at most.
-"""
 
-
-def elimination_error(functions: SystemFunctions) -> float:
+def elimination_error(functions: SystemFunctions, stabilisation: float) -> float:
     """Return the error of the present reactions, relative to the largest of them.
 
-    Accelerations and multipliers that elimination has found leave a residual of M z̈ − Q + Φ_zᵀ λ = 0 and Φ̈ = 0.
+    Accelerations and multipliers that elimination has found leave a residual of M z̈ − Q + Φ_zᵀ λ = 0 and
+    Φ̈ + 2 a Φ̇ + a² Φ = 0.
     A dense solution of these equations for the residual is their error to first order, as in one step of iterative
     refinement [Higham2002, sect. 12.1].
 
@@ -31,18 +27,20 @@ def elimination_error(functions: SystemFunctions) -> float:
     ----------
     functions
         With consistent positions, velocities, accelerations and multipliers.
+    stabilisation
+        Rate a in 1/s with which the elimination closes loops, Φ̈ + 2 a Φ̇ + a² Φ = 0.
 
     Returns
     -------
     float
-        Zero also where there are more than `LARGEST` coordinates, and where no direction of the loops is `WEAK`.
+        Zero also where there are more than `LARGEST` coordinates, and where the loops have no weak direction.
     """
     n, in_use = len(functions.coordinates), functions.active != 0.0
-    if n > LARGEST or not _has_weak_direction(functions.closure()[1][in_use]):
+    if n > LARGEST or not functions.weak:
         return 0.0
     found = functions.accelerations.copy(), functions.multipliers.copy()
     reactions = least_reactions(functions).copy()
-    balance, opening = _residuals(functions, *found, in_use)
+    balance, opening = _residuals(functions, *found, in_use, stabilisation)
     mass, jacobian = _mass(functions, in_use), functions.closure()[1][in_use].copy()
     moved, pushed = _solved(mass, jacobian, balance, opening)
     functions.accelerations[:], functions.multipliers[:] = found
@@ -54,16 +52,14 @@ def elimination_error(functions: SystemFunctions) -> float:
     return float(np.max(np.abs(refined - reactions), initial=0.0) / largest) if largest else 0.0
 
 
-def _has_weak_direction(jacobian: Floats) -> bool:
-    values = np.linalg.svd(jacobian, compute_uv=False)
-    return bool(values.size) and not values[-1] * WEAK > values[0]
-
-
-def _residuals(functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Chosen) -> list[Floats]:
-    """Return the residuals of the equations of motion and of the active constraints."""
+def _residuals(
+    functions: SystemFunctions, accelerations: Floats, multipliers: Floats, in_use: Chosen, stabilisation: float = 0.0
+) -> list[Floats]:
+    """Return the residuals of the equations of motion and of the stabilised active constraints."""
     functions.accelerations[:], functions.multipliers[:] = accelerations, multipliers
-    balance, loops = functions.kinetic_residuals()
-    return [balance.copy(), loops[in_use]]
+    balance, loops, rates, violations = functions.kinetic_residuals()
+    stabilised = loops + 2.0 * stabilisation * rates + stabilisation**2 * violations
+    return [balance.copy(), stabilised[in_use]]
 
 
 def _mass(functions: SystemFunctions, in_use: Chosen) -> Floats:

@@ -410,7 +410,7 @@ class FirstOrderFormulation(Formulation):
 
     def reaction_error(self) -> float:
         """Return the relative error of the present reactions by the elimination."""
-        return elimination_error(self.functions) if len(self.functions.rows) else 0.0
+        return elimination_error(self.functions, self.stabilisation) if len(self.functions.rows) else 0.0
 
     def prepared(self, state: State) -> State:
         """Return the state with active loop equations."""

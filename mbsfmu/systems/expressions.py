@@ -81,7 +81,8 @@ class SystemExpressions:
         self.multipliers = self.symbol_by_part["multipliers"]
         redundant = loops is not None and loops.rank < len(loops.rows)
         active = self._symbol("active", len(self.rows)) if redundant else None
-        self._loops = LoopsInUse(self.rows, active, multipliers)
+        refined = loops is not None and loops.weak
+        self._loops = LoopsInUse(self.rows, active, multipliers, refined=refined)
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
         self.symbol_by_part[part], array = symbols(part, size)

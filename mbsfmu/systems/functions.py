@@ -127,11 +127,12 @@ class SystemFunctions(SystemWorkspace):
 
     @cached_property
     def kinetic_residuals(self) -> AnyFunction:
-        """M z̈ − Q + Φ_zᵀ λ, shape (n,), and Φ̈ of the constraints in use, shape (m,)."""
+        """M z̈ − Q + Φ_zᵀ λ, shape (n,), and Φ̈, Φ̇ and Φ of the constraints in use, each of shape (m,)."""
 
         def made(given: SystemExpressions | RecordedSystem) -> list[Any]:
             recorded = isinstance(given, RecordedSystem)
-            return [given.balance, given.loop_accelerations(0.0) if recorded else given.closure_acceleration]
+            accelerations = given.loop_accelerations(0.0) if recorded else given.closure_acceleration
+            return [given.balance, accelerations, given.closure_rate, given.closure]
 
         return self.defined("kinetic_residuals", made)
 

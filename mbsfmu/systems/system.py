@@ -87,12 +87,15 @@ class LoopsInUse:
         λ, or the impulses σ, shape (rows,), for functions of them.
     sequential
         Whether divide and conquer eliminates the joints of a tree one after the other where there are none.
+    refined
+        Whether divide and conquer refines its solution once, for loops with a weak direction.
     """
 
     rows: Sequence[int]
     active: Array | None = None
     multipliers: Array = field(default_factory=lambda: np.zeros(0))
     sequential: bool = False
+    refined: bool = False
 
 
 NO_LOOPS = LoopsInUse(())

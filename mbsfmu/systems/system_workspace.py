@@ -101,8 +101,9 @@ class SystemWorkspace(Workspace):
         self.scales = np.ones(len(self.rows)) if loops is None else np.array(loops.scales)
         self.near = NEAR if loops is None else loops.near
         self.staged = None if loops is None else loops.staged
+        self.weak = loops is not None and loops.weak
         super().__init__(self.expressions.symbol_by_part)
-        self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist())
+        self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist(), self.weak)
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
         self.references, self.momenta, self.discrete, self.loop_iterates = (self._memory[part] for part in PARTS[7:])
@@ -244,7 +245,8 @@ class SystemWorkspace(Workspace):
         parts: dict[str, Any] = {part: self._recorded_part(part) for part in PARTS}
         multipliers, active = (cast("Array", self._recorded_part(part)) for part in LOOP_PARTS)
         chosen = self.redundant or self.staged is not None
-        loops = LoopsInUse(self.rows, active if chosen else None, multipliers, self._sequential)
+        counting = active if chosen else None
+        loops = LoopsInUse(self.rows, counting, multipliers, self._sequential, refined=self.weak)
         return RecordedSystem(self.system, SystemContext(**parts), loops)
 
     def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:

@@ -237,7 +237,7 @@ class CoupledSystem(
         counting = [None] * len(own) if loops.active is None else cut(loops.active, counts)
         each = zip(own, ends[:-1], counting, cut(loops.multipliers, counts), strict=True)
         return [
-            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers, loops.sequential)
+            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers, loops.sequential, loops.refined)
             for mine, first, active, multipliers in each
         ]
 

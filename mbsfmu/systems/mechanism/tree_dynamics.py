@@ -20,6 +20,10 @@ from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
 from mbsfmu.systems.system import NO_LOOPS, LoopsInUse, SystemContext
 
+REFINEMENTS = 2
+"""Steps of iterative refinement for loops with a weak direction. Elimination of a random machine with a ratio of 7e4
+between singular values of Φ_z left errors of 1.7e-3 in the reactions, 2.8e-6 after one step and 6.6e-9 after two."""
+
 
 class TreeDynamics:
     """Equations of motion of a mechanism's tree, with loops cut.
@@ -98,6 +102,10 @@ class TreeDynamics:
                 result[joint.parent] = result[joint.parent] - acting
         return result
 
+    def _on_bodies(self, frames: Frames, loads: Array) -> list[Array]:
+        """Return loads along the coordinates, shape (n,), as wrenches on the bodies, each of shape (6,)."""
+        return self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
+
     # -- divide and conquer ---------------------------------------------------------------------------------
 
     def forward_dynamics(
@@ -106,7 +114,7 @@ class TreeDynamics:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
         V is the contribution of z̈ to the bodies' accelerations: the velocity terms are those at z̈ = 0, which satisfy
-        all tree joints.
+        all tree joints. Where loops have a weak direction, iterative refinement follows [Higham2002, sect. 12.1].
         """
         articulation = self.articulation(loops)
         moved = self.moved(motion, instant, np.zeros(len(instant.coordinates)))
@@ -116,7 +124,14 @@ class TreeDynamics:
         if len(loops.rows):
             still = replace(instant, accelerations=np.zeros(len(instant.coordinates)))
             bias = self._closing(motion, still, loops, stabilisation, moved)
-        accelerations, multipliers = articulation.solve(motion.frames, instant.parameters, wrenches, bias, loops.active)
+        solve = articulation.assembled(motion.frames, instant.parameters, loops.active)
+        accelerations, multipliers = solve(wrenches, bias)
+        for _ in range(REFINEMENTS if loops.refined else 0):
+            found = replace(instant, accelerations=accelerations)
+            balance = self.residual(motion, found, replace(loops, multipliers=-multipliers))
+            opening = self.loop_accelerations(motion, found, loops, stabilisation)
+            missing = solve(self._on_bodies(motion.frames, -balance), opening)
+            accelerations, multipliers = accelerations + missing[0], multipliers + missing[1]
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
 
     def loop_accelerations(
@@ -163,13 +178,24 @@ class TreeDynamics:
         """Return ż and σ from the momenta [Chadaj2017, eqs. 15 to 46], shapes (n,) and (rows,).
 
         With stabilisation, Φ̇ = −a Φ replaces Φ̇ = 0: ṗ [eq. 77] holds for both, because its constraint forces Φ_zᵀ λ
-        are the rates of the impulses in either case.
+        are the rates of the impulses in either case. Refined as `forward_dynamics`.
         """
         bias = self.articulation(loops).loop_drifts(given(instant))
         if stabilisation and len(loops.rows):
             frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
             bias = bias + stabilisation * self._violation(frames, instant, loops)
-        return self.responses(instant, replace(loops, multipliers=bias), instant.momenta)
+        frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
+        solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
+        velocities, impulses = solve(self._on_bodies(frames, instant.momenta), bias)
+        for _ in range(REFINEMENTS if loops.refined else 0):
+            found = replace(instant, velocities=velocities)
+            moved = self._kinematics.velocities(frames, velocities)
+            motion = MotionState(instant.coordinates, velocities, frames, moved)
+            momenta = self.momenta(motion, found, replace(loops, multipliers=impulses))
+            opening = self.loop_rates(motion, found, loops, stabilisation)
+            missing = solve(self._on_bodies(frames, instant.momenta - momenta), opening)
+            velocities, impulses = velocities + missing[0], impulses + missing[1]
+        return velocities, impulses
 
     def responses(self, instant: SystemContext, loops: LoopsInUse, loads: Array) -> tuple[Array, Array]:
         """Return x and μ with M x = F + Φ_zᵀ μ and Φ_z x + γ = 0, shapes (n,) and (rows,).
@@ -186,8 +212,8 @@ class TreeDynamics:
             F, shape (n,).
         """
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
-        wrenches = self._with_joints(frames, [np.zeros(6)] * len(self._parts.masses), loads)
-        return self.articulation(loops).solve(frames, instant.parameters, wrenches, loops.multipliers, loops.active)
+        solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
+        return solve(self._on_bodies(frames, loads), loops.multipliers)
 
     def loop_rates(self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float) -> Array:
         """Return Φ̇ + a Φ of the loop equations in use, shape (rows,)."""

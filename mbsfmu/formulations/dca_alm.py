@@ -273,7 +273,7 @@ class DcaAlm(Formulation):
         """Return the form of code: loops where derivatives are needed."""
         if kind is not StepKind.LINEARLY_IMPLICIT or not system.coordinates:
             return options.form
-        why = "code 'straight' was chosen" if options.form is Code.STRAIGHT else why_unrolled(system)
+        why = "unrolled code was chosen (code 'straight')" if options.form is Code.STRAIGHT else why_unrolled(system)
         if why:
             name = "" if options.form is Code.STRAIGHT else f"{system.name} "
             raise InputError(

@@ -111,7 +111,7 @@ def test_cost_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])
-def test_solutions_are_those_of_the_dense_tangent(formulation: str) -> None:
+def test_solutions_are_those_of_the_dense_jacobian(formulation: str) -> None:
     """The iteration matrix by the changes that calls have along each unit vector, which nothing is eliminated for."""
     made, size = Fence(16).simulation(formulation), 0.01
     made.initialize()

@@ -86,7 +86,7 @@ def simulation(model: CoupledModel, formulation: str, code: Code, **options: Any
         "redundant momenta",
     ],
 )
-def test_solutions_are_those_of_the_dense_tangent(
+def test_solutions_are_those_of_the_dense_jacobian(
     model: Callable[[], CoupledModel], formulation: str, rule: str
 ) -> None:
     random = np.random.default_rng(3)

@@ -113,5 +113,5 @@ def test_without_bodies_steps_are_those_of_joint_coordinates(*, compiled: bool) 
 
 
 def test_straight_code_is_refused() -> None:
-    with pytest.raises(InputError, match="'dca-alm' gives in kernel loops only, and code 'straight' was chosen"):
+    with pytest.raises(InputError, match="'dca-alm' gives in kernel loops only, and unrolled code was chosen"):
         simulated(mbsfmu.models.pendulum(2), code="straight")

@@ -193,7 +193,7 @@ def test_positions_that_are_left_out_are_as_if_they_were_not() -> None:
 
 @pytest.mark.parametrize("formulation", ["double-step", "dca", "hdca"])
 @pytest.mark.parametrize("name", ["four-bar", "bennett", "pendulum-3"])
-def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> None:
+def test_jacobian_is_the_derivative_of_the_rates(name: str, formulation: str) -> None:
     """By central differences, in motion; also along the inputs."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation, solver="rodas5p", compiled=False)
     simulation.run(1.3, output_step=1.3)
@@ -217,7 +217,7 @@ def test_tangent_is_the_derivative_of_the_rates(name: str, formulation: str) -> 
 
 
 @pytest.mark.parametrize("name", ["four-bar", "bennett"])
-def test_tangent_of_the_loops_saves_an_iteration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictor_of_the_loops_saves_an_iteration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Newton's error is squared by every iteration, and by starting on the iteration matrix: 1e-5, 1e-10, nothing."""
     simulation = mbsfmu.models.built_in(name).simulation(solver="rodas5p", compiled=False)
     simulation.run(0.7, output_step=0.7)

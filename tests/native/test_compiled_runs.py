@@ -38,7 +38,7 @@ def test_compiled_run_is_the_same(name: str, formulation: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["trapezoidal", "generalized-alpha"])
-def test_tangents_are_kept_and_renewed_alike(solver: str) -> None:
+def test_jacobians_are_reused_and_refreshed_alike(solver: str) -> None:
     """Where a valve slams, with steps of several lengths: each refresh of an iteration matrix shows in the counts."""
     counted = []
     for compiled in (True, False):

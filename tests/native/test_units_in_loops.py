@@ -163,7 +163,7 @@ def test_implicit_steps_are_those_of_runs_of_straight_code(implicit: Importer, r
     np.testing.assert_allclose(values(implicit, slave), expected, rtol=1e-8, atol=1e-9)
 
 
-def test_restored_tangent_repeats_to_the_last_bit(implicit: Importer) -> None:
+def test_restored_jacobian_repeats_to_the_last_bit(implicit: Importer) -> None:
     slave, other = implicit.running(**{FORCE: 1.0}), implicit.running(**{MASS: 1.5})
     slave.doStep(0.0, 0.1)
     kept = slave.serializeFMUstate(slave.getFMUstate())

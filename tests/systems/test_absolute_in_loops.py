@@ -173,7 +173,7 @@ def test_implicit_steps_are_those_of_straight_code(name: str, solver: str, *, co
         np.testing.assert_allclose(loops[each], straight[each], rtol=0, atol=1e-8 * scale, err_msg=each)
 
 
-def test_tangents_are_those_of_straight_code() -> None:
+def test_jacobians_are_those_of_unrolled_code() -> None:
     """What solves with them, where multipliers act, bodies turn and constraints are redundant."""
     model, solutions = mbsfmu.models.built_in("ladder-2"), []
     for code in Code:

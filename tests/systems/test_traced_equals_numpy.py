@@ -91,7 +91,7 @@ def test_corrections_agree_to_round_off() -> None:
         *(pytest.param("four-bar", formulation, marks=pytest.mark.slow) for formulation in ("dca", "hdca")),
     ],
 )
-def test_tangents_are_derivatives(name: str, formulation: str) -> None:
+def test_jacobians_are_derivatives(name: str, formulation: str) -> None:
     """The Jacobian of a step against central differences of its residual, away from rest."""
     simulation = mbsfmu.models.built_in(name).simulation(formulation=formulation)
     simulation.initialize()

@@ -304,7 +304,7 @@ static int reach(Instance *instance, double time, const double *y) {
 #if KEEPS_JACOBIAN
 
 /* Bring R_z and G to the point of a Jacobian, where the state is loaded. */
-static void load_tangent(const Instance *instance, const PointJacobian *jacobian) {
+static void load_jacobian(const Instance *instance, const PointJacobian *jacobian) {
     const Parts *parts = &instance->parts;
     COPY(parts->basis, jacobian->basis, COORDINATES * FREEDOM);
     COPY(parts->lift, jacobian->lift, COORDINATES * CONSTRAINTS);
@@ -319,7 +319,7 @@ static int find_jacobian(Instance *instance, PointJacobian *jacobian) {
 }
 
 static int find_input_jacobian(Instance *instance, PointJacobian *jacobian) {
-    load_tangent(instance, jacobian);
+    load_jacobian(instance, jacobian);
     for (int j = 0; j < INPUTS; j++) {
         double *const column = jacobian->by_inputs + SIZE * j;
         for (int i = 0; i < INPUTS; i++) instance->parts.input_rates[i] = i == j ? 1.0 : 0.0;
@@ -332,7 +332,7 @@ static int find_input_jacobian(Instance *instance, PointJacobian *jacobian) {
 /* What changes with a direction of y and inputs at the point of the Jacobian. */
 static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
     const Parts *parts = &instance->parts;
-    load_tangent(instance, &instance->jacobian);
+    load_jacobian(instance, &instance->jacobian);
     COPY(parts->d_coordinates, d_y, FREEDOM);
     COPY(parts->d_velocities, d_y + FREEDOM, FREEDOM);
     COPY(parts->d_accelerations, change->rates + FREEDOM, FREEDOM);

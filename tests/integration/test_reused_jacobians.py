@@ -38,7 +38,7 @@ def test_what_remains_is_negligible_beside_the_tolerance(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("inverse", "why"), [(0.5, "slow"), (3.0, "farther each time"), (-1.0, "away"), (1e30, "far")])
-def test_tangents_that_do_not_serve_are_renewed(inverse: float, why: str) -> None:
+def test_jacobians_that_do_not_serve_are_refreshed(inverse: float, why: str) -> None:
     """Whatever a new one costs, and also where the first increment leads to where there is no residual."""
     problem = Scalar(1.0, np.array([0.3]))
     found = solved(problem, inverse)
@@ -50,14 +50,14 @@ def test_tangents_that_do_not_serve_are_renewed(inverse: float, why: str) -> Non
 
 
 @pytest.mark.parametrize(("refresh_cost", "iteration_matrices"), [(0.5, 1), (1e3, 0)])
-def test_a_tangent_is_renewed_where_that_is_cheaper(refresh_cost: float, iteration_matrices: int) -> None:
+def test_a_jacobian_is_refreshed_where_that_costs_less(refresh_cost: float, iteration_matrices: int) -> None:
     """Errors that shrink by 0.25 come from 0.4 to 1e-9 in fifteen evaluations."""
     found = solved(Scalar(0.0, np.array([0.9])), 0.75, refresh_cost)
     assert found.iteration_matrices == iteration_matrices
     assert found.unknowns[0] == pytest.approx(0.5, abs=1e-9)
 
 
-def test_a_tangent_of_another_step_is_not_used() -> None:
+def test_a_jacobian_of_another_step_is_not_used() -> None:
     found = solved(Scalar(0.0, np.array([0.9])), 0.999, step=1.1 * STEP)
     assert found.iteration_matrices == 1
 
@@ -83,7 +83,7 @@ def moved(formulation: str, model: str = "four-bar", **options: object) -> Simul
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_steps_are_those_of_newton_with_a_tangent_each_time(formulation: str) -> None:
+def test_steps_are_those_of_newton_with_a_jacobian_each_time(formulation: str) -> None:
     """By a plain Newton iteration of 8 increments, each with its own iteration matrix, on the same step."""
     simulation, other = (moved(formulation, compiled=False, newton_tolerance=1e-10) for _ in range(2))
     for index in range(40):
@@ -125,7 +125,7 @@ def test_a_restored_run_goes_on_to_the_last_bit(formulation: str, model: str, co
     assert forgetful.save() != simulation.save(), "without its iteration matrix it would not"
 
 
-def test_a_valve_that_slams_costs_tangents_and_no_halvings() -> None:
+def test_a_valve_that_slams_costs_jacobians_and_no_halvings() -> None:
     """From closed to wide open and back: flow and its derivative change by orders of magnitude within a step."""
     simulation = four_bar(circuit="friction").simulation(compiled=False, step=STEP)
     simulation.set("valve.time_constant", 1e-4)

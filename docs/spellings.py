@@ -116,6 +116,7 @@ CALLS = {
         {
             "delay": "`delays={\"boom.angle\": (0.0, 0.05)}`",
             "output": "`found.model.to_file(\"fitted.json\")`",
+            "report": "`mbsfmu.write_report(found, \"page.html\")`",
             "json_file": "`json.dumps(found.to_dict())`",
         },
     ),

@@ -27,6 +27,8 @@ _CONSISTENT = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 _UNEXPLAINED = 0.7
 """Share of a signal's standard deviation: where the fit leaves as much, it describes less than half of the variance."""
+_FOLLOWING, _SURELY = 0.5, 4.0
+"""Autocorrelation of residuals from which on they are said to be no noise, which has at most 4/√k of k values."""
 _PASSES = 2
 """Fits one after the other where the noise is not known: the second one weighs outputs by what the first one left."""
 
@@ -52,6 +54,14 @@ class FitSignal:
     measured: Floats
     fitted: Floats
     noise: float
+
+    @property
+    def succession(self) -> float:
+        """Autocorrelation of the residuals at lag 1, about 0 of noise; 0 of fewer than three values."""
+        left = self.measured - self.fitted
+        left = left - np.mean(left)
+        power = float(np.sum(left**2))
+        return float(np.sum(left[1:] * left[:-1])) / power if len(left) > 2 and power > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -314,7 +324,7 @@ def fit(
         values + reach,
         known.covariance,
         known.correlation,
-        (*known.sentences, *bounds, *_unexplained(signals)),
+        (*known.sentences, *bounds, *_unexplained(signals), *_successive(signals)),
         signals,
         residuals.runs,
     )
@@ -344,6 +354,16 @@ def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
                 f"and the signal varies by {extent:.3g} {each.unit} about its mean; the intervals do not count"
             )
     return sentences
+
+
+def _successive(signals: Sequence[FitSignal]) -> list[str]:
+    """Return sentences on signals whose residuals follow each other: they are no noise, as intervals take them."""
+    return [
+        f"{each.experiment}: residuals of {each.output} follow each other, with a correlation of {each.succession:.2f} "
+        "from one value to the next: the model or a filtered sensor is in them, and the intervals are too narrow"
+        for each in signals
+        if each.succession > max(_FOLLOWING, _SURELY / np.sqrt(len(each.times)))
+    ]
 
 
 def _spread(left: Floats, loss: Loss, parameters: float) -> float:

@@ -98,9 +98,9 @@ class FmuPoint:
             except FmuError as error:
                 if error.fatal or not isinstance(instance, ModelExchangeInstance):
                     raise
-                self.note = f"{error}; the derivatives of {instance.name} are found by differences"
+                self.note = f"the derivatives of {instance.name} are found by differences: {error}"
         elif self.states or self.inputs:
-            self.note = f"{instance.name} gives no directional derivatives; they are found by differences"
+            self.note = f"the derivatives of {instance.name} are found by differences: the FMU provides none"
         columns = [
             *(self._difference(self._moved_state, k, scale) for k, scale in enumerate(self._state_scale())),
             *(self._difference(self._moved_input, k, scale) for k, scale in enumerate(self._input_scale())),

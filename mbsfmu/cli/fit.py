@@ -9,6 +9,7 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
+from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 
@@ -22,6 +23,7 @@ from mbsfmu.cli.terminal import at_work, print_table, shown
 @click.option("--loss", type=click.Choice(LOSSES), default="linear", show_default=True, help="Others bear outliers.")
 @click.option("--step", type=float, help="Internal step in s; the model's by default.")
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the fitted values.")
+@report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and intervals.")
 @common_options
 def command(
@@ -34,6 +36,7 @@ def command(
     loss: Loss,
     step: float | None,
     output: str | None,
+    report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -46,7 +49,8 @@ def command(
     Example: mbsfmu fit four-bar --measured log.csv --free valve.flow_coefficient=1e-8:1e-7 --free boom.mass=100:400
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, json_file, inputs=[model, *parts, *measured])
+    refuse_same_files(output, report, json_file, inputs=[model, *parts, *measured])
+    reporter = Reporter(report)
     given = find_model(model, parts)
     with at_work("fitting", quiet):
         found = given.fit(
@@ -60,6 +64,7 @@ def command(
     write_json(json_file, found.to_dict())
     if output is not None:
         found.model.to_file(output)
+    reporter.write(found)
     columns = ["parameter", "unit", "value", "95 % interval"]
     print_table("fitted", columns, _rows(found))
     left = [[each.experiment, each.output, each.unit, shown(each.noise)] for each in found.signals]

@@ -32,6 +32,12 @@ def paragraph(text: str, kind: str = "") -> HtmlElement:
     return HtmlElement(Markup('<p class="{}">{}</p>').format(kind, text) if kind else Markup("<p>{}</p>").format(text))
 
 
+def as_sentence(text: str) -> str:
+    """Return a note with a full stop, and a capital letter unless it begins with the name of a variable or file."""
+    first = text.partition(" ")[0]
+    return f"{text if '.' in first else text[:1].upper() + text[1:]}."
+
+
 def answer(sentences: Iterable[tuple[str, str]]) -> HtmlElement:
     """Return what a page has to say, before anything else: sentences, each with its kind as of a paragraph."""
     paragraphs = stack(*(paragraph(text, kind) for text, kind in sentences))

@@ -11,7 +11,7 @@ from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import DataError
-from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
+from mbsfmu.view.pages.blocks import answer, as_sentence, beside, heading, paragraph, section, stack, unfolded
 from mbsfmu.view.pages.download import download
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import number, percent, quantity
@@ -44,7 +44,7 @@ def linear_page(result: LinearSystem | ModalAnalysis, circumstances: Circumstanc
         answer(
             [
                 *_stability(system),
-                *((f"{note[:1].upper()}{note[1:]}.", "warn") for note in system.sentences),
+                *((as_sentence(note), "warn") for note in system.sentences),
                 *_unknown(system),
             ]
         ),

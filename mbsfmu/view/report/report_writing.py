@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.base.errors import InputError
@@ -19,6 +20,7 @@ from mbsfmu.view.pages.page import write_page
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.comparison_page import comparison_page
 from mbsfmu.view.report.coupled_page import coupled_page
+from mbsfmu.view.report.fit_page import fit_page
 from mbsfmu.view.report.linear_page import linear_page
 from mbsfmu.view.report.run_page import run_page
 from mbsfmu.view.report.study_page import study_page
@@ -30,11 +32,12 @@ _PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, HtmlElement]]]
     StudyResult: study_page,
     LinearSystem: linear_page,
     ModalAnalysis: linear_page,
+    FitResult: fit_page,
 }
 
 
 def write_report(
-    result: Comparison | Result | CosimulationResult | StudyResult | LinearSystem | ModalAnalysis,
+    result: Comparison | Result | CosimulationResult | StudyResult | LinearSystem | ModalAnalysis | FitResult,
     path: str | os.PathLike[str],
     circumstances: Circumstances = Circumstances(),  # noqa: B008 - it is frozen
 ) -> Path:
@@ -43,7 +46,7 @@ def write_report(
     Parameters
     ----------
     result
-        What `run`, `cosimulate`, `compare`, `sweep`, `linearize` or `modal_analysis` gave.
+        What `run`, `cosimulate`, `compare`, `sweep`, `linearize`, `modal_analysis` or `fit` gave.
     path
         The HTML file; replaced if it is there.
     circumstances

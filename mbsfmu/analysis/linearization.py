@@ -15,6 +15,7 @@ from mbsfmu.base.patterns import means, nearest
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.modelling.variables import Causality, Variable, rated_names
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping.state import State
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 
 FORMULATION = "double-step"
@@ -147,6 +148,8 @@ class _Point:
         self._form = formulation.explicit_form(run_loop.present)
         self._inputs = run_loop.effective.copy()
         self._time = run_loop.time
+        assert run_loop.present.partition is not None
+        self._independent = list(run_loop.present.partition.independent)
 
     def system(self) -> LinearSystem:
         """Return the linear system."""
@@ -189,10 +192,8 @@ class _Point:
 
     def _states(self) -> list[Variable]:
         """Return the variables of the states."""
-        system, state = self._functions.system, self._simulation.run_loop.present
-        assert state.partition is not None
-        chosen = list(state.partition.independent)
-        moving = [each[place] for each in (system.coordinates, system.velocities) for place in chosen]
+        system = self._functions.system
+        moving = [each[place] for each in (system.coordinates, system.velocities) for place in self._independent]
         return [*moving, *system.states]
 
     def _kinks(
@@ -219,9 +220,10 @@ class _Point:
 
     def _everything(self, moved: Callable[[int, float], tuple[Floats, Floats]], place: int, distance: float) -> Floats:
         """Return ẋ and the outputs at a distance along a state or an input."""
-        values, inputs = moved(place, distance)
-        rates = self._form.rates(values, inputs)[: len(values) - len(self._functions.system.integrals)].copy()
-        return np.concatenate([rates, self._outputs(values, inputs)])
+        state = self._form.state_at(*(given := moved(place, distance)))
+        independent = self._independent
+        rates = state.velocities[independent], state.accelerations[independent], state.rates
+        return np.concatenate([*rates, self._outputs_of(state, given[1])])
 
     def _moved_state(self, place: int, distance: float) -> tuple[Floats, Floats]:
         values = self._form.start.copy()
@@ -262,7 +264,9 @@ class _Point:
         return np.array(columns).reshape(len(columns), len(self._computed)).T[self._rows]
 
     def _outputs(self, values: Floats, inputs: Floats) -> Floats:
-        state = self._form.state_at(values, inputs)
+        return self._outputs_of(self._form.state_at(values, inputs), inputs)
+
+    def _outputs_of(self, state: State, inputs: Floats) -> Floats:
         self._simulation.formulation.load(state)
         self._functions.inputs[:] = inputs
         parts = [self._functions.outputs()[0], state.coordinates, state.velocities, state.accelerations, state.states]

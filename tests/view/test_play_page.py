@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,18 @@ from mbsfmu import CoupledModel
 from mbsfmu.compiling import compiler, kept
 
 PLAYER = "document.querySelector('.mbsfmu-play').player"
-STEP = 1e-3
+STEP = 1e-3  # s, as in the guide
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "play.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
 def four_bar_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("play") / "four-bar.html"
-    mbsfmu.play(mbsfmu.models.four_bar(), step=STEP).save(path)
-    return path
+    """The page of the four-bar as the code of the guide makes it."""
+    folder = tmp_path_factory.mktemp("play")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    with contextlib.chdir(folder):
+        exec(code, {})  # the guide is ours
+    return folder / "four-bar.html"
 
 
 @pytest.fixture

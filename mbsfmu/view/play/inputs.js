@@ -23,8 +23,8 @@
     constructor(data, index, changed) {
       Object.assign(this, { data, index, changed, value: data.start, held: 0, axis: "" });
       [this.from, this.to] = [data.from, data.to];
-      this.neutral = Math.min(Math.max(0, this.from), this.to);
       this.springs = this.from < 0 && this.to > 0;
+      this.neutral = this.springs ? 0 : data.start;
       this.keys = [...(KEYS[index] ?? ["", ""])];
       this.makeRow();
       this.show();
@@ -41,10 +41,10 @@
       this.field.addEventListener("change", () => this.take(Number(this.field.value)));
       this.slider.addEventListener("dblclick", () => this.take(this.neutral));
       this.caps = [0, 1].map((side) => this.keyCap(side));
-      this.pad = make("select", { title: "axis of a gamepad" }, make("option", { value: "", textContent: "no pad axis" }));
+      this.pad = make("select", { title: "axis of a gamepad" }, make("option", { value: "", textContent: "no pad" }));
       for (let axis = 0; axis < AXES; axis += 1) {
-        this.pad.append(make("option", { value: `${axis}`, textContent: `pad axis ${axis + 1}` }));
-        this.pad.append(make("option", { value: `-${axis}`, textContent: `pad axis ${axis + 1}, reversed` }));
+        this.pad.append(make("option", { value: `${axis}`, textContent: `pad ${axis + 1}` }));
+        this.pad.append(make("option", { value: `-${axis}`, textContent: `pad ${axis + 1} reversed` }));
       }
       this.pad.setAttribute("aria-label", `gamepad axis of ${data.name}`);
       this.pad.value = this.index < 4 ? `${this.index % 2 ? "-" : ""}${this.index}` : "";

@@ -56,6 +56,8 @@ _STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css", "play/play.css")
 _PLOTTED = (("Pa", 4), ("rad", 4), ("m", 4), ("rad/s", 4), ("m/s", 4))
 """Which outputs are plotted at first: up to so many of each unit, of the first two of these units that there are."""
 _PANELS = 2
+_LOADS = ("N", "N.m")
+"""Units of inputs that stand behind the others."""
 
 
 class PlayPage:
@@ -256,6 +258,7 @@ class _Made:
             for each in variables
             if each.causality is Causality.INPUT and each.name not in prescribed
         ]
+        inputs.sort(key=lambda each: each["unit"] in _LOADS)  # levers and set points come to hand first
         return {
             "name": name,
             "identity": self.description.identity,
@@ -311,7 +314,9 @@ class _Made:
         values = self.preview[variable.name] if variable.name in self.preview.names else np.zeros(1)
         low, high = float(values.min()), float(values.max())
         size = max(abs(low), abs(high)) or variable.nominal or 1.0
-        usual = (0.0, size) if low >= 0.0 and high > 0.0 else (-size, size)
+        usual = (-size, size) if low < 0.0 < high or low == high == 0.0 else (low, high)
+        if usual[0] == usual[1]:
+            usual = min(0.0, low), max(0.0, high)
         least, most = variable.minimum, variable.maximum
         return {"from": usual[0] if least is None else least, "to": usual[1] if most is None else most}
 

@@ -131,10 +131,14 @@ CALLS = {
     ),
     "export": Call(
         "paths = mbsfmu.export(model, \"out\", layout=\"separate\")",
-        (mbsfmu.export,),
-        (RunOptions,),
+        (mbsfmu.export, mbsfmu.export_coupled),
+        (RunOptions, mbsfmu.CouplingOptions),
         {
-            "output": "`directory`, the second argument",
+            "model": "of an SSP package `path = mbsfmu.export_coupled(\"four-bar.ssp\", \"one.fmu\")`, which has the "
+            "options of packages",
+            "output": "`directory`, the second argument; of a package `path`",
+            "order": "`order=[\"a\", \"b\"]`",
+            "rates": "`rates={\"a\": 4}`",
             "platforms": "`platforms=[\"linux64\", \"win64\"]`",
             "outputs": "`outputs=[\"boom.angle\", \"cylinder.*\"]`",
             "no_execution_tool": "`needs_execution_tool=False`",

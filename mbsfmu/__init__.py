@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         turns,
     )
     from mbsfmu.equilibrium.equilibrium_result import Equilibrium
+    from mbsfmu.exporting.coupled_export import export_coupled
     from mbsfmu.exporting.fmu_export import export
     from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.integration.error_measure import ErrorEstimate
@@ -179,6 +180,7 @@ _HOMES = {
     "coupled.model_overview": "overview",
     "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.equilibrium_result": "Equilibrium",
+    "exporting.coupled_export": "export_coupled",
     "exporting.fmu_export": "export",
     "fmu.validation": "Finding validate",
     "integration.solver": "Statistics",
@@ -400,6 +402,7 @@ __all__ = [
     "compare",
     "cosimulate",
     "export",
+    "export_coupled",
     "gaps",
     "linearize",
     "load_parts",

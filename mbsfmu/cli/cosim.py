@@ -9,6 +9,7 @@ import click
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.coupled_options import rates_of
 from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.option_types import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
 from mbsfmu.cli.output import log_to_stderr, report_kept_rows, write_json
@@ -19,17 +20,6 @@ from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
-
-
-def _rates(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
-    try:
-        return (
-            None
-            if value is None
-            else {each.partition("=")[0]: int(each.partition("=")[2]) for each in value.split(",")}
-        )
-    except ValueError:
-        raise click.BadParameter(f"'{value}' is no list of FMUs and integers such as a=4,b=1") from None
 
 
 def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
@@ -44,7 +34,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--connect", multiple=True, help="Connection a.y=b.u, from output to input; repeatable.")
 @options_of(CouplingOptions, "algorithm", "extrapolation")
 @click.option("--order", callback=words, help=CouplingOptions.help("order"))
-@click.option("--rates", callback=_rates, help=CouplingOptions.help("rates"))
+@click.option("--rates", callback=rates_of, help=CouplingOptions.help("rates"))
 @options_of(CouplingOptions, "step", "stop", "control", "tolerance", "absolute_tolerance", "unit_tolerance")
 @options_of(CouplingOptions, "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations")
 @click.option("--relaxation", callback=_relaxation, help=CouplingOptions.help("relaxation"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.coupled_options import is_package, package_options, split_options
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
@@ -56,10 +59,13 @@ from mbsfmu.simulation.run_options import RunOptions
 )
 @option_of(export, "--locals", f"One of {', '.join(LOCALS)}: whether FMUs expose variables that are no outputs.")
 @options_of(RunOptions, *OF_FMUS)
+@package_options
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool=false for Python FMUs.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @common_options
+@click.pass_context
 def command(
+    context: click.Context,
     model: str,
     parts: tuple[str, ...],
     output: str,
@@ -71,12 +77,29 @@ def command(
     """Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.
 
     Native FMUs have the rules of integration, rk4, rk45, rodas4 and rodas5p; those of Python have all solvers.
+    MODEL may be an SSP package: its FMUs become one, with a master inside that makes equal steps.
 
     \b
     Example: mbsfmu export four-bar -o out --layout separate
+    Example: mbsfmu export out/four-bar.ssp -o one.fmu --step 1e-3
     """
     log_to_stderr(quiet)
+    coupled = is_package(model)
+    options = split_options(context, options, coupled=coupled)
     with at_work("exporting", quiet):
-        paths = export(find_model(model, parts), output, needs_execution_tool=not no_execution_tool, **options)
+        if coupled:
+            paths = [_export_coupled(model, output, no_execution_tool, options)]
+        else:
+            paths = export(find_model(model, parts), output, needs_execution_tool=not no_execution_tool, **options)
     for path in paths:
         say(str(path))
+
+
+def _export_coupled(package: str, output: str, no_execution_tool: bool, options: dict[str, Any]) -> Path:
+    from mbsfmu.exporting.coupled_export import export_coupled  # noqa: PLC0415 - loads FMPy, which models do without
+
+    if no_execution_tool:
+        raise InputError("that no execution tool is needed is said of FMUs of 'python', not of coupled ones")
+    if output == ".":
+        raise InputError("an SSP package becomes one FMU: name its file, as -o one.fmu")
+    return export_coupled(package, output, **options)

@@ -92,6 +92,12 @@ def platform_named(name: str, fmi: Fmi) -> str:
     raise InputError(f"there is no platform '{name}'; {closest_match(name, platform_names(fmi))}")
 
 
+def same_platform(name: str, fmi: Fmi) -> str | None:
+    """Return what a version of the FMI calls a platform that another version has a name for; None for nothing."""
+    target = PLATFORMS[name].target
+    return next((each for each in platform_names(fmi) if PLATFORMS[each].target == target), None)
+
+
 def host() -> tuple[str, str]:
     """Return system and machine of this process."""
     return sys.platform, machines.machine().lower()

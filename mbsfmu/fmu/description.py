@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
@@ -38,9 +38,13 @@ class Capabilities:
     gives_derivatives
         Whether unknowns have directional derivatives.
     saves_state
-        Whether the state can be saved, restored and turned into bytes.
+        Whether the state can be saved and restored.
     has_events
         Whether signals of its own jump or bend, or discrete states are updated.
+    serializes_state
+        Whether saved states can be turned into bytes.
+    only_once
+        Whether a process can have only one instance.
     """
 
     needs_tool: bool
@@ -50,6 +54,8 @@ class Capabilities:
     gives_derivatives: bool = False
     saves_state: bool = True
     has_events: bool = False
+    serializes_state: bool = True
+    only_once: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,9 @@ class FmuDescription:
         Whether it can make its steps itself.
     integrated
         What it has for model exchange; None where it has none.
+    foreign_units
+        Units of measurement that are not ours, by their names, with the attributes that define them in base units; None
+        where nothing defines them.
     """
 
     name: str
@@ -148,6 +157,7 @@ class FmuDescription:
     apart: tuple[str, ...] = ()
     co_simulation: bool = True
     integrated: Integrated | None = None
+    foreign_units: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
 
     @property
     def states_of(self) -> dict[int, int]:
@@ -253,13 +263,19 @@ def _described(variables: Sequence[Variable], naming: Naming) -> tuple[Described
         if not STRUCTURED_NAME.match(variable.name):
             raise InputError(f"'{variable.name}' cannot be the name of a variable of a unit")
         dimension(variable.unit)
+    return as_written(variables, [scale.nominal(variable) for variable in variables], naming)
+
+
+def as_written(
+    variables: Sequence[Variable], nominals: Sequence[float | None], naming: Naming
+) -> tuple[Described, ...]:
+    """Return variables with their names and descriptions as a description has them."""
     names = [variable.name for variable in variables]
     texts = [variable.description for variable in variables]
     if naming == "flat":
         texts = [flat_description(name, text) for name, text in zip(names, texts, strict=True)]
         names = flat_names(names)
-    written = zip(variables, names, texts, strict=True)
-    return tuple(Described(variable, name, text, scale.nominal(variable)) for variable, name, text in written)
+    return tuple(map(Described, variables, names, texts, nominals))
 
 
 def _named(variables: Iterable[Variable], *causalities: Causality) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -30,11 +30,15 @@ def root_attributes(unit: FmuDescription) -> dict[str, str]:
     }
 
 
-def add_units(root: etree._Element, units: Iterable[str]) -> None:
-    """Define units by base units, with those that people read."""
+def add_units(root: etree._Element, described: FmuDescription, *others: str) -> None:
+    """Define the units of variables, and others, by base units, with those that people read."""
     definitions = etree.SubElement(root, "UnitDefinitions")
-    for name in dict.fromkeys(units):
+    for name in dict.fromkeys([*(each.variable.unit for each in described.variables), *others]):
         unit = etree.SubElement(definitions, "Unit", name=name)
+        if name in described.foreign_units:
+            if (attributes := described.foreign_units[name]) is not None:
+                etree.SubElement(unit, "BaseUnit", dict(attributes))
+            continue
         etree.SubElement(unit, "BaseUnit", {base: str(exponent) for base, exponent in dimension(name).items()})
         if display := DISPLAY_UNITS.get(name):
             etree.SubElement(unit, "DisplayUnit", name=display.name, factor=as_text(display.factor))

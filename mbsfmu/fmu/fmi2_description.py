@@ -40,7 +40,7 @@ def _model_description(unit: FmuDescription, source_files: Sequence[str]) -> byt
     root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": "0"})
     for tag, flags in _interfaces(unit).items():
         _add_interface(root, tag, {"modelIdentifier": unit.identifier, **flags}, source_files)
-    add_units(root, (each.variable.unit for each in unit.variables))
+    add_units(root, unit)
     add_log_categories(root)
     add_experiment(root, unit)
     _add_variables(root, unit)
@@ -82,10 +82,10 @@ def _flags(capabilities: Capabilities) -> dict[str, str]:
         "canInterpolateInputs": capabilities.takes_slopes,
         "maxOutputDerivativeOrder": int(capabilities.gives_rates),
         "canRunAsynchronuously": False,
-        "canBeInstantiatedOnlyOncePerProcess": False,
+        "canBeInstantiatedOnlyOncePerProcess": capabilities.only_once,
         "canNotUseMemoryManagementFunctions": True,
         "canGetAndSetFMUstate": capabilities.saves_state,
-        "canSerializeFMUstate": capabilities.saves_state,
+        "canSerializeFMUstate": capabilities.saves_state and capabilities.serializes_state,
         "providesDirectionalDerivative": capabilities.gives_derivatives,
     }
     return {name: as_text(value) for name, value in flags.items()}

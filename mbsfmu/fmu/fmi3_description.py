@@ -59,7 +59,7 @@ def generated_sources(unit: FmuDescription) -> dict[str, str]:
     sizes, reached = [0] * len(unit.variables), [0] * len(unit.variables)
     for entry in _entries(unit):
         sizes[entry.first] = entry.size
-        reached[entry.first] = int(_is_intermediate(unit.variables[entry.first]))
+        reached[entry.first] = int(_is_intermediate(unit, unit.variables[entry.first]))
     lines = [
         "/* How many numbers begin at each variable: 1, or those of an array; 0 inside of arrays. */",
         f"static const unsigned char array_sizes[] = {{{', '.join(map(str, sizes))}}};",
@@ -94,10 +94,10 @@ def _entries(unit: FmuDescription) -> tuple[Entry, ...]:
     return tuple(joined.get(entry.first, entry) for entry in listed if entry.first not in inside)
 
 
-def _is_intermediate(each: Described) -> bool:
+def _is_intermediate(unit: FmuDescription, each: Described) -> bool:
     variable = each.variable
     exchanged = variable.causality in (Causality.INPUT, Causality.OUTPUT)
-    return exchanged and variable.variability is Variability.CONTINUOUS
+    return unit.capabilities.takes_slopes and exchanged and variable.variability is Variability.CONTINUOUS
 
 
 def _model_description(unit: FmuDescription) -> bytes:
@@ -108,7 +108,7 @@ def _model_description(unit: FmuDescription) -> bytes:
         etree.SubElement(root, "ModelExchange", {"modelIdentifier": unit.identifier, **flags})
     if unit.co_simulation:
         etree.SubElement(root, "CoSimulation", {"modelIdentifier": unit.identifier, **_flags(unit)})
-    add_units(root, (*(each.variable.unit for each in unit.variables), _UNIT_OF_TIME))
+    add_units(root, unit, _UNIT_OF_TIME)
     add_log_categories(root)
     add_experiment(root, unit)
     _add_variables(root, unit)
@@ -121,9 +121,9 @@ def _flags(unit: FmuDescription) -> dict[str, str]:
     capabilities = unit.capabilities
     flags = {
         "needsExecutionTool": capabilities.needs_tool,
-        "canBeInstantiatedOnlyOncePerProcess": False,
+        "canBeInstantiatedOnlyOncePerProcess": capabilities.only_once,
         "canGetAndSetFMUState": capabilities.saves_state,
-        "canSerializeFMUState": capabilities.saves_state,
+        "canSerializeFMUState": capabilities.saves_state and capabilities.serializes_state,
         "providesDirectionalDerivatives": capabilities.gives_derivatives,
         "providesAdjointDerivatives": capabilities.gives_derivatives,
         "providesPerElementDependencies": False,
@@ -201,7 +201,7 @@ def _add_variable(parent: etree._Element, unit: FmuDescription, entry: Entry, na
     }
     if how := initial(variable):
         attributes["initial"] = how
-    if _is_intermediate(first):
+    if _is_intermediate(unit, first):
         attributes["intermediateUpdate"] = "true"
     nominals = [each.nominal for each in components if each.nominal is not None]
     attributes |= quantity_attributes(variable, max(nominals, default=None))

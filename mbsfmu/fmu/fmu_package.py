@@ -25,7 +25,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, complete_file
 from mbsfmu.base.identity import content_key
-from mbsfmu.fmu.description import Capabilities, FmuDescription, describe
+from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, describe
 from mbsfmu.fmu.slave import FILES, UNIT_FILE
 from mbsfmu.fmu.standards import STANDARDS, Standard
 from mbsfmu.fmu.unit import FmuSimulation
@@ -148,7 +148,7 @@ def _files(description: FmuDescription, made_from: dict[str, Any]) -> Iterator[t
 
 
 def common_files(
-    unit: FmuSimulation,
+    unit: FmuSimulation | FmuDescription,
     standard: Standard,
     descriptions: Mapping[str, bytes],
     icon: bytes | None,
@@ -185,11 +185,12 @@ def package_folder(package: str) -> Path:
     return Path(spec.origin).parent
 
 
-def _documentation(unit: FmuSimulation) -> str:
+def _documentation(unit: FmuSimulation | FmuDescription) -> str:
+    variables = [each.variable if isinstance(each, Described) else each for each in unit.variables]
     rows = "\n".join(
         f"<tr><td>{html.escape(each.name)}</td><td>{html.escape(each.causality)}</td>"
         f"<td>{html.escape(each.unit)}</td><td>{html.escape(each.description)}</td></tr>"
-        for each in unit.variables
+        for each in variables
     )
     name = html.escape(unit.name)
     return (

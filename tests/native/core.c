@@ -67,7 +67,7 @@ static const char *const modes[] = {"created", "initializing", "stepping", "even
 static Status (*const next[])(Instance *) = {enter, leave, enter_events, terminate};
 
 static Instance *created(void) {
-    Instance *instance = fmu_functions.create(keep_sentence, said);
+    Instance *instance = fmu_functions.create(keep_sentence, said, NULL);
     if (!instance) exit(1);
     return instance;
 }

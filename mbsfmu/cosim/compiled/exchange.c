@@ -15,25 +15,15 @@
 
 #include "ports.h"
 
-#ifdef _WIN32
+#ifdef INSIDE_FMU /* coupled_system.c includes this file, and goes from step to step itself */
+#define EXPORTED static
+#elif defined(_WIN32)
 #include <windows.h>
 #define EXPORTED __declspec(dllexport)
 #else
 #include <time.h>
 #define EXPORTED __attribute__((visibility("default")))
 #endif
-
-/* Time in s from some moment on. */
-static double now(void)
-{
-#ifdef _WIN32
-    return 1e-3 * (double)GetTickCount64();
-#else
-    struct timespec moment;
-    clock_gettime(CLOCK_MONOTONIC, &moment);
-    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
-#endif
-}
 
 /* -- polynomials -------------------------------------------------------------------------------------------------- */
 
@@ -176,17 +166,18 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
 }
 
 /* Make a step of a unit; one that reports is not asked to go beyond its next event. */
-static int make_unit_step(const struct Member *member, double time, double step)
+static int make_unit_step(const struct Exchange *exchange, const struct Member *member, double time, double step)
 {
+    const bool stays = !exchange->goes_back;
     const struct MakeStep *make = &member->make_step;
     struct Report *report = make->report;
     void *component = member->inputs.component;
     if (!report)
-        return make->function(component, time, step, 1);
+        return make->function(component, time, step, stays);
     report->asked = !(report->next_event <= time + step);
     if (!report->asked)
         return 0;
-    return make->reporting(component, time, step, true, &report->event, &report->ends, &report->early, &report->reached);
+    return make->reporting(component, time, step, stays, &report->event, &report->ends, &report->early, &report->reached);
 }
 
 static bool needs_a_look(const struct Report *report)
@@ -207,7 +198,7 @@ static enum outcome advance(struct Exchange *exchange, const struct Member *memb
         member->clock->time = time + (double)exchange->part * exchange->step / (double)member->rate;
         member->clock->steps++;
         exchange->part++;
-        int status = make_unit_step(member, member->clock->time, step);
+        int status = make_unit_step(exchange, member, member->clock->time, step);
         restore_environment(exchange, member->make_step.number);
         if (status > WARNING || needs_a_look(member->make_step.report)) {
             exchange->unit_step = step;
@@ -356,6 +347,20 @@ EXPORTED void mbsfmu_set_within(void *environment, double time, bool set_request
         ramp->report->trouble = status;
 }
 
+#ifndef INSIDE_FMU
+
+/* Time in s from some moment on. */
+static double now(void)
+{
+#ifdef _WIN32
+    return 1e-3 * (double)GetTickCount64();
+#else
+    struct timespec moment;
+    clock_gettime(CLOCK_MONOTONIC, &moment);
+    return (double)moment.tv_sec + 1e-9 * (double)moment.tv_nsec;
+#endif
+}
+
 /* Sizes of all structures, for who fills them. */
 EXPORTED size_t mbsfmu_exchange_size(void)
 {
@@ -388,3 +393,5 @@ EXPORTED int mbsfmu_exchange(struct Exchange *exchange, size_t count)
     }
     return MADE;
 }
+
+#endif

@@ -195,6 +195,7 @@ class ExchangeTable(Structure):
         ("in_turn", c_int),
         ("takes_rates", c_int),
         ("corrects", c_int),
+        ("goes_back", c_int),  # whether FMUs may be brought back to before a step
         ("patience", c_double),
         # values
         ("values", _Doubles),

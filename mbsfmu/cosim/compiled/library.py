@@ -46,6 +46,12 @@ def compiled_exchange() -> Callable[..., int]:
     return function
 
 
+def exchange_sources() -> dict[str, str]:
+    """Return the C files by name."""
+    sources = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES}
+    return {**sources, "layout.h": header()}
+
+
 @cache
 def compiled_library() -> ctypes.CDLL:
     """Return the compiled code, loaded once in a process.
@@ -59,8 +65,7 @@ def compiled_library() -> ctypes.CDLL:
     OSError
         When the library cannot be loaded.
     """
-    sources = {name: Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _FILES}
-    path = compile_library({**sources, "layout.h": header()}, {_MAIN: "-O2"}, None, portable=False)
+    path = compile_library(exchange_sources(), {_MAIN: "-O2"}, None, portable=False)
     library = ctypes.CDLL(str(path))
     library.mbsfmu_exchange_size.restype = ctypes.c_size_t
     if library.mbsfmu_exchange_size() != total_size():

@@ -40,7 +40,7 @@ def initialize_values(exchange: CouplingData, time: float) -> None:
     dependencies = {member.instance.name: member.instance.initial_dependencies for member in exchange.members}
     values = np.concatenate([exchange.read(), exchange.driven.after(time)])
     for columns in sort_outputs(exchange, dependencies):
-        group = _OutputGroup(exchange, columns, dependencies)
+        group = OutputGroup(exchange, columns, dependencies)
         if is_loop(exchange, columns, dependencies):
             _solve(group, values)
         else:
@@ -51,7 +51,7 @@ def initialize_values(exchange: CouplingData, time: float) -> None:
             member.entries.write()
 
 
-class _OutputsOfInstance:
+class OutputsOfInstance:
     """The outputs of one member in a group, and the entries that they depend on."""
 
     def __init__(self, member: CoupledInstance, names: list[str], entries: list[int]) -> None:
@@ -70,7 +70,7 @@ class _OutputsOfInstance:
         return self.outputs.read().copy()
 
 
-class _OutputGroup:
+class OutputGroup:
     """Outputs as functions of all values, in initialization mode."""
 
     def __init__(self, exchange: CouplingData, columns: Sequence[int], dependencies: Dependencies) -> None:
@@ -82,7 +82,7 @@ class _OutputGroup:
             if rows:
                 entries = {entry for row in rows for entry in needed_entries(exchange, row, dependencies)}
                 names = [exchange.names[row][1] for row in rows]
-                self.parts.append(_OutputsOfInstance(member, names, sorted(entries)))
+                self.parts.append(OutputsOfInstance(member, names, sorted(entries)))
 
     def evaluate(self, values: Floats) -> Floats:
         """Return the outputs of the group at the values of all columns."""
@@ -102,7 +102,7 @@ class _OutputGroup:
                 result[rows] = self._by_differences(part, values, found[rows], scales)
         return result
 
-    def _by_unit(self, part: _OutputsOfInstance, inside: NDArray[np.intp]) -> Floats:
+    def _by_unit(self, part: OutputsOfInstance, inside: NDArray[np.intp]) -> Floats:
         instance = part.member.instance
         if not (instance.gives_directional_derivatives and part.outputs.all_real and part.inputs.all_real):
             raise FmuError(f"{instance.name} gives no directional derivatives", False)
@@ -113,7 +113,7 @@ class _OutputGroup:
             result[:, np.searchsorted(self.columns, part.sources[entry])] += column * part.factors[entry]
         return result
 
-    def _by_differences(self, part: _OutputsOfInstance, values: Floats, found: Floats, scales: Floats) -> Floats:
+    def _by_differences(self, part: OutputsOfInstance, values: Floats, found: Floats, scales: Floats) -> Floats:
         result = np.zeros((len(found), len(self.columns)))
         for index, column in enumerate(self.columns):
             if column in part.sources:
@@ -123,7 +123,7 @@ class _OutputGroup:
         return result
 
 
-def _solve(group: _OutputGroup, values: Floats) -> None:
+def _solve(group: OutputGroup, values: Floats) -> None:
     """Solve y = Y(y) for the outputs of a loop; whole numbers and truth values are passed on as they come."""
     exchange, columns = group.exchange, group.columns
     real = np.flatnonzero(~np.isin(columns, exchange.held))

@@ -18,6 +18,8 @@ class Explicit(Algorithm):
     ----------
     in_turn
         Whether later members take the new outputs of earlier ones.
+    again
+        How often a step is made again of which too little is known.
     """
 
     in_turn: ClassVar[bool]
@@ -25,11 +27,11 @@ class Explicit(Algorithm):
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
         improves = settings.extrapolation.degree > 0 and not exchange.without_states()
-        self._again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
+        self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
     def repeats(self, history: OutputHistory) -> bool:
         """Tell whether the coming step is made again, too little being known of the past."""
-        return self._again > 0 and history.is_fresh
+        return self.again > 0 and history.is_fresh
 
     def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
         """Make a step without iteration; where too little is known of the past, make it again if states can be saved.
@@ -39,7 +41,7 @@ class Explicit(Algorithm):
         parabolas are wanted, in outputs that depend directly on inputs. An output that depends directly on inputs is as
         wrong as these were in the sweep before: each FMU with such outputs asks for one sweep more.
         """
-        again = self._again if self.repeats(history) else 0
+        again = self.again if self.repeats(history) else 0
         if again:
             self.exchange.save(START, time)
         polynomials = self._complete(history.extrapolate(step), time, step)

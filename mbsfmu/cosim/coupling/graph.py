@@ -80,7 +80,7 @@ class Exposed:
     map
         What becomes of a value on its way, from the connector to an input, from an output to the connector.
     unit
-        Unit of an output's connector.
+        Unit of the connector; of an input's nothing where it says none.
     """
 
     name: str

@@ -75,7 +75,7 @@ class Fmi2Library(LibraryInstance, ABC):
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
         self.time = start
-        self._call("setupExperiment", self._tolerance(tolerance), start, stop)
+        self._call("setupExperiment", self.own_tolerance(tolerance), start, stop)
 
     def enter_initialization(self) -> None:
         """Enter initialization mode."""

@@ -45,6 +45,11 @@ class Fmi3Instance(Fmi3Library):
     archive
         The unpacked FMU.
 
+    Attributes
+    ----------
+    intermediate
+        References of the inputs that are set inside of its steps.
+
     Raises
     ------
     InputError
@@ -57,6 +62,7 @@ class Fmi3Instance(Fmi3Library):
         self.report = Report(next_event=math.inf)
         self._within = InputsWithin(archive, self.clock, self.report)
         self.interpolates = bool(self._within.references)
+        self.intermediate = self._within.references
         self._texts: dict[str, str] = {}
         self._callbacks = self._logger(), self._within.callback
         try:

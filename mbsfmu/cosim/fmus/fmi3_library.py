@@ -95,7 +95,7 @@ class Fmi3Library(LibraryInstance, ABC):
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
         self.time = start
-        self._experiment = self._tolerance(tolerance), start, stop
+        self._experiment = self.own_tolerance(tolerance), start, stop
 
     def enter_initialization(self) -> None:
         """Enter initialization mode."""

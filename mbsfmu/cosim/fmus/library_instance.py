@@ -181,6 +181,11 @@ class _VariableGroup:
         if self.at_events:
             self._unit.sent[self._key] = self.buffer.tobytes()
 
+    def layout(self) -> BlockLayout:
+        """Return how the variables lie in the buffer."""
+        places = tuple(self._places.tolist())
+        return BlockLayout(self.kind, tuple(self.references), places, not self.real, self.shared)
+
     def table(self, calls: FmuCalls) -> VariableBlock:
         """Return the group as compiled code sees it."""
         prefix = self._unit.dialect.prefix
@@ -204,6 +209,31 @@ class _VariableGroup:
 def address_of(function: Callable[..., int]) -> int | None:
     """Return the address of a function of a library."""
     return ctypes.cast(function, c_void_p).value  # pyright: ignore[reportArgumentType]
+
+
+@dataclass(frozen=True)
+class BlockLayout:
+    """Variables of one type of a port, as compiled code sees them in an FMU of coupled FMUs.
+
+    Attributes
+    ----------
+    kind
+        What the functions that get and set them end in.
+    references
+        Of the variables.
+    places
+        Of each number of the buffer, its place among the values of the port; negative for those of no name.
+    whole
+        Whether the numbers have 32 bits.
+    shares
+        Whether the buffer is the array of the port.
+    """
+
+    kind: str
+    references: tuple[int, ...]
+    places: tuple[int, ...]
+    whole: bool
+    shares: bool
 
 
 class LibraryPort(Port):
@@ -235,6 +265,14 @@ class LibraryPort(Port):
         """Whether compiled code can read and write it."""
         kinds = (np.float64,) if self.unit.dialect.counts else (np.float64, np.int32)
         return not any(group.at_events or group.buffer.dtype.type not in kinds for group in self._groups)
+
+    def layout(self) -> tuple[BlockLayout, ...]:
+        """Return how the variables lie in buffers, type by type."""
+        return tuple(group.layout() for group in self._groups)
+
+    def slope_references(self) -> tuple[int, ...]:
+        """Return the references of the variables for derivatives by time; none unless all are Real."""
+        return () if self._rates is None else self._rates.references()
 
     def refresh(self) -> None:
         """Read the elements of arrays that the port does not set, but hands over beside those that it does."""
@@ -315,6 +353,10 @@ class _Rates:
         self._set = None if dialect.set_rates is None else unit.function(dialect.set_rates, types)
         self._set_arguments = (*given, port.slopes.ctypes.data)
         self._get_arguments = (*given, self._rates.ctypes.data, *counted)
+
+    def references(self) -> tuple[int, ...]:
+        """Return the references of the variables."""
+        return tuple(self._references)
 
     def enter(self, table: PortTable, calls: FmuCalls) -> None:
         """Write into a table what compiled code has to know."""
@@ -498,7 +540,7 @@ class LibraryInstance(Instance):
 
     # -- life cycle -----------------------------------------------------------------------------------------
 
-    def _tolerance(self, given: float | None) -> float | None:
+    def own_tolerance(self, given: float | None) -> float | None:
         """Return the tolerance of the unit's own solver: as given, else what it suggests."""
         experiment = self._description.defaultExperiment
         if given is None and experiment is not None and experiment.tolerance:

@@ -157,7 +157,7 @@ class Flattening:
         if source[0]:
             connections.append(self._connection(("/".join(source[0]), source[1]), end, way.map))
         else:
-            inputs.append(Exposed(source[1], end, way.map, ""))
+            inputs.append(Exposed(source[1], end, way.map, self._connectors[source].unit or ""))
 
     def _add_output(self, connector: Connector, outputs: list[Exposed]) -> None:
         """Add a connector of the outermost system that shows a variable of a unit."""

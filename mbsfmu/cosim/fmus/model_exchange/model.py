@@ -170,7 +170,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
         """Set up the experiment, times in s; the tolerance is what the unit suggests by default."""
         super().setup(start, stop, tolerance)
-        self._relative = self._tolerance(tolerance) or RELATIVE_TOLERANCE
+        self._relative = self.own_tolerance(tolerance) or RELATIVE_TOLERANCE
 
     def exit_initialization(self) -> None:
         """Leave initialization mode; events at the start are handled."""

@@ -97,18 +97,19 @@ static HostStatus find_categories(const Component *component, size_t count, cons
     return (HostStatus)LOGGED_OK;
 }
 
-static Instance *create_instance(Component *component, int exchanges) {
+static Instance *create_instance(Component *component, int exchanges, const char *resources) {
 #if MODEL_EXCHANGE
     if (exchanges) return exchange_functions.create(log_sentence, component);
 #else
     (void)exchanges;
 #endif
-    return fmu_functions.create(log_sentence, component);
+    return fmu_functions.create(log_sentence, component, resources);
 }
 
 /* Give a component its unit, where the host knows which one it is and names it; returns whether it has. */
 static int begin_life(
-    Component *component, const char *name, const char *identity, const char *word, int exchanges, const char *refused
+    Component *component, const char *name, const char *identity, const char *resources, const char *word, int exchanges,
+    const char *refused
 ) {
     snprintf(component->name, sizeof component->name, "%s", name ? name : "");
     if (!identity || strcmp(identity, fmu_functions.identity) != 0) {
@@ -122,8 +123,8 @@ static int begin_life(
     } else if (refused) {
         refuse(component, "%s", refused);
     } else {
-        component->instance = create_instance(component, exchanges);
-        if (!component->instance) refuse(component, "there is no memory for an instance");
+        component->instance = create_instance(component, exchanges, resources);
+        if (!component->instance) refuse(component, "there is no instance");
     }
     return component->instance != NULL;
 }

@@ -27,7 +27,8 @@ static void reset(Instance *instance) {
     instance->known = NOTHING;
 }
 
-static Instance *create(Logger logger, void *environment) {
+static Instance *create(Logger logger, void *environment, const char *resources) {
+    (void)resources; /* everything is in the binary */
     Instance *instance = calloc(1, sizeof(Instance));
     if (!instance) return NULL;
     instance->logger = logger;

@@ -35,8 +35,8 @@ typedef struct {
     unsigned variables;             /* how many; all values are numbers, and variables go by index */
     size_t saved_size;              /* of a saved state, in bytes */
 
-    /* An instance at its start values; NULL where there is no memory. */
-    Instance *(*create)(Logger, void *environment);
+    /* An instance at its start values; NULL where there is none. The resources are a URI or a path, as the host gives it. */
+    Instance *(*create)(Logger, void *environment, const char *resources);
     void (*destroy)(Instance *);
     void (*reset)(Instance *);
 

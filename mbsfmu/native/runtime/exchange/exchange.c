@@ -10,7 +10,7 @@
     if ((count) != POINT) return REFUSE("there are %d continuous states, not %u", (int)POINT, (unsigned)(count))
 
 static Instance *create_for_exchange(Logger logger, void *environment) {
-    Instance *instance = create(logger, environment);
+    Instance *instance = create(logger, environment, NULL);
     if (!instance) return NULL;
     instance->exchanges = 1;
     reset(instance);

@@ -9,7 +9,6 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
     fmi2Boolean visible, fmi2Boolean logging
 ) {
     Component *component = calloc(1, sizeof(Component));
-    (void)resources; /* everything is in the binary */
     (void)visible;
     if (!component) return NULL;
     if (callbacks) {
@@ -19,7 +18,7 @@ EXPORT fmi2Component NAMED(fmi2Instantiate)(
     component->logged = logging ? EVERY_STATUS : REASONS;
     const int exchanges = type == fmi2ModelExchange, known = exchanges || type == fmi2CoSimulation;
     const char *refused = known ? NULL : "an FMU is for co-simulation or for model exchange, and for nothing else";
-    if (begin_life(component, name, guid, "GUID", exchanges, refused)) return component;
+    if (begin_life(component, name, guid, resources, "GUID", exchanges, refused)) return component;
     free(component);
     return NULL;
 }

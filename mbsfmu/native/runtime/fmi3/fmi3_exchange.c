@@ -5,14 +5,13 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateModelExchange)(
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger
 ) {
     Life *life = calloc(1, sizeof(Life));
-    (void)resources; /* everything is in the binary */
     (void)visible;
     if (!life) return NULL;
     life->component.logger = logger;
     life->component.environment = environment;
     life->component.logged = logging ? EVERY_STATUS : 0;
     life->exchanges = 1;
-    if (begin_life(&life->component, name, token, "instantiation token", 1, NULL)) return life;
+    if (begin_life(&life->component, name, token, resources, "instantiation token", 1, NULL)) return life;
     free(life);
     return NULL;
 }

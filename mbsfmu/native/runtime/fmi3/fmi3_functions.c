@@ -28,7 +28,6 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger, fmi3IntermediateUpdateCallback update
 ) {
     Life *life = calloc(1, sizeof(Life));
-    (void)resources; /* everything is in the binary */
     (void)visible;
     if (!life) return NULL;
     life->component.logger = logger;
@@ -38,7 +37,7 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     life->takes_early_return = early_return;
     life->intermediate_update = update;
     const char *refused = objection_to(intermediate, intermediate_count);
-    if (begin_life(&life->component, name, token, "instantiation token", 0, refused)) {
+    if (begin_life(&life->component, name, token, resources, "instantiation token", 0, refused)) {
         if (keep_intermediate(life, intermediate, intermediate_count)) return life;
         refuse(&life->component, "there is no memory for an instance");
         fmu_functions.destroy(life->component.instance);

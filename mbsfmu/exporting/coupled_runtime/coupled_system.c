@@ -1,0 +1,638 @@
+/* Coupled FMUs as one system: the exchange of the master, with all that its Python does around it at equal steps. */
+
+#include "coupled_system.h"
+
+#define INSIDE_FMU
+#include "exchange.c"
+
+#include "platform.h"
+
+#include "coupled_components.h"
+#include "coupled_events.h"
+#include "coupled_values.h"
+
+#include "coupled_sizes.h"
+#include "coupled_tables.h"
+
+#include "consistent_start.h"
+
+/* What a saved state holds; the states of the components behind. */
+struct Saved {
+    struct System *system;
+    struct Saved *next;
+    double time, place, last_lengths[2], *changing;
+    size_t length_count;
+    int has_missed, is_initializing, is_stepping;
+    struct Clock *clocks;
+    double *next_events;
+    void *states[COMPONENTS];
+};
+
+static struct Group *groups_of(struct System *system)
+{
+    return (struct Group *)system->blocks[0];
+}
+
+/* -- begin and end --------------------------------------------------------------------------------------------------- */
+
+static int make_members(struct System *system)
+{
+    struct Exchange *exchange = &system->exchange;
+    for (size_t turn = 0; turn < COMPONENTS; turn++) {
+        struct Unit *unit = &system->units[turn_order[turn]];
+        const struct ComponentSpec *spec = unit->spec;
+        struct Member *member = &system->members[turn];
+        const size_t n = spec->entries.port.count;
+        double *taken = room_for(system, ROWS * n, sizeof *taken);
+        member->portion = room_for(system, ROWS * n, sizeof *taken);
+        if (!taken || !member->portion)
+            return fails(system, "there is no memory for an instance");
+        if (!make_port(unit, &spec->entries.port, spec->shares ? taken : NULL, &unit->entries) ||
+            !make_port(unit, &spec->outputs, exchange->values + spec->first_output, &unit->outputs))
+            return 0;
+        Function step = need(unit, spec->version == 2 ? "fmi2DoStep" : "fmi3DoStep");
+        if (!step)
+            return 0;
+        member->make_step.number = number_of(unit, spec->version == 2 ? "fmi2DoStep" : "fmi3DoStep");
+        if (spec->version == 2) {
+            member->make_step.function = (MakeStepFunction *)step;
+        } else {
+            member->make_step.reporting = (ReportingMakeStepFunction *)step;
+            member->make_step.report = &unit->report;
+        }
+        member->clock = &unit->clock;
+        member->inputs = unit->entries;
+        member->outputs = unit->outputs;
+        member->sources = (ptrdiff_t *)spec->entries.sources;
+        member->factors = (double *)spec->entries.factors;
+        member->offsets = (double *)spec->entries.offsets;
+        member->taken = taken;
+        member->entries = n;
+        member->first_entry = spec->first_entry;
+        member->first_output = spec->first_output;
+        member->converts = spec->converts;
+        member->ramps = spec->ramps;
+        member->shares = spec->shares;
+        member->rate = spec->rate;
+        member->drives_later = spec->drives_later;
+        if (spec->ramps && spec->version == 3) {
+            unit->ramp.group = unit->entries.groups[0];
+            unit->ramp.group.buffer = room_for(system, unit->ramp.group.count, sizeof(double));
+            unit->ramp.values = unit->entries.values;
+            unit->ramp.slopes = unit->entries.slopes;
+            if (!unit->ramp.group.buffer)
+                return fails(system, "there is no memory for an instance");
+        }
+    }
+    return 1;
+}
+
+/* Give the exchange its memory. */
+static int make_exchange(struct System *system)
+{
+    struct Exchange *exchange = &system->exchange;
+    const size_t n = OUTPUTS, known_rows = 2 + POINTS;
+    system->changing_count = (known_rows + 1) * n + ENTRIES + 2 * VARIABLES;
+    system->changing = room_for(system, system->changing_count, sizeof(double));
+    system->start_values = room_for(system, START_COLUMNS, sizeof(double));
+    system->members = room_for(system, COMPONENTS, sizeof *system->members);
+    exchange->before = room_for(system, n, sizeof(double));
+    exchange->polynomials = room_for(system, ROWS * n, sizeof(double));
+    exchange->extrapolation = room_for(system, ROWS * known_rows * n, sizeof(double));
+    exchange->interpolation = room_for(system, ROWS * known_rows * n, sizeof(double));
+    exchange->recorded = room_for(system, n, sizeof(double));
+    exchange->unknown = room_for(system, n, 1);
+    if (!system->changing || !system->start_values || !system->members || !exchange->before || !exchange->polynomials ||
+        !exchange->extrapolation || !exchange->interpolation || !exchange->recorded || !exchange->unknown)
+        return fails(system, "there is no memory for an instance");
+    exchange->rows = ROWS;
+    exchange->outputs = exchange->columns = n;
+    exchange->known_rows = known_rows;
+    exchange->points = POINTS;
+    exchange->entry_count = ENTRIES;
+    exchange->members = system->members;
+    exchange->member_count = COMPONENTS;
+    exchange->in_turn = IN_TURN;
+    exchange->corrects = CORRECTS;
+    exchange->patience = INFINITY;
+    exchange->known = system->changing;
+    exchange->values = exchange->known + known_rows * n;
+    exchange->missed = exchange->values + n;
+    system->given = exchange->missed + ENTRIES;
+    exchange->held = (unsigned char *)held;
+    exchange->corrected = (unsigned char *)corrected;
+    exchange->times = system->point;
+    return 1;
+}
+
+static int make_system(struct System *system, const char *resources)
+{
+    struct Group *groups = room_for(system, GROUPS, sizeof *groups); /* the first block, see groups_of */
+    if (!groups || !make_exchange(system))
+        return fails(system, "there is no memory for an instance");
+    if (!resources || !decode_path(resources, system->resources, sizeof system->resources))
+        return fails(system, "the importer gives no path of the resources, where the components are");
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!begin_life_of(&system->units[k]))
+            return 0;
+    for (size_t k = 0; k < GROUPS; k++)
+        if (!make_group(system, &group_specs[k], &groups[k]))
+            return 0;
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (!make_port(unit, &unit->spec->start_entries.port, NULL, &unit->start_entries) ||
+            !make_port(unit, &unit->spec->start_outputs, system->start_values + unit->spec->first_start_output,
+                       &unit->start_outputs))
+            return 0;
+    }
+    if (!make_members(system))
+        return 0;
+    system->exchange.disturbing = room_for(system, system->call_count, 1);
+    if (!system->exchange.disturbing)
+        return fails(system, "there is no memory for an instance");
+    for (size_t k = 0; k < VARIABLES; k++)
+        system->given[k] = variables[k].start;
+    system->is_whole = 1;
+    return 1;
+}
+
+System *create_system(Warned told, void *environment_of_host, const char *resources)
+{
+    static unsigned char nowhere;
+    struct System *system = calloc(1, sizeof *system);
+    if (!system)
+        return NULL;
+    system->told = told;
+    system->environment = environment_of_host;
+    system->exchange.environment = environment();
+    system->exchange.disturbing = &nowhere;
+    system->units = calloc(COMPONENTS, sizeof *system->units);
+    for (size_t k = 0; system->units && k < COMPONENTS; k++) {
+        system->units[k].spec = &components[k];
+        system->units[k].system = system;
+    }
+    if (!system->units || !make_system(system, resources))
+        system->has_failed = 1;
+    return system;
+}
+
+int is_whole(const System *system)
+{
+    return system->is_whole;
+}
+
+void destroy_system(System *system)
+{
+    if (!system)
+        return;
+    for (struct Saved *saved = system->saved; saved; saved = saved->next) {
+        for (size_t k = 0; k < COMPONENTS; k++)
+            free_state_of(&system->units[k], &saved->states[k]);
+        saved->system = NULL;
+    }
+    for (size_t k = COMPONENTS; system->units && k-- > 0;) {
+        struct Unit *unit = &system->units[k];
+        if (unit->library) {
+            end_life_of(unit);
+            unload_library(unit->library);
+        }
+    }
+    for (size_t k = 0; k < system->block_count; k++)
+        free(system->blocks[k]);
+    free(system->blocks);
+    free(system->calls);
+    free(system->units);
+    free(system);
+}
+
+const char *reason_of(const System *system)
+{
+    return system->reason;
+}
+
+double time_of_system(const System *system)
+{
+    return system->time;
+}
+
+/* -- values ---------------------------------------------------------------------------------------------------------- */
+
+static int send_value(struct System *system, size_t variable)
+{
+    const struct VariableSpec *spec = &variables[variable];
+    for (size_t k = 0; k < spec->target_count; k++) {
+        const struct TargetSpec *target = &spec->targets[k];
+        if (!set_target(system, target, target->factor * system->given[variable] + target->offset, NULL))
+            return 0;
+    }
+    return 1;
+}
+
+int set_value(System *system, unsigned variable, double value)
+{
+    const struct VariableSpec *spec = &variables[variable];
+    if (spec->kind == READ_OUTPUT)
+        return fails(system, "an output cannot be set");
+    if (system->is_stepping && spec->kind == GIVEN_PARAMETER)
+        return fails(system, "a fixed parameter cannot be set after initialization");
+    if (!isfinite(value))
+        return fails(system, "a variable is set to %g; it must be a finite number", value);
+    system->given[variable] = value;
+    system->given[VARIABLES + variable] = 1.0;
+    system->is_evaluated = 0;
+    if (!system->is_initializing && !system->is_stepping)
+        return 1;
+    if (!send_value(system, variable)) {
+        system->has_failed = 1;
+        return 0;
+    }
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!refresh_port(system, &system->units[k].entries))
+            return 0;
+    return 1;
+}
+
+/* Pass connected values on in initialization mode, in the order in which outputs depend on each other. */
+static int initialize_values(struct System *system)
+{
+    double *values = system->start_values;
+    struct Group *groups = groups_of(system);
+    if (system->is_evaluated)
+        return 1;
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!went_well(system, read_port(&system->exchange, &system->units[k].start_outputs)))
+            return 0;
+    for (size_t k = 0; k < GROUPS; k++) {
+        const struct GroupSpec *spec = groups[k].spec;
+        if (spec->is_loop ? !solve_group(system, &groups[k], values)
+                          : !evaluate_group(system, &groups[k], values, groups[k].found))
+            return 0;
+        for (size_t j = 0; !spec->is_loop && j < spec->count; j++)
+            values[spec->columns[j]] = groups[k].found[j];
+    }
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (!write_entries(system, &unit->spec->start_entries, &unit->start_entries, values))
+            return 0;
+    }
+    return system->is_evaluated = 1;
+}
+
+int get_value(System *system, unsigned variable, double *value)
+{
+    const struct VariableSpec *spec = &variables[variable];
+    if (spec->kind != READ_OUTPUT) {
+        *value = system->given[variable];
+        return 1;
+    }
+    if (system->is_initializing && !initialize_values(system))
+        return 0;
+    if (!system->is_initializing && !system->is_stepping)
+        return fails(system, "outputs have values from initialization mode on");
+    double found = system->is_stepping ? system->exchange.values[spec->column] : system->start_values[spec->start_column];
+    *value = spec->factor * found + spec->offset;
+    return 1;
+}
+
+/* -- initialization --------------------------------------------------------------------------------------------------- */
+
+static int set_up_unit(struct Unit *unit, double start, const double *stop)
+{
+    typedef int (*SetUp)(void *, int, double, double, int, double);
+    const struct ComponentSpec *spec = unit->spec;
+    unit->clock = (struct Clock){start, 0};
+    if (spec->version == 3)
+        return 1; /* it is told as it enters initialization mode */
+    SetUp set_up = (SetUp)need(unit, "fmi2SetupExperiment");
+    return set_up && is_done(unit, "fmi2SetupExperiment",
+                             set_up(unit->component, spec->has_tolerance, spec->tolerance, start, stop != NULL,
+                                    stop ? *stop : 0.0));
+}
+
+static int enter_initialization_of(struct Unit *unit, double start, const double *stop)
+{
+    typedef int (*Enter)(void *, bool, double, double, bool, double);
+    const struct ComponentSpec *spec = unit->spec;
+    if (spec->version == 2)
+        return call(unit, "fmi2EnterInitializationMode");
+    Enter enter = (Enter)need(unit, "fmi3EnterInitializationMode");
+    return enter && is_done(unit, "fmi3EnterInitializationMode",
+                            enter(unit->component, spec->has_tolerance != 0, spec->tolerance, start, stop != NULL,
+                                  stop ? *stop : 0.0));
+}
+
+int begin_initialization(System *system, double start, const double *stop)
+{
+    system->exchange.environment = environment();
+    system->start = system->time = start;
+    system->place = 0.0;
+    system->has_failed = 1; /* until all is done */
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!set_up_unit(&system->units[k], start, stop))
+            return 0;
+    for (size_t k = 0; k < STARTS; k++)
+        if (!set_target(system, &starts[k].target, starts[k].value, starts[k].text))
+            return 0;
+    for (size_t k = 0; k < VARIABLES; k++)
+        if (system->given[VARIABLES + k] != 0.0 && !send_value(system, k))
+            return 0;
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!enter_initialization_of(&system->units[k], start, stop))
+            return 0;
+    for (size_t k = 0; k < GROUPS; k++)
+        for (size_t p = 0; p < group_specs[k].part_count; p++)
+            if (!refresh_port(system, &groups_of(system)[k].parts[p].entries))
+                return 0;
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (!refresh_port(system, &system->units[k].start_entries))
+            return 0;
+    system->is_initializing = 1;
+    system->has_failed = system->is_evaluated = 0;
+    return 1;
+}
+
+int end_initialization(System *system)
+{
+    struct Exchange *exchange = &system->exchange;
+    exchange->environment = environment();
+    if (!initialize_values(system))
+        return 0;
+    system->has_failed = 1; /* until all is done */
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (!call(unit, unit->spec->version == 2 ? "fmi2ExitInitializationMode" : "fmi3ExitInitializationMode"))
+            return 0;
+        unit->is_stepping = 1;
+        if (unit->spec->has_events && !leave_event_mode(unit))
+            return 0;
+        if (unit->report.ends)
+            return ends_the_run(unit, system->time);
+    }
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (!refresh_port(system, &unit->entries) || !went_well(system, read_port(exchange, &unit->outputs)))
+            return 0;
+        if (unit->spec->ramps && unit->spec->version == 3) {
+            struct VariableBlock *within = &unit->ramp.group;
+            memcpy(within->buffer, unit->entries.groups[0].buffer, within->count * sizeof(double));
+            unit->ramp.component = unit->component;
+        }
+    }
+    memcpy(exchange->known + OUTPUTS, exchange->values, OUTPUTS * sizeof(double));
+    exchange->has_missed = 0;
+    system->length_count = system->weighed_count = 0;
+    system->is_initializing = 0;
+    system->is_stepping = 1;
+    system->has_failed = 0;
+    return 1;
+}
+
+int terminate_system(System *system)
+{
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (unit->is_fatal || !unit->is_stepping)
+            continue;
+        unit->is_stepping = 0;
+        if (!call(unit, unit->spec->version == 2 ? "fmi2Terminate" : "fmi3Terminate"))
+            return 0;
+    }
+    system->is_stepping = 0;
+    return 1;
+}
+
+/* -- steps ------------------------------------------------------------------------------------------------------------ */
+
+/* Write a weight of the known row for all outputs. */
+static void weigh(double *weights, size_t row, size_t known, double value)
+{
+    for (size_t j = 0; j < OUTPUTS; j++)
+        weights[(row * (2 + POINTS) + known) * OUTPUTS + j] = value;
+}
+
+/* Weights of polynomials over a step in s, as `OutputHistory` makes them; only where lengths have changed. */
+static void weigh_step(struct System *system, double step)
+{
+    double *extrapolation = system->exchange.extrapolation, *interpolation = system->exchange.interpolation;
+    const double *lengths = system->last_lengths;
+    const size_t count = system->length_count;
+    double now[3] = {step, count > 0 ? lengths[0] : 0.0, count > 1 ? lengths[1] : 0.0};
+    if (system->weighed_count == count + 1 && memcmp(now, system->weighed, sizeof now) == 0)
+        return;
+    memcpy(system->weighed, now, sizeof now);
+    system->weighed_count = count + 1;
+    memset(extrapolation, 0, ROWS * (2 + POINTS) * OUTPUTS * sizeof(double));
+    memset(interpolation, 0, ROWS * (2 + POINTS) * OUTPUTS * sizeof(double));
+    weigh(extrapolation, 0, 1, 1.0);
+    weigh(interpolation, 0, 1, 1.0);
+    if (ROWS < 2)
+        return;
+    weigh(interpolation, 1, 0, 1.0);
+    weigh(interpolation, 1, 1, -1.0);
+    for (size_t k = 0; k < 3 && count > 0; k++) {
+        const double last[3] = {1.0, -1.0, 0.0}, earlier[3] = {0.0, 1.0, -1.0};
+        if (count == 1 && k < 2)
+            weigh(extrapolation, 1, 1 + k, last[k] * step / lengths[0]);
+        if (count == 2) {
+            double slope = last[k] / lengths[0], bend = (slope - earlier[k] / lengths[1]) / (lengths[0] + lengths[1]);
+            weigh(extrapolation, 1, 1 + k, step * (slope + lengths[0] * bend));
+            weigh(extrapolation, 2, 1 + k, step * step * bend);
+        }
+        if (ROWS == 3) {
+            double slope = last[k] / step, bend = (slope - earlier[k] / lengths[0]) / (step + lengths[0]);
+            weigh(interpolation, 1, k, step * (slope - step * bend));
+            weigh(interpolation, 2, k, step * step * bend);
+        }
+    }
+}
+
+/* Go on with a sweep until all components have made their step; those that need a look get it. */
+static int sweep(struct System *system)
+{
+    struct Exchange *exchange = &system->exchange;
+    enum outcome outcome;
+    while ((outcome = advance_all(exchange)) == UNFINISHED)
+        if (!finish_step(system->calls[exchange->refused].unit, exchange->unit_step, exchange->status))
+            return 0;
+    return went_well(system, outcome);
+}
+
+/* Make the first sweeps of a step of which too little is known: inputs then interpolate to what was found. */
+static int repeat_sweeps(struct System *system)
+{
+    struct Exchange *exchange = &system->exchange;
+    double next_events[COMPONENTS];
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        next_events[k] = system->units[k].report.next_event;
+        if (!save_unit(&system->units[k], &system->units[k].kept))
+            return 0;
+    }
+    for (int again = 0; again < SWEEPS_AGAIN; again++) {
+        if (!sweep(system))
+            return 0;
+        for (size_t k = 0; k < COMPONENTS; k++)
+            if (!restore_unit(&system->units[k], system->units[k].kept, next_events[k]))
+                return 0;
+        interpolate(exchange, 0, OUTPUTS);
+        exchange->turn = 0;
+        exchange->part = 0;
+    }
+    return 1;
+}
+
+static int make_communication_step(struct System *system, double length)
+{
+    struct Exchange *exchange = &system->exchange;
+    exchange->environment = environment();
+    exchange->goes_back = system->saved != NULL;
+    exchange->made = exchange->first = exchange->first_row = 0;
+    exchange->step = length;
+    system->point[0] = system->time;
+    weigh_step(system, length);
+    exchange->under_way = 1;
+    exchange->turn = 0;
+    exchange->part = 0;
+    extrapolate(exchange);
+    if (POINTS > system->length_count && SWEEPS_AGAIN > 0 && !repeat_sweeps(system))
+        return 0;
+    if (!sweep(system))
+        return 0;
+    enum outcome outcome = make_step(exchange); /* its sweep is made: what is left is the end of the step */
+    if (outcome == NOT_FINITE) {
+        size_t j = 0;
+        while (j + 1 < OUTPUTS && isfinite(exchange->values[j]))
+            j++;
+        return fails(system, "%s is not finite at t = %.9g s: the run diverges", output_names[j], system->time + length);
+    }
+    if (!went_well(system, outcome))
+        return 0;
+    if (POINTS > 1)
+        system->last_lengths[1] = system->last_lengths[0];
+    system->last_lengths[0] = length;
+    system->length_count += system->length_count < POINTS;
+    return 1;
+}
+
+int advance_system(System *system, double end)
+{
+    if (system->has_failed)
+        return fails(system, "a component has failed before; the FMU goes on after a reset");
+    for (;;) {
+        double next = system->start + COMMUNICATION_STEP * (system->place + 1.0);
+        const double same = time_tolerance(COMMUNICATION_STEP, next, end);
+        double length = next - system->time;
+        if (system->time >= end - same)
+            return 1;
+        if (fabs(length - COMMUNICATION_STEP) <= same)
+            length = COMMUNICATION_STEP;
+        if (next > end + same) {
+            next = end;
+            length = end - system->time;
+        }
+        for (size_t k = 0; k < COMPONENTS && length != COMMUNICATION_STEP; k++)
+            if (!components[k].takes_any_step)
+                return fails(system, "the step to %.9g s is no multiple of the communication step of %g s, and %s takes "
+                             "steps of one length only", end, COMMUNICATION_STEP, components[k].name);
+        if (!make_communication_step(system, length)) {
+            system->has_failed = 1;
+            return 0;
+        }
+        system->time = next;
+        if (next != end || fabs(system->start + COMMUNICATION_STEP * (system->place + 1.0) - end) <= same)
+            system->place += 1.0;
+    }
+}
+
+/* -- saved states ------------------------------------------------------------------------------------------------------ */
+
+static struct Saved *make_saved(struct System *system)
+{
+    struct Saved *saved = calloc(1, sizeof *saved);
+    if (!saved)
+        return NULL;
+    saved->changing = calloc(system->changing_count, sizeof *saved->changing);
+    saved->clocks = calloc(COMPONENTS, sizeof *saved->clocks);
+    saved->next_events = calloc(COMPONENTS, sizeof *saved->next_events);
+    saved->system = system;
+    if (saved->changing && saved->clocks && saved->next_events) {
+        saved->next = system->saved;
+        system->saved = saved;
+        return saved;
+    }
+    free(saved->changing);
+    free(saved->clocks);
+    free(saved->next_events);
+    free(saved);
+    return NULL;
+}
+
+int save_system(System *system, void **place)
+{
+    struct Saved *saved = *place;
+    if (system->has_failed)
+        return fails(system, "a component has failed; there is no state to save");
+    if (saved && saved->system != system)
+        return fails(system, "the saved state is not of this instance since its last reset");
+    if (!saved && !(saved = make_saved(system)))
+        return fails(system, "there is no memory for a saved state");
+    *place = saved;
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        if (!save_unit(&system->units[k], &saved->states[k]))
+            return 0;
+        saved->clocks[k] = system->units[k].clock;
+        saved->next_events[k] = system->units[k].report.next_event;
+    }
+    memcpy(saved->changing, system->changing, system->changing_count * sizeof(double));
+    memcpy(saved->last_lengths, system->last_lengths, sizeof saved->last_lengths);
+    saved->length_count = system->length_count;
+    saved->time = system->time;
+    saved->place = system->place;
+    saved->has_missed = system->exchange.has_missed;
+    saved->is_initializing = system->is_initializing;
+    saved->is_stepping = system->is_stepping;
+    return 1;
+}
+
+int restore_system(System *system, const void *given)
+{
+    const struct Saved *saved = given;
+    if (saved->system != system)
+        return fails(system, "the saved state is not of this instance since its last reset");
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        struct Unit *unit = &system->units[k];
+        if (!restore_unit(unit, saved->states[k], saved->next_events[k]))
+            return 0;
+        unit->clock = saved->clocks[k];
+        unit->is_stepping = saved->is_stepping;
+    }
+    memcpy(system->changing, saved->changing, system->changing_count * sizeof(double));
+    memcpy(system->last_lengths, saved->last_lengths, sizeof saved->last_lengths);
+    system->length_count = saved->length_count;
+    system->time = saved->time;
+    system->place = saved->place;
+    system->exchange.has_missed = saved->has_missed;
+    system->is_initializing = saved->is_initializing;
+    system->is_stepping = saved->is_stepping;
+    system->is_evaluated = system->has_failed = 0;
+    return 1;
+}
+
+void release_saved(void *given)
+{
+    struct Saved *saved = given;
+    if (!saved)
+        return;
+    if (saved->system) {
+        struct Saved **place = &saved->system->saved;
+        for (size_t k = 0; k < COMPONENTS; k++)
+            free_state_of(&saved->system->units[k], &saved->states[k]);
+        while (*place && *place != saved)
+            place = &(*place)->next;
+        if (*place)
+            *place = saved->next;
+    }
+    free(saved->changing);
+    free(saved->clocks);
+    free(saved->next_events);
+    free(saved);
+}

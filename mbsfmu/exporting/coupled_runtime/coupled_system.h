@@ -1,0 +1,37 @@
+/* Coupled FMUs as one system: what the FMU around them asks of it. Functions that return int give 0 on failure, and
+ * `reason_of` then says why, in one sentence. */
+#ifndef MBSFMU_COUPLED_SYSTEM_H
+#define MBSFMU_COUPLED_SYSTEM_H
+
+#include <stddef.h>
+
+#include "visibility.h"
+
+typedef struct System System;
+
+/* Told what a component warns of. */
+typedef void (*Warned)(void *environment, const char *sentence);
+
+/* The components loaded and instantiated; NULL where there is no memory. `is_whole` tells whether all of them are. */
+INTERNAL System *create_system(Warned told, void *environment, const char *resources);
+INTERNAL int is_whole(const System *system);
+INTERNAL void destroy_system(System *system);
+
+INTERNAL int begin_initialization(System *system, double start, const double *stop);
+INTERNAL int end_initialization(System *system);
+INTERNAL int terminate_system(System *system);
+
+/* Set a parameter or input, and get any value; `variable` counts those of the description. */
+INTERNAL int set_value(System *system, unsigned variable, double value);
+INTERNAL int get_value(System *system, unsigned variable, double *value);
+
+/* Make communication steps to a time in s. */
+INTERNAL int advance_system(System *system, double end);
+INTERNAL double time_of_system(const System *system);
+INTERNAL const char *reason_of(const System *system);
+
+INTERNAL int save_system(System *system, void **saved);
+INTERNAL int restore_system(System *system, const void *saved);
+INTERNAL void release_saved(void *saved);
+
+#endif

@@ -116,6 +116,20 @@ def test_events_differ_by_machine() -> None:
     assert result.steps.tolist() == [1002, 1000, 1002, 1000], "steps end at events, off the grid as well"
 
 
+def test_inputs_with_numbers_follow_no_signal() -> None:
+    """The force has a signal in the model, whose jumps do not come where numbers are given instead."""
+    forces = np.array([0.0, 12.0, -20.0])
+    result = (
+        oscillator()
+        .ensemble(inputs={"motor.force": forces}, starts={"slider.displacement": 0.1, "slider.velocity": 0.0}, **STEP)
+        .run(0.8, output_step=0.01)
+    )
+    for machine, force in enumerate(forces):
+        expected = forced(result.time, (0.0,), (force,), 0.1)
+        np.testing.assert_allclose(result["slider.displacement"][machine], expected, atol=1e-4 * max(abs(expected)))
+    assert np.all(result.steps == 800), "nothing jumps on the way"
+
+
 def test_sampled_controllers_have_gains_of_their_own() -> None:
     """A machine of the closed form's gains among others, whose runs are single ones."""
     model, gains = controlled(), np.array([5.0, 40.0, 90.0])

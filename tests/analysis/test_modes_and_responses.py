@@ -17,6 +17,7 @@ from examples.crane import crane
 from mbsfmu import InputError, JointDrive, LinearSignal, LinearSystem
 from mbsfmu.analysis.linear_system import OperatingValue
 from mbsfmu.analysis.response_plots import frequency_grid, phase_in_degrees
+from mbsfmu.analysis.root_locus import root_locus
 from mbsfmu.models import built_in
 
 _NATURAL = math.sqrt(STIFFNESS / MASS)
@@ -197,6 +198,18 @@ def test_a_root_locus_is_that_of_the_closed_form() -> None:
     assert labels == [f"{name} = {MASS:.4g} kg", "between", f"{name} = {4.0 * MASS:.4g} kg"]
     with pytest.raises(InputError, match=r"needs two different finite values at least"):
         model.root_locus(name, [1.0, 1.0])
+
+
+def test_branches_go_on_where_their_order_changes() -> None:
+    """A pair with the real part v − 3 passes a pole at −2."""
+
+    def at(value: float) -> LinearSystem:
+        real = value - 3.0
+        return made([[-2.0, 0.0, 0.0], [0.0, real, 2.0], [0.0, -2.0, real]], np.ones((3, 1)), np.ones((1, 3)), [[0.0]])
+
+    locus = root_locus("gain", "1", [0.0, 0.5, 1.5, 2.0], at)
+    np.testing.assert_allclose(locus.eigenvalues[:, 0], -2.0)
+    np.testing.assert_allclose(locus.eigenvalues[:, 1], locus.values - 3.0 + 2.0j)
 
 
 def test_operating_points_follow_the_parameter(resting: Any) -> None:

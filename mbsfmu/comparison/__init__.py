@@ -1,4 +1,4 @@
-"""What coupling costs: coupled runs of a model held against its monolithic run."""
+"""Cost of coupling: coupled runs of a model compared with its monolithic run."""
 
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.comparison_options import ComparisonOptions

@@ -1,4 +1,4 @@
-"""Coupled runs beside the monolithic and the tight one, and what follows from them."""
+"""Comparison of coupled runs with the monolithic and the reference run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DRAWN = 1000  # times of a motion
 
 @dataclass(repr=False)
 class Comparison(Tabular):
-    """Coupled runs beside the monolithic and the tight one.
+    """Coupled runs compared with the monolithic and the reference run.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Comparison(Tabular):
         return optional("xarray", "to_xarray").Dataset(variables, coordinates, self._metadata())
 
     def animate(self, labels: Sequence[str] | None = None, **chosen: Any) -> Animation:
-        """Return the machine in motion as the monolithic run moves it, coupled runs beside it as ghosts.
+        """Return an animation of the monolithic run with coupled runs as ghosts.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Comparison(Tabular):
         return animate(self.monolithic, self.machine, ghosts, **{"label": "monolithic", **chosen})
 
     def _drawn(self, curves: Mapping[str, Curve]) -> Trajectory:
-        """Return a run as far as it came, at equal distances of time."""
+        """Return the completed part of a run at equidistant times."""
         first = next(iter(curves.values()))
         times = np.linspace(first.x[0], first.x[-1], min(_DRAWN, first.whole))
         values = np.stack([np.interp(times, curve.x, curve.y) for curve in curves.values()], axis=1)
@@ -170,26 +170,26 @@ class Comparison(Tabular):
 
     @property
     def cheapest(self) -> list[Run]:
-        """The run whose steps cost least of those that are accurate enough.
+        """The least expensive of the sufficiently accurate runs.
 
-        Several in a tie, the most exact one first; none where no run is accurate enough, or nothing moves.
+        Of equal ones, the most accurate first; None if no run is accurate enough, or nothing moves.
         """
         return cheapest_runs(self.runs, self.accuracy) if self.moves else []
 
     @property
     def verdict(self) -> str:
-        """Which setting is cheapest for the wanted accuracy, in one sentence."""
+        """The least expensive setting for the wanted accuracy, in one sentence."""
         if not self.moves:
             return nothing_moves(self.reference)
         return verdict(self.runs, self.order, self.accuracy, self.reference)
 
     @property
     def step_verdict(self) -> str:
-        """What the step costs, in one sentence or two; nothing where nothing moves."""
+        """The error of the step, in one sentence or two; empty if nothing moves."""
         return step_verdict(self.reference, self.tight) if self.moves else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `compare --json` writes."""
+        """Return the data that `compare --json` writes."""
         return {
             "model": self.model,
             "description": self.description,
@@ -216,7 +216,7 @@ def _percent(share: float | None) -> float | None:
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
-    """A comparison that was interrupted; `comparison` has the runs that were done, of `wanted`."""
+    """Interrupted comparison; `comparison` has the completed runs, of `wanted`."""
 
     def __init__(self, comparison: Comparison, wanted: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Options of a comparison: which runs are made, and how they are judged."""
+"""Options of a comparison: its runs and their evaluation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.simulation.run_options import RunOptions
 
 ACCURACY = 1e-2
-"""Wanted of outputs, where nothing is said."""
+"""Default accuracy of outputs."""
 
 
 class ComparisonKeywords(TypedDict, total=False):
@@ -30,8 +30,8 @@ class ComparisonKeywords(TypedDict, total=False):
 class ComparisonOptions(Options):
     """Options of a comparison.
 
-    All runs take the same largest internal step, the smallest communication step, so that what differs from the
-    monolithic one is the coupling alone; what differs from the tight run is what coupling and step cost together.
+    All runs have the same largest internal step, the smallest communication step, so that the difference from the
+    monolithic run is the coupling error alone; that from the reference run is the error of coupling and step together.
 
     Raises
     ------

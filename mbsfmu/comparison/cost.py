@@ -1,4 +1,4 @@
-"""What an accuracy costs: observed orders, and the setting that is cheapest."""
+"""Cost of accuracy: observed orders, and the least expensive setting."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
 from mbsfmu.cosim.coupling.choices import parted
 
 ITERATING = "newton-linear"
-"""The algorithm that couples stiff units with the largest steps."""
+"""The algorithm that couples stiff FMUs with the largest steps."""
 
 
 ROUND_OFF = 1e-9
-"""Errors below this share of a range are round-off, or what iterations leave: they follow no power of the step."""
+"""Relative errors below this are round-off or iteration errors, and follow no power of the step."""
 
 
 def observed_order(runs: Sequence[Run]) -> float | None:
-    """Return the slope of log(error) over log(step), by least squares over the runs that did not diverge.
+    """Return the slope of log(error) over log(step), by least squares over runs without divergence.
 
-    None where fewer than two steps have errors above round-off.
+    None if fewer than two steps have errors above round-off.
     """
     points = [(run.step, run.worst_error) for run in runs if (run.worst_error or 0.0) > ROUND_OFF]
     if len({step for step, _ in points}) < 2:
@@ -33,7 +33,7 @@ def observed_order(runs: Sequence[Run]) -> float | None:
 
 
 def nothing_moves(reference: Mapping[str, Any]) -> str:
-    """Say that no output moves, so that no setting is better than another one."""
+    """Return the message that no output moves, so that all settings are equal."""
     return (
         f"Nothing moves: no output of the monolithic run changes up to {reference['stop']:.6g} s, so that there is no "
         "cheapest setting and no order; take a later --stop (stop), or inputs that move the machine."
@@ -43,7 +43,7 @@ def nothing_moves(reference: Mapping[str, Any]) -> str:
 def verdict(
     runs: Sequence[Run], order: Mapping[str, float | None], accuracy: float, reference: Mapping[str, Any]
 ) -> str:
-    """Say in one sentence which setting is cheapest for an accuracy, or what the best one would need.
+    """Return the least expensive setting for an accuracy in one sentence, or the needs of the best one.
 
     Parameters
     ----------
@@ -80,10 +80,9 @@ def verdict(
 
 
 def remedy(runs: Sequence[Run]) -> str:
-    """Say what may help where every run diverges.
+    """Return advice if every run diverges.
 
-    An exchange once a step delays what stiff parts of both sides do to each other; Newton's iteration repeats the step
-    until both agree.
+    One exchange per step delays the interaction of stiff parts; Newton's iteration repeats the step until both agree.
     """
     steps = [run.step for run in runs]
     smaller = f"steps below {min(steps):.3g} s" if steps else "smaller steps"
@@ -96,7 +95,7 @@ def remedy(runs: Sequence[Run]) -> str:
 
 
 def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
-    """Say in one sentence what the step of a monolithic run costs, or why that is not known.
+    """Return the error of a monolithic run's step in one sentence, or why it is unknown.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
 
 
 def _named(cheapest: Sequence[Run]) -> str:
-    """Name the cheapest setting, or all of a tie, the most exact one first."""
+    """Return the least expensive setting, or all equal ones, the most accurate first."""
     unit = "of processor time per simulated second"
     if len(cheapest) == 1:
         (run,) = cheapest
@@ -145,7 +144,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _worst(reference: Mapping[str, Any]) -> tuple[str, float]:
-    """Return which output the step costs most, and its error; no name and zero where that is not known."""
+    """Return the output with the largest step error, and this error; empty and zero if unknown."""
     errors = {name: error for name, error in reference.get("error", {}).items() if error is not None}
     output = max(errors, key=lambda name: errors[name], default="")
     return output, errors.get(output, 0.0)

@@ -1,4 +1,4 @@
-"""What is drawn of runs that are compared: curves that keep their extremes."""
+"""Curves of compared runs, with their extremes preserved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESIDUAL = "energy_residual."
 
 @dataclass(frozen=True, eq=False)
 class RunCurves:
-    """Curves of one coupled run over time in s, as far as it came.
+    """Curves of one coupled run over time in s.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class RunCurves:
 
 
 def curves_of(run: Trajectory, reference: ReferenceRun, label: str) -> RunCurves:
-    """Return the curves of a coupled run that is held against a monolithic one, all with the label."""
+    """Return the curves of a coupled run compared with a monolithic one."""
 
     def curve(values: np.ndarray) -> Curve:
         return Curve.of(label, run.time, values).thinned(_MOST)

@@ -1,4 +1,4 @@
-"""Runs a model monolithically and coupled over a grid of algorithms and communication steps."""
+"""Comparison runs of a model: monolithic, and coupled over algorithms and communication steps."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def compare(
 ) -> Comparison:
     """Run a model monolithically and coupled, with every algorithm and communication step.
 
-    The monolithic run of the same internal step says what the coupling costs; a tight run, of an adaptive solver, what
-    step and coupling cost together.
+    The monolithic run with the same internal step gives the coupling error; a reference run with an adaptive solver
+    gives the error of step and coupling together.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def compare(
 
 
 class _Monolithic:
-    """The monolithic run, to which coupled ones are compared.
+    """The monolithic run for comparison.
 
     Parameters
     ----------
@@ -130,12 +130,12 @@ class _Monolithic:
         self.reference = ReferenceRun.of(self.result, nominal, names.qualified)
 
     def summary(self, tight: ReferenceRun | None) -> dict[str, Any]:
-        """Return what it has cost, and its errors where there is a tight run of its step."""
+        """Return its cost, and its errors against a reference run of its step."""
         found = tight.errors(self.result, self.simulation.exposed.by_system) if tight else dict.fromkeys(self.units)
         return {**self.result.summary(), "cost": self._cost(), "error": found, "still": self.reference.still}
 
     def _cost(self) -> float:
-        """Return what steps cost in s of processor time per simulated second: in a second run, where nothing loads."""
+        """Return the cost of steps in s of processor time per simulated second, from a second run without loading."""
         simulation, stop = self.simulation, float(self.result.time[-1])
         simulation.initialize()
         begin = clock.process_time()
@@ -151,7 +151,7 @@ def _coupled_runs(
     workers: int | None,
     progress: Callable[[float], None] | None,
 ) -> tuple[list[Run], dict[str, StabilityLimit], bool]:
-    """Return the coupled runs, where each algorithm becomes unstable, and whether somebody ended them."""
+    """Return the coupled runs, the stability limits, and whether they were interrupted."""
     wanted = [(name, step) for name in chosen.algorithms for step in sorted(chosen.steps, reverse=True)]
     workers = min(os.cpu_count() or 1, len(wanted)) if workers is None else workers
     runs: list[Run] = []
@@ -174,7 +174,7 @@ def _coupled_runs(
 
 
 def _saved(tight: TightRun, step: float, folder: Path) -> Path | None:
-    """Write the tight run on a grid that has the times of a step in s; None where there is no tight run."""
+    """Write the reference run on a grid with the times of a step in s; None without a reference run."""
     outputs = tight.on(step)
     if outputs is None:
         return None
@@ -184,16 +184,17 @@ def _saved(tight: TightRun, step: float, folder: Path) -> Path | None:
 
 
 def _coupled(runs: Sequence[Run], algorithm: str, internal: float) -> list[Run]:
-    """Return the runs of an algorithm that differ from the monolithic one by coupling.
+    """Return the runs of an algorithm whose difference from the monolithic one is the coupling.
 
-    Iterated to the end of steps that are the units' own, a run is the monolithic one to the iteration tolerance.
+    An iterated run with communication steps equal to the internal ones is the monolithic run within the iteration
+    tolerance.
     """
     own = [run for run in runs if run.algorithm == algorithm]
     return [run for run in own if run.step > internal] if parted(algorithm)[0] in ITERATED else own
 
 
 def _repeat(executor: Executor, tasks: list[Task], runs: list[Run], accuracy: float, shares: Shares) -> None:
-    """Repeat the runs of which one may be the cheapest, all in one process, with nothing of ours beside them."""
+    """Repeat the runs that may be the least expensive, in one process."""
     racing = [id(run) for run in contenders(runs, accuracy)]
     chosen = [(task, run) for task, run in zip(tasks, runs, strict=True) if id(run) in racing]
     spent = sum(task.stop * (run.cost or 0.0) for task, run in zip(tasks, runs, strict=True))
@@ -204,7 +205,7 @@ def _repeat(executor: Executor, tasks: list[Task], runs: list[Run], accuracy: fl
 
 
 def _limits(executor: Executor, tasks: list[Task], runs: list[Run], shares: Shares) -> dict[str, StabilityLimit]:
-    """Find the stability limit of each algorithm, beginning with what the runs of the grid have shown."""
+    """Return the stability limit of each algorithm, starting from the runs of the grid."""
     first = {task.algorithm: task for task in tasks}
     known = [{run.step: run.status == "ok" for run in runs if run.algorithm == algorithm} for algorithm in first]
     limits = run_all(executor, _limit, list(zip(first.values(), known, strict=True)), shares)

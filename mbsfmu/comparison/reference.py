@@ -1,4 +1,4 @@
-"""A run in process as worker processes see it: the outputs that coupled runs are held against."""
+"""Reference outputs for worker processes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from mbsfmu.io.trajectory import Trajectory
 
 _STILL = 1e-7
-"""An output that changes by less than this share of its magnitude does not move: it is what iterations leave of it."""
+"""Relative change of an output below which it is constant, within iteration errors."""
 _NOTHING = 1e-9
-"""Share of what is usual for an output up to which it is zero."""
+"""Fraction of an output's nominal value below which it is zero."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ class ReferenceRun:
 
     @classmethod
     def of(cls, run: Trajectory, nominals: Mapping[str, float], references: Mapping[str, str]) -> Self:
-        """Return the outputs of a run that have a nominal value, with their own ranges."""
+        """Return the outputs of a run that have a nominal value, with their ranges."""
         outputs = {name: run[name] for name in nominals}
         scales = {name: _scale(values, nominals[name]) for name, values in outputs.items()}
         return cls(run.time, outputs, scales, {name: references[name] for name in nominals})
 
     @property
     def still(self) -> list[str]:
-        """Names of the outputs that do not move, whose errors are not shares of ranges."""
+        """Names of constant outputs, whose errors are not relative to ranges."""
         return [name for name, values in self.outputs.items() if np.ptp(values) < self.scales[name]]
 
     @property
     def moves(self) -> bool:
-        """Whether any output does."""
+        """Whether any output moves."""
         return len(self.still) < len(self.outputs)
 
     def save(self, path: Path) -> None:
@@ -79,9 +79,9 @@ class ReferenceRun:
         }
 
     def deviations(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, NDArray[np.float64]]:
-        """Return how far each output of a run is off at the run's times, each of shape (number of its times,).
+        """Return the deviation of each output of a run at the run's times, each of shape (number of its times,).
 
-        Between its times the reference runs straight. Arguments as for `same_of`.
+        The reference is interpolated linearly. Arguments as for `same_of`.
         """
         return {
             name: values - np.interp(run.time, self.time, self.outputs[name])
@@ -89,7 +89,7 @@ class ReferenceRun:
         }
 
     def errors(self, run: Trajectory, names: Mapping[str, str] | None = None) -> dict[str, float]:
-        """Return for each output the largest deviation of a run over time, as a share of its scale.
+        """Return the largest deviation of each output over time, relative to its scale.
 
         Arguments as for `same_of`.
         """
@@ -98,7 +98,7 @@ class ReferenceRun:
 
 
 def _scale(values: NDArray[np.float64], nominal: float) -> float:
-    """Return the range of an output, or what stands for it where that is but round-off; see `ReferenceRun`."""
+    """Return the range of an output, or its replacement at round-off; see `ReferenceRun`."""
     magnitude, extent = float(np.max(np.abs(values))), float(np.ptp(values))
     if magnitude <= _NOTHING * nominal:
         return nominal
@@ -107,7 +107,7 @@ def _scale(values: NDArray[np.float64], nominal: float) -> float:
 
 @lru_cache(maxsize=8)
 def load_reference(path: Path) -> ReferenceRun:
-    """Read what `ReferenceRun.save` wrote, once a process."""
+    """Return the data of `ReferenceRun.save`, read once per process."""
     with np.load(path) as archive:
         names = archive["names"].tolist()
         outputs = dict(zip(names, archive["values"].T, strict=True))

@@ -1,4 +1,4 @@
-"""One coupled run, judged by the monolithic one where it was made."""
+"""One coupled run with its errors and cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult, Co
 from mbsfmu.cosim.coupling.choices import parted
 
 LOST = 1.0
-"""A run whose error exceeds the whole range of the reference counts as diverged."""
+"""Error relative to the reference's range above which a run counts as diverged."""
 
 
 @dataclass
@@ -69,27 +69,27 @@ class Run:
 
     @property
     def label(self) -> str:
-        """What curves call it: algorithm and step."""
+        """Label of its curves: algorithm and step."""
         return _label(self.algorithm, self.step)
 
     @property
     def cost(self) -> float | None:
-        """The median of `costs`; None where the run diverged."""
+        """The median of `costs`; None if the run diverged."""
         return median(self.costs) if self.costs else None
 
     @property
     def worst_error(self) -> float | None:
-        """The largest of the errors of the coupling; None where the run diverged."""
+        """The largest coupling error; None if the run diverged."""
         return self._worst(self.error)
 
     @property
     def worst_total(self) -> float | None:
-        """The largest of the errors of coupling and step together; None where it diverged, or that is not known."""
+        """The largest error of coupling and step together; None if diverged or unknown."""
         return self._worst(self.error_total)
 
     @property
     def judged(self) -> float | None:
-        """The error that the run is judged by: of coupling and step, or of the coupling where only that is known."""
+        """The error used for evaluation: of coupling and step, or of the coupling if only that is known."""
         return self.worst_error if self.worst_total is None else self.worst_total
 
     def _worst(self, errors: Mapping[str, float | None]) -> float | None:
@@ -97,13 +97,13 @@ class Run:
         return max(values) if self.status == "ok" and values else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `compare --json` writes of it."""
+        """Return the data that `compare --json` writes of it."""
         return {key: value for key, value in vars(self).items() if key != "curves"} | {"cost": self.cost}
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker process needs to make a run.
+    """Arguments of a run in a worker process.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Timing:
 
 
 def run_timed(task: Task) -> tuple[CosimulationResult, Timing]:
-    """Make a coupled run, and return what it costs too.
+    """Make a coupled run and return it with its cost.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def run_timed(task: Task) -> tuple[CosimulationResult, Timing]:
 
 
 def make_run(task: Task) -> Run:
-    """Make a coupled run and judge it."""
+    """Make a coupled run and compute its errors."""
     message, timing = "", None
     try:
         result, timing = run_timed(task)
@@ -190,7 +190,7 @@ def make_run(task: Task) -> Run:
 
 
 def lost_output(errors: Mapping[str, float], still: Collection[str]) -> str:
-    """Say which output left the range of the reference; nothing where none did.
+    """Return the output that left the range of the reference, in words; empty without one.
 
     Parameters
     ----------

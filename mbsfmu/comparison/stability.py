@@ -1,4 +1,4 @@
-"""The largest communication step that does not diverge, by bisection."""
+"""Stability limit of the communication step, by bisection."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 CLOSE = 1.05
-"""The bisection ends when the smallest diverging step is at most this many times the largest stable one."""
+"""Ratio of the smallest diverging to the largest stable step at which the bisection ends."""
 
 
 @dataclass(frozen=True)
 class StabilityLimit:
-    """Between which steps in s an algorithm becomes unstable.
+    """Stability limit of an algorithm between two steps in s.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ def stability_limit(
     largest: float,
     close: float = CLOSE,
 ) -> StabilityLimit:
-    """Find the limit between stable and diverging steps.
+    """Return the limit between stable and diverging steps.
 
-    The steps that are known are taken first, then doubled up to the largest or halved down to the smallest until the
-    limit lies between two of them, then halved between them on a logarithmic scale. It is the first limit from
-    below: what may be stable again above a diverging step is not looked for.
+    Known steps are used first, then doubled up to the largest or halved down to the smallest until the limit is
+    enclosed, then bisected on a logarithmic scale. The result is the first limit from below; stability above a
+    diverging step is not searched.
 
     Parameters
     ----------

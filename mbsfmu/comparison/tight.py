@@ -1,4 +1,4 @@
-"""The tight run: a model's outputs but for a bounded error, so that what a step costs is known too."""
+"""The reference run: outputs with a bounded error, which gives the error of a step."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from mbsfmu.integration.rosenbrock_methods import RODAS5P
 from mbsfmu.simulation.simulation import Simulation
 
 SHARE = 0.01
-"""Of the wanted accuracy: the tolerance to begin with, and by how much two tight runs may differ."""
+"""Fraction of the wanted accuracy: first tolerance, and allowed difference of two reference runs."""
 FINER = 0.1
-"""The tolerance of the second of two runs as a share of that of the first."""
+"""Tolerance of the second of two runs relative to the first."""
 _EXPLICIT = "rk45"  # native, where there are no derivatives of the rates
 _DECIDED = 1.25  # times as many steps with the smaller tolerance; 1.6 where it decides on each of them
 _MOST_RUNS = 9
@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TightRun:
-    """A run whose errors are negligible beside the wanted accuracy, or a word on why there is none.
+    """A run with errors negligible relative to the wanted accuracy, or the reason why there is none.
 
     Attributes
     ----------
@@ -60,22 +60,22 @@ class TightRun:
 
     @property
     def worst_uncertainty(self) -> float:
-        """The largest of all outputs."""
+        """The largest uncertainty of all outputs."""
         return max(self.uncertainty.values(), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `compare --json` writes of it."""
+        """Return the data that `compare --json` writes of it."""
         return {name: value for name, value in asdict(self).items() if name != "outputs"}
 
     def on(self, step: float) -> ReferenceRun | None:
-        """Return the outputs on a grid that has all times of another one, whose step in s is given."""
+        """Return the outputs on a grid with all times of another grid of a given step in s."""
         return next((each for own, each in self.outputs.items() if _divides(own, step)), None)
 
 
 def tight_run(
     model: CoupledModel, formulation: str, steps: Sequence[float], accuracy: float, monolithic: ReferenceRun
 ) -> TightRun:
-    """Make runs with ever smaller tolerance until two of them agree to a hundredth of the wanted accuracy.
+    """Make runs with decreasing tolerance until two agree to a hundredth of the wanted accuracy.
 
     Parameters
     ----------
@@ -120,10 +120,10 @@ def _candidates(usual: str, formulation: str) -> Iterator[tuple[str, str]]:
 def _agreeing(
     simulation: Simulation, steps: Sequence[float], accuracy: float, monolithic: ReferenceRun
 ) -> tuple[float, dict[str, float], dict[float, ReferenceRun]]:
-    """Return the tolerance of the last run, how far it is from the one before, and its outputs by grid.
+    """Return the last tolerance, its difference from the previous one, and its outputs by grid.
 
-    Two runs whose steps are the same, as where halts are closer than a tolerance would let steps be, agree whatever
-    their error is: smaller tolerances are taken, until they decide.
+    Two runs with the same steps, as with halts closer than the tolerance requires, agree for any error: tolerances are
+    decreased until the steps differ.
     """
     tolerance, before, failure = min(SHARE * accuracy, SHARE), None, ""
     for number in range(_MOST_RUNS):
@@ -148,7 +148,7 @@ def _agreeing(
 
 
 class _Made:
-    """A run that was made: its outputs by grid, and how many steps it took."""
+    """A completed run: outputs by grid, and number of steps."""
 
     def __init__(self, outputs: dict[float, ReferenceRun], simulation: Simulation) -> None:
         self.outputs, self.steps = outputs, simulation.statistics.steps
@@ -160,7 +160,7 @@ def _recorded(simulation: Simulation, step: float, monolithic: ReferenceRun) -> 
 
 
 def _difference(outputs: Mapping[float, ReferenceRun], others: Mapping[float, ReferenceRun]) -> dict[str, float]:
-    """Return by how much each output of two runs differs at most, in shares of its range."""
+    """Return the largest difference of each output of two runs, relative to its range."""
     result = dict[str, float]()
     for step, reference in outputs.items():
         for name, values in reference.outputs.items():
@@ -180,7 +180,7 @@ def _doubt(uncertainty: Mapping[str, float], tolerance: float, accuracy: float) 
 
 
 def _finest(steps: Sequence[float]) -> list[float]:
-    """Return as many of some steps in s as it takes for every one to be a multiple of one of them."""
+    """Return a minimal subset of steps in s of which all are multiples."""
     finest = list[float]()
     for step in sorted(steps):
         if not any(_divides(each, step) for each in finest):

@@ -1,4 +1,4 @@
-"""What steps cost: repetitions of coupled runs in turn, until their costs are told apart."""
+"""Cost of steps: interleaved repetitions of coupled runs until their costs are distinguishable."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from mbsfmu.base.muted import muted
 from mbsfmu.comparison.run import Run, Task, run_timed
 
 RESOLUTION = 1.1
-"""Costs whose quotient is below this are equal. The quotient of the same two settings differs by 1 to 3 % from one
-process to the next, by where its memory lies, whatever the repetitions in each of them say."""
+"""Ratio of costs below which they are equal. The ratio of the same two settings differs by 1 to 3 % between processes,
+by memory layout, independent of the repetitions.
+"""
 LEAST, MOST = 6, 25
-"""Repetitions of each run. Six are the fewest whose extremes enclose the median with 95 %."""
+"""Numbers of repetitions of each run. Six are the fewest whose extremes enclose the median with 95 %."""
 SECONDS = 5.0
-"""Processor time in s that repetitions may take where the runs themselves took less."""
+"""Processor time in s for repetitions of short runs."""
 _CONFIDENCE = 0.95
 _BEYOND = 3.0
-"""Runs that cost so many times the cheapest one are not repeated: runs side by side slow each other down by less."""
+"""Cost ratio to the least expensive run above which runs are not repeated: parallel runs interact by less."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Repetitions:
 
 
 def accurate_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
-    """Return the runs whose error is at most `accuracy`, the cheapest first."""
+    """Return the runs with an error of at most `accuracy`, the least expensive first."""
     good = [run for run in runs if run.judged is not None and run.judged <= accuracy and run.costs]
     return sorted(good, key=lambda run: median(run.costs))
 
 
 def cheapest_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
-    """Return the cheapest of the runs whose error is at most `accuracy`, and those as cheap; the most exact one first.
+    """Return the least expensive runs with an error of at most `accuracy`, and equal ones; the most accurate first.
 
     As cheap is a run whose cost is not larger with 95 % confidence, by the quotients of repetitions made one after the
     other, or larger by less than `RESOLUTION`. No run where none is accurate enough.

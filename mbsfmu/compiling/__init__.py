@@ -1,1 +1,1 @@
-"""The C compiler of this machine, or one for others, and the libraries that are kept for the next time."""
+"""C compilation for this machine or others, and the cache of compiled libraries."""

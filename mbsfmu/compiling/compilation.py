@@ -1,4 +1,4 @@
-"""One compilation: C files that are compiled at the same time, and linked into a shared library."""
+"""One compilation: C files compiled in parallel and linked to a shared library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mbsfmu.base.interruption import deferring_interruptions
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fvisibility=hidden", "-ffp-contract=off")
-"""What all compilers are told."""
+"""Compiler flags of all files."""
 # WebAssembly modules stand alone: their code needs no relocation, and they have no stack protector's random number.
 CODE = {
     ".dll": ("-fPIC",),
@@ -29,7 +29,7 @@ CODE = {
     ".dylib": ("-fPIC",),
     ".wasm": ("-fno-stack-protector", "-fno-sanitize=undefined"),
 }
-"""What compilers are told besides, by how the names of libraries end."""
+"""Further compiler flags by library suffix."""
 LINK = {
     ".dll": ("-shared", "-s"),
     ".so": ("-shared", "-s", "-lm", "-Wl,--as-needed", "-lpthread"),
@@ -40,7 +40,7 @@ LINK = {
         *("-Wl,--export-table", "-Wl,--growable-table", "-Wl,-z,stack-size=1048576"),
     ),
 }
-"""What linkers are told, by how the names of libraries end."""
+"""Linker flags by library suffix."""
 _QUOTED = re.compile(r'"([\w.]+)"')
 """How C names a file: in a directive, or in a macro that stands for one."""
 SOURCES = "MBSFMU_SOURCES"
@@ -49,7 +49,7 @@ that was compiled before is used then, and libraries know their lines."""
 
 
 class CompilerError(SimulationError):
-    """A compiler that is there does not do its work."""
+    """Failure of an existing compiler."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Compilation:
     made: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     def content(self, main: str) -> str:
-        """Return a name for all that is read where a file is compiled: it, and whatever file it or these name."""
+        """Return a key of a file's content and all files it includes."""
         known, found = {main}, [main]
         for name in found:
             named = {*_QUOTED.findall(self.sources.get(name, ""))} & self.sources.keys() - known
@@ -86,7 +86,7 @@ class Compilation:
         return content_key(FLAGS, CODE[self.suffix], main, [(name, self.sources.get(name)) for name in sorted(known)])
 
     def library(self, keep_sources_in: str | None = None) -> tuple[bytes, dict[str, bytes]]:
-        """Compile what is not made yet, and return what the library is, and the object files that are new.
+        """Compile missing files, and return the library and the new object files.
 
         The sources stay in a folder where one is given.
 
@@ -129,7 +129,7 @@ class Compilation:
 
 
 def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
-    """Call compilers in a folder, all at the same time.
+    """Run compilers in a folder in parallel.
 
     They are a process group of their own, so that an interruption at the keyboard ends this call, which ends them. None
     of them, and nothing that they have started, outlives this call, or the process.
@@ -158,7 +158,7 @@ def call_compilers(calls: Sequence[Sequence[str]], folder: Path) -> None:
 
 
 def _reason_in(said: str) -> str:
-    """Return the line of what a compiler says that tells why it refuses."""
+    """Return the line of a compiler's output with the reason of the failure."""
     lines = [line for line in said.splitlines() if line.strip()]
     why = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it gives no reason")
     return why.strip()
@@ -206,7 +206,7 @@ class _CompilerGroup:
         self.compilers.append(compiler)
 
     def end(self) -> None:
-        """End compilers that still work, and what they have started."""
+        """End running compilers and their children."""
         still = [process for process in self.compilers if process.poll() is None]
         if still:
             self._signal(signal.SIGTERM)
@@ -234,11 +234,11 @@ class _CompilerGroup:
 
 
 _working: set[_CompilerGroup] = set()
-"""Compilers that have been called and have not ended."""
+"""Running compilers."""
 
 
 @atexit.register
 def _end_all() -> None:
-    """End compilers that nobody waits for any more, as those that work beside a run."""
+    """End all abandoned compilers."""
     for group in tuple(_working):
         group.end()

@@ -1,4 +1,4 @@
-"""The C compiler: found on this machine, or zig for other platforms; what it made is kept by content."""
+"""The C compiler of this machine, or zig for other platforms, with a cache of libraries by content."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_compiled() -> bool:
 
 
 def has_compiler() -> bool:
-    """Tell whether FMUs can be compiled for this machine."""
+    """Return whether FMUs can be compiled for this machine."""
     return _system_compiler() is not None or _zig() is not None
 
 
@@ -68,7 +68,7 @@ def compile_library(
     portable: bool = True,
     flags: tuple[str, ...] = (),
 ) -> Path:
-    """Compile sources, all at the same time, into one shared library; keep it, and use it when it is there.
+    """Compile sources in parallel to a shared library, or return the cached one.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def _suffix(platform: str | None) -> str:
 
 
 def is_level_given() -> bool:
-    """Tell whether somebody has said how much code is optimized."""
+    """Return whether the optimization level is given."""
     return bool(os.environ.get(OPTIMIZATION)) or SOURCES in os.environ
 
 
 def _level() -> str | None:
-    """Return how much all files are optimized, where that is said.
+    """Return the given optimization level of all files.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def _maker(command: tuple[str, ...], level: str | None) -> str:
 
 
 def _own_compiler() -> tuple[str, ...] | None:
-    """Return what compiles for this very machine, if there is something."""
+    """Return the compiler command for this machine, if there is one."""
     try:
         return tuple(_command(None, portable=False))
     except NoCompilerError:
@@ -229,7 +229,7 @@ def _is_named(compiler: Sequence[str]) -> bool:
 
 @functools.cache
 def _warn_missing(wished: str, found: str) -> None:
-    """Tell once that the compiler that CC names is not there, and what is taken for this machine instead."""
+    """Warn once that the compiler in CC does not exist, and name the replacement."""
     instead = f"{found} is taken" if found else "no other is found"
     _LOGGER.warning("the C compiler %s, which the environment variable CC names, is not there; %s", wished, instead)
 

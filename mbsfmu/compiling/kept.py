@@ -1,4 +1,4 @@
-"""Compiled libraries that are kept for the next time: a bounded folder, shared by all processes of a user.
+"""Cache of compiled libraries: a bounded folder, shared by all processes of a user.
 
 A name tells what a library was made from, by which compiler, and its own checksum: a file that is damaged or only
 partly there is never loaded. Files appear complete or not at all, so that processes need no locks.
@@ -35,7 +35,7 @@ _ABANDONED = 3600.0  # s after which a partial file is left over from a process 
 
 
 def find(content: str, maker: str | None, suffix: str) -> Path | None:
-    """Return a library that is kept, or None.
+    """Return a cached library, or None.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
 
 
 def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
-    """Keep a library and return where; where the folder cannot be written, until this process ends.
+    """Cache a library and return its path; a temporary one if the folder is not writable.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _write(folder: Path, name: str, library: bytes) -> Path:
 
 
 def _danger(path: Path) -> str | None:
-    """Return why what is in a file or folder may be somebody else's; None where it cannot be, or nothing is there.
+    """Return why a file or folder may belong to somebody else; None if safe or missing.
 
     Code that is loaded runs at once, before anything can be asked of it: it must be of this user or the machine's
     administrator, and nobody else may have been able to put it there.
@@ -124,7 +124,7 @@ def _danger(path: Path) -> str | None:
 
 
 def _is_whole(path: Path) -> bool:
-    """Tell whether a file is what its name says; one that is not is removed."""
+    """Return whether a file matches its checksum; otherwise remove it."""
     try:
         if path.stem.endswith(_checksum(path.read_bytes())):
             return True
@@ -140,7 +140,7 @@ def _checksum(library: bytes) -> str:
 
 
 def _clear_out(folder: Path, newest: Path) -> None:
-    """Remove what was not used for longest until the folder is within its limit."""
+    """Remove the least recently used files until the folder is within its limit."""
     files = []
     for path in map(folder.joinpath, _names(folder)):
         with contextlib.suppress(OSError):  # another process may have removed it

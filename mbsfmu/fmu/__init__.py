@@ -1,1 +1,1 @@
-"""Co-simulation units of simulations, of FMI 2.0 and 3.0: description, packaging, validation."""
+"""FMUs of simulations for FMI 2.0 and 3.0: description, packaging, validation."""

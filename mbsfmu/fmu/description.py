@@ -1,4 +1,4 @@
-"""What a unit is to whoever imports it, apart from how a version of the FMI writes it."""
+"""Description of an FMU, independent of the FMI version."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What the binaries of a unit can do; each must be true of it.
+    """Capabilities of an FMU's binaries.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Integrated:
-    """What the solver of an importer integrates, by the indices of variables.
+    """Continuous states and derivatives for an importer's solver, by the indices of variables.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Integrated:
 
 @dataclass(frozen=True)
 class Described:
-    """A variable as a description lists it; its reference is its index.
+    """A variable in a description; its value reference is its index.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Described:
 
 @dataclass(frozen=True)
 class FmuDescription:
-    """A unit as its importers see it.
+    """Description of an FMU.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class FmuDescription:
 
     @property
     def states_of(self) -> dict[int, int]:
-        """The state that each derivative is of."""
+        """The state of each derivative."""
         if self.integrated is None:
             return {}
         return {derivative: state for state, derivative in self.integrated.derivatives.items()}
@@ -177,7 +177,7 @@ def describe(
     apart: Collection[str] = (),
     exchange: ModelExchangeData | None = None,
 ) -> FmuDescription:
-    """Describe a unit.
+    """Return the description of an FMU.
 
     Parameters
     ----------
@@ -242,13 +242,13 @@ def describe(
 def _listed(
     dependencies: Mapping[str, tuple[str, ...] | None], known: Sequence[str]
 ) -> dict[str, tuple[str, ...] | None]:
-    """Return dependencies where what may depend on everything lists it, unless that would be very long."""
+    """Return dependencies with full ones listed, unless that would be very long."""
     short = len(dependencies) * len(known) <= MOST_LISTED
     return {name: tuple(known) if each is None and short else each for name, each in dependencies.items()}
 
 
 def _integrated(exchange: ModelExchangeData, index: Mapping[str, int]) -> Integrated:
-    """Return what somebody else's solver integrates, by the places of variables."""
+    """Return the continuous states for an importer's solver, by variable index."""
     return Integrated(
         {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},
         _by_index(exchange.derivatives.values(), exchange.dependencies, index),
@@ -257,7 +257,7 @@ def _integrated(exchange: ModelExchangeData, index: Mapping[str, int]) -> Integr
 
 
 def _described(variables: Sequence[Variable], naming: Naming) -> tuple[Described, ...]:
-    """Return variables with their magnitudes; names and units must be such as can be written."""
+    """Return variables with nominal values; names and units must be valid."""
     scale = Scale.of(variables)
     for variable in variables:
         if not STRUCTURED_NAME.match(variable.name):

@@ -1,4 +1,4 @@
-"""What descriptions of all versions of the FMI write in the same way."""
+"""Elements that descriptions of all FMI versions share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def document(root: etree._Element) -> bytes:
 
 
 def root_attributes(unit: FmuDescription) -> dict[str, str]:
-    """Return what stands at the root, but for the version and the identity."""
+    """Return the root attributes, without version and identity."""
     return {
         "description": unit.description,
         "generationTool": unit.tool,
@@ -45,14 +45,14 @@ def add_units(root: etree._Element, described: FmuDescription, *others: str) -> 
 
 
 def add_log_categories(root: etree._Element) -> None:
-    """Declare what is logged."""
+    """Add the log categories."""
     categories = etree.SubElement(root, "LogCategories")
     for name, description in LOG_CATEGORIES.items():
         etree.SubElement(categories, "Category", name=name, description=description)
 
 
 def add_experiment(root: etree._Element, unit: FmuDescription) -> None:
-    """Suggest an experiment."""
+    """Add the default experiment."""
     etree.SubElement(
         root,
         "DefaultExperiment",
@@ -64,14 +64,14 @@ def add_experiment(root: etree._Element, unit: FmuDescription) -> None:
 
 
 def initial(variable: Variable) -> str | None:
-    """Return how a variable gets its first value; None of inputs, of which nothing has to be said."""
+    """Return the `initial` attribute of a variable; None for inputs."""
     if variable.causality is Causality.INPUT:
         return None
     return "exact" if variable.causality is Causality.PARAMETER else "calculated"
 
 
 def quantity_attributes(variable: Variable, nominal: float | None) -> dict[str, str]:
-    """Return unit, range and magnitude of a variable's values."""
+    """Return unit, range and nominal value of a variable."""
     attributes = {"unit": variable.unit}
     if display := DISPLAY_UNITS.get(variable.unit):
         attributes["displayUnit"] = display.name
@@ -82,14 +82,14 @@ def quantity_attributes(variable: Variable, nominal: float | None) -> dict[str, 
 
 
 def as_text(value: float | bool | int) -> str:
-    """Return a value as the schema has it."""
+    """Return a value in the schema's notation."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def dependency_attributes(known: Sequence[int] | None) -> dict[str, str]:
-    """Return what an unknown depends on as attributes; none of them means that it may depend on everything.
+    """Return the dependency attributes of an unknown; no attribute means full dependence.
 
     Parameters
     ----------

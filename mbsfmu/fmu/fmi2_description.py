@@ -1,4 +1,4 @@
-"""The files that describe a unit in FMI 2.0: how the standard writes what a unit is."""
+"""FMI 2.0 description files of an FMU."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _model_description(unit: FmuDescription, source_files: Sequence[str]) -> byt
 
 
 def _interfaces(unit: FmuDescription) -> dict[str, dict[str, str]]:
-    """Return the flags of the interfaces that a unit has by their names."""
+    """Return the flags of an FMU's interfaces by name."""
     interfaces = {}
     if unit.integrated:
         interfaces["ModelExchange"] = _exchange_flags(unit.capabilities, unit.integrated)
@@ -92,7 +92,7 @@ def _flags(capabilities: Capabilities) -> dict[str, str]:
 
 
 def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[str, str]:
-    """Return the flags of the interface for model exchange."""
+    """Return the flags of the model-exchange interface."""
     flags = {
         "needsExecutionTool": capabilities.needs_tool,
         "completedIntegratorStepNotNeeded": False,

@@ -1,4 +1,4 @@
-"""The files that describe a unit in FMI 3.0: how the standard writes what a unit is.
+"""FMI 3.0 description files of an FMU.
 
 Components of vectors are arrays where this is chosen. The value reference of a variable is its index, that of an array
 the index of its first component; that of time comes behind the last.
@@ -55,7 +55,7 @@ def description_files(unit: FmuDescription, source_files: Sequence[str], has_ico
 
 
 def generated_sources(unit: FmuDescription) -> dict[str, str]:
-    """Return the C files, by name, of what the description says: sizes of arrays, and what can be reached in steps."""
+    """Return the C files, by name, with data of the description: array sizes, and variables accessible in steps."""
     sizes, reached = [0] * len(unit.variables), [0] * len(unit.variables)
     for entry in _entries(unit):
         sizes[entry.first] = entry.size
@@ -139,7 +139,7 @@ def _flags(unit: FmuDescription) -> dict[str, str]:
 
 
 def _exchange_flags(capabilities: Capabilities, integrated: Integrated) -> dict[str, str]:
-    """Return the flags of the interface for model exchange."""
+    """Return the flags of the model-exchange interface."""
     flags = {
         "needsExecutionTool": capabilities.needs_tool,
         "canBeInstantiatedOnlyOncePerProcess": False,
@@ -179,7 +179,7 @@ def _names(unit: FmuDescription) -> dict[Entry, str]:
 
 
 def _terminals(unit: FmuDescription) -> list[Terminal]:
-    """Return the ports of a unit, with the names of their variables as they are written."""
+    """Return the terminals of an FMU, with its variable names."""
     names = {entry.name: name for entry, name in _names(unit).items()}
     found = terminals([each.variable for each in unit.variables])
     return [
@@ -215,7 +215,7 @@ def _add_variable(parent: etree._Element, unit: FmuDescription, entry: Entry, na
 
 
 def _array_description(unit: FmuDescription, entry: Entry) -> str:
-    """Return what an array is: what all components are, with their order."""
+    """Return the description of an array: that of its components, with their order."""
     components = unit.variables[entry.first : entry.first + entry.size]
     texts = [each.variable.description for each in components]
     axes = [each.variable.name.rpartition(".")[2] for each in components]
@@ -242,7 +242,7 @@ def _add_structure(root: etree._Element, unit: FmuDescription) -> None:
 def _by_reference(
     unknowns: Mapping[int, Sequence[int] | None], references: Mapping[int, int]
 ) -> dict[int, list[int] | None]:
-    """Return what unknowns depend on by value references; an array depends on what any of its elements does."""
+    """Return dependencies by value reference; an array depends on all dependencies of its elements."""
     found: dict[int, set[int]] = {}
     for unknown, known in unknowns.items():
         found.setdefault(references[unknown], set()).update(references[each] for each in known or ())

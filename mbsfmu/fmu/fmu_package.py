@@ -56,7 +56,7 @@ def export_python(
     carried: str | None = None,
     force: bool = False,
 ) -> Path:
-    """Write an FMU that makes its unit anew on the target, with the packages that it takes.
+    """Write an FMU that makes its simulation on the target, with the needed packages.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def export_python(
 
 
 def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Path:
-    """Write an FMU from names and contents; it appears complete or not at all."""
+    """Write an FMU from names and contents, atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with complete_file(target) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
@@ -118,13 +118,13 @@ def write_archive(target: Path, files: Iterable[tuple[str, bytes | str]]) -> Pat
 
 
 def refuse_to_overwrite(target: Path, force: bool) -> None:
-    """Raise an InputError when a file is there already and must not be replaced."""
+    """Raise an InputError if a file exists and must not be replaced."""
     if target.exists() and not force:
         raise InputError(f"{target} exists; say --force (force=True) to replace it")
 
 
 def _packages() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of the files of the packages that a unit takes along."""
+    """Yield name and content of the files of the included packages."""
     for package in ("mbsfmu", "hydraulics", "pythonfmu"):
         folder = package_folder(package)
         for file in sorted(folder.rglob("*")):
@@ -155,7 +155,7 @@ def common_files(
     carried: str | None,
     packages: Sequence[str] = ("mbsfmu",),
 ) -> Iterator[tuple[str, bytes | str]]:
-    """Yield name and content of the files that every FMU has, whatever runs it; `packages` are in it."""
+    """Yield name and content of the files of every FMU; `packages` are included."""
     yield from descriptions.items()
     if icon is not None:
         yield standard.icon, icon

@@ -1,4 +1,4 @@
-"""Usual magnitudes of a unit's variables, from the scale of what it is a model of."""
+"""Nominal values of an FMU's variables, from the scale of its model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STANDARD_GRAVITY = 9.81
 
 @dataclass(frozen=True)
 class Scale:
-    """Mass, length and time that are usual in a model: every other magnitude follows by its unit.
+    """Scale of a model: mass, length and time, from which nominal values follow by unit.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Scale:
 
     @classmethod
     def of(cls, variables: Iterable[Variable]) -> Self:
-        """Take the scale from the start values of the parameters."""
+        """Return the scale from the start values of the parameters."""
         given: dict[str, list[float]] = {}
         for variable in variables:
             if variable.causality is Causality.PARAMETER and variable.start:
@@ -47,9 +47,9 @@ class Scale:
         return cls(sum(given.get("kg", [1.0])), length, (length / gravity) ** 0.5)
 
     def nominal(self, variable: Variable) -> float | None:
-        """Return the usual magnitude of a variable, to one digit; None of what does not change continuously.
+        """Return the nominal value of a variable, to one digit; None for discrete ones.
 
-        What the variable says itself goes before; then the value that it starts from; then the scale.
+        The variable's own nominal value has priority, then its start value, then the scale.
         """
         if variable.variability is not Variability.CONTINUOUS:
             return None

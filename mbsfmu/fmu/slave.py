@@ -1,4 +1,4 @@
-"""The pythonfmu adapter around a unit: modes, values, states and messages of the FMI."""
+"""pythonfmu adapter of a simulation: modes, values, states and messages of FMI."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class _LogForwarder(logging.Handler):
-    """Hands what the library logs while a call runs to the FMI's logger."""
+    """Forwards log records of a call to FMI's logger."""
 
     def __init__(self, slave: UnitSlave) -> None:
         super().__init__(logging.WARNING)
@@ -84,7 +84,7 @@ class SavedSlave(Data):
 
 
 class UnitSlave(Fmi2Slave):
-    """A co-simulation slave; the class in an FMU derives from it and adds nothing.
+    """Co-simulation slave; the class in an FMU derives from it.
 
     The unit is made by the factory that `unit.json` among the resources names.
 
@@ -132,7 +132,7 @@ class UnitSlave(Fmi2Slave):
     # -- calls ----------------------------------------------------------------------------------------------
 
     def _guarded(self, call: Callable[[], Result]) -> Result:
-        """Run a call; let its reason reach the logger of the importer when it fails."""
+        """Run a call; report the reason of a failure to the importer's logger."""
         forwarder = _LogForwarder(self)
         logger = logging.getLogger("mbsfmu")
         logger.addHandler(forwarder)
@@ -145,7 +145,7 @@ class UnitSlave(Fmi2Slave):
             logger.removeHandler(forwarder)
 
     def get_real(self, vrs: list[int]) -> list[float]:
-        """Return values; from the first on that cannot be had, whose reason goes to the log, they are no numbers."""
+        """Return values; NaN from the first failing one on, with the reason in the log."""
         values = [math.nan] * len(vrs)
 
         def read() -> None:
@@ -183,7 +183,7 @@ class UnitSlave(Fmi2Slave):
         self._refused |= self._refuse("String", vrs)
 
     def _refuse(self, kind: str, references: list[int]) -> dict[str, str]:
-        """Put into the log that there is no variable of a type; return that as what is refused, if it was asked for."""
+        """Log that there is no variable of a type, and record the refusal, if any was requested."""
         if not references:
             return {}
         reason = f"there is no {kind} variable with value reference {references[0] % REFERENCES}"
@@ -196,7 +196,7 @@ class UnitSlave(Fmi2Slave):
         return self.vars[reference].name
 
     def set_real(self, vrs: list[int], values: list[float]) -> None:
-        """Set all values, or none where one is refused: then steps are refused until good values are set."""
+        """Set all values, or none if one is refused: then steps are refused until valid values are set."""
         given: dict[str, float] = {}
 
         def find() -> None:
@@ -215,7 +215,7 @@ class UnitSlave(Fmi2Slave):
                 self._fresh = False
 
     def _attempted(self, call: Callable[[], object]) -> str | None:
-        """Run a call that may be refused; return the reason, which is in the log then."""
+        """Run a call that may be refused; return the logged reason."""
         try:
             self._guarded(call)
         except FAILURES as error:
@@ -233,7 +233,7 @@ class UnitSlave(Fmi2Slave):
         return self.unit.get(name)
 
     def _initialize(self) -> None:
-        """Find the start, as often as values are set and read before it; each sentence on it is told once."""
+        """Compute the start, repeatedly if values are set and read before it; each message is given once."""
         self.starting = True
         try:
             self.unit.initialize(self._start_time)
@@ -278,7 +278,7 @@ class UnitSlave(Fmi2Slave):
             self._initialize()
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """Advance; a step that cannot be made is discarded with its reason in the log."""
+        """Advance; a failed step is discarded with its reason in the log."""
         try:
             self._guarded(lambda: self._do_step(current_time, step_size))
         except FAILURES:
@@ -331,7 +331,7 @@ class UnitSlave(Fmi2Slave):
 
     @staticmethod
     def _fmu_state_from_bytes(state: bytes) -> dict[str, Any]:
-        """Return the state, or why it is none: an exception here would be fatal."""
+        """Return the state, or the reason of a refusal: an exception would be fatal."""
         try:
             return SavedSlave.from_dict(json.loads(opened(UNIT_FILE, state))).to_dict()
         except (InputError, ValueError, RecursionError) as error:

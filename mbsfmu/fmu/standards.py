@@ -1,4 +1,4 @@
-"""How each version of the FMI has what every unit has."""
+"""FMI versions, and their forms of common content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of units where power goes in and out: what is connected together or not at all."""
+"""Terminals of FMUs: ports that exchange power."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRESSURE, _FLOW = "Pa", "m3/s"
 
 @dataclass(frozen=True)
 class TerminalMember:
-    """A variable of a port.
+    """A variable of a terminal.
 
     Attributes
     ----------
@@ -35,14 +35,14 @@ class TerminalMember:
 
 @dataclass(frozen=True)
 class Terminal:
-    """A port: its name, and its variables."""
+    """A terminal: its name and its variables."""
 
     name: str
     members: tuple[TerminalMember, ...]
 
 
 def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
-    """Return the ports of a unit: inputs and outputs of one component whose product is a power, one in, one out.
+    """Return the terminals: inputs and outputs of one component whose product is a power, one in, one out.
 
     Force and velocity, torque and angular velocity, with the length or angle on the side of the rate; pressure and
     flow. A force or torque that comes in acts on the unit, one that goes out acts on what it is connected with; flows
@@ -58,7 +58,7 @@ def terminals(variables: Sequence[Variable]) -> tuple[Terminal, ...]:
 
 
 def _members(variables: Sequence[Variable]) -> Iterator[TerminalMember]:
-    """Yield the members of the port that variables of one component make; none where they make none, or several."""
+    """Return the members of the terminal of one component's variables; none if there is none, or several."""
     pairs = [
         (effort, rate)
         for effort in variables

@@ -1,4 +1,4 @@
-"""What can be packaged as a functional mock-up unit."""
+"""Protocol of simulations that can be packaged as FMUs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class FmuSimulation(Protocol):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables, in the order in which the unit shows them."""
+        """All variables in the order of the FMU."""
         ...
 
     @property
     def dependencies(self) -> Mapping[str, tuple[str, ...]]:
-        """Inputs that each output depends on directly while stepping."""
+        """Inputs on which each output depends directly while stepping."""
         ...
 
     @property
     def initial_dependencies(self) -> Mapping[str, tuple[str, ...] | None]:
-        """Parameters and inputs that outputs and calculated parameters depend on after initialization.
+        """Parameters and inputs on which outputs and calculated parameters depend after initialization.
 
         None where it may be all.
         """

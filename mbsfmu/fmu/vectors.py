@@ -1,4 +1,4 @@
-"""Variables that are the components of one vector: arrays in versions of the FMI that have them."""
+"""Vectors of component variables: arrays in FMI versions that have them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Entry:
 
 
 def entries(variables: Sequence[Variable], apart: Collection[str] = ()) -> tuple[Entry, ...]:
-    """Return variables in their order, components of vectors taken together.
+    """Return variables in order, with components of vectors combined.
 
     `payload.force.x`, `.y` and `.z` are the array `payload.force` of three where all of them follow each other and are
     alike in all that a description says of an array as a whole, and where nothing else has that name.

@@ -1,1 +1,1 @@
-"""The start of a system: loops closed, independent coordinates chosen, accelerations and multipliers found."""
+"""Initialization of a system: loop closure, independent coordinates, accelerations and multipliers."""

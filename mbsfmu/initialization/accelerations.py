@@ -1,4 +1,4 @@
-"""Accelerations and multipliers at an instant, and forces that keep a system at rest."""
+"""Accelerations and multipliers, and balancing inputs of static equilibrium."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 UNBALANCED = 1e-9
-"""Share of the largest load, or of one N or N m, above which a load that stays is told."""
+"""Unbalanced load relative to the largest load, or to one N or N m, above which a warning is given."""
 UNDETERMINED = 1e-2
 """Share of what counts as near a change point, within which errors of velocities decide what multipliers are; further
 off they are what a loop with a weak direction transmits."""
@@ -21,7 +21,7 @@ AT_REST = 1e-6
 
 @dataclass(frozen=True)
 class Unheld:
-    """A part that its actuators, and inputs as they are given, cannot hold where it starts.
+    """A part that its actuators and given inputs cannot hold at the start.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Unheld:
     acceleration: float
 
     def holds(self, velocities: Floats, accelerations: Floats) -> bool:
-        """Whether that is so in the whole at rest in the whole, where connections may carry what holds it.
+        """Return whether it is also unbalanced in the whole system, where connections may carry the load.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Start values that are given and had to change: told, joint by joint, where the change is visible."""
+"""Warnings of changed start values, joint by joint."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from mbsfmu.tracing.workspace import Floats
 logger = logging.getLogger(__name__)
 
 MOVED = 1e-3
-"""Coordinates that move by more than this in rad, or by this share of a lever arm, are told: not what digits leave."""
+"""Change of a coordinate in rad, or relative to a lever arm, above which a warning is given."""
 CHANGED = 1e-6
-"""Velocities that change by more than this share of the largest are told."""
+"""Change of a velocity relative to the largest above which a warning is given."""
 ROUND_OFF = 1e-12
-"""In rad/s or m/s: nobody gives a velocity as small as this, as it is left where a machine was brought to rest."""
+"""Velocity in rad/s or m/s below which it counts as zero."""
 
 
 def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
-    """Return by how much each coordinate may move without being told, shape (n,); `arm` is a length in m."""
+    """Return the change of each coordinate without a warning, shape (n,); `arm` is a length in m."""
     return np.array([MOVED * arm if each.unit == "m" else MOVED for each in coordinates])
 
 
 def warn_of_changed_start(functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float) -> None:
-    """Say in the log where a start differs from what was given; what was given as zero counts as not given.
+    """Warn in the log of differences from given start values; zero counts as not given.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Putting a mechanism together: start values onto the constraints, loop equations counted."""
+"""Loop closure at the start, and the number of independent loop equations."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from mbsfmu.tracing.workspace import Floats
 logger = logging.getLogger(__name__)
 
 CLOSED = 1e-9
-"""Largest violation in m and rad at which the loops count as closed."""
+"""Largest violation in m and rad of closed loops."""
 GIVEN = 1e-4
 """What is given and not zero follows from others only where these move this many times as fast."""
 STEP_LIMIT = 0.5
-"""A Gauss–Newton step moves no coordinate of a loop further than this in rad or m …"""
+"""Largest change of a loop coordinate in a Gauss–Newton step, in rad or m …"""
 SMALLEST_SHARE = 1e-3
-"""… and ends the search where this share of it makes nothing better."""
+"""… and the fraction of a step at which the search ends without improvement."""
 MOST_ITERATIONS = 100
-"""Gauss–Newton steps after which the violation counts as one that stays."""
+"""Largest number of Gauss–Newton steps."""
 IMMOBILE = 1e-6
-"""A coordinate that moves by less than this share of the free motions is locked: what is left is round-off."""
+"""Motion relative to the free motions below which a coordinate is locked."""
 _ASIDE = 0.1
-"""In rad and m: by how much coordinates are moved to see which equations bend."""
+"""Offset of coordinates in rad and m to detect nonlinear equations."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
 
 def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
-    """Return the coordinates on the constraints that are near the given ones.
+    """Return the coordinates on the constraints near the given ones.
 
     Coordinates that are given, which zero is not, stay where the others alone can close the loops. Elsewhere the
     independent ones (by full pivoting) keep their values where the loops can be closed so; else all coordinates move by

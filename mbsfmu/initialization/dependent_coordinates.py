@@ -1,4 +1,4 @@
-"""Dependent coordinates from independent ones: closing the loops, and the matrices that reduce the equations."""
+"""Dependent coordinates from independent ones: loop closure and reduction matrices."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 CLOSED = 5e-14
-"""The loops are closed to this violation in m and rad …"""
+"""Largest violation of closed loops in m and rad …"""
 ACCEPTED = 1e-10
-"""… or, where round-off is larger, to this one."""
+"""… or this one with larger round-off."""
 STAGNATION = 0.5
-"""Share of the violation before above which an iteration no longer gets nearer."""
+"""Ratio of consecutive violations above which an iteration stagnates."""
 MOST_ITERATIONS = 15
-"""Newton iterations after which it is given up."""
+"""Largest number of Newton iterations."""
 
 
 class DependentCoordinates:
-    """Solves the loop equations for the dependent coordinates of one choice.
+    """Solver of the loop equations for the dependent coordinates of one partition.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class DependentCoordinates:
             lift[:] = 0.0
 
     def place(self, coordinates: Floats, *, near: bool = False) -> None:
-        """Close the loops by Newton iteration, the independent coordinates being kept.
+        """Close the loops by Newton iteration with fixed independent coordinates.
 
         Parameters
         ----------

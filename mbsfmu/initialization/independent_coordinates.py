@@ -12,7 +12,7 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 LARGEST_SLOPE = 20.0
-"""Where a dependent coordinate moves this many times as fast as an independent one, the choice is made anew."""
+"""Ratio of dependent to independent velocity at which another partition is chosen."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Partition:
 
 
 def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats, scales: Floats) -> Partition:
-    """Return the partition, or another one where a dependent coordinate has become steep.
+    """Return the partition, or another one if a dependent coordinate has become ill-conditioned.
 
     Parameters
     ----------
@@ -63,12 +63,12 @@ def reconsidered(partition: Partition, functions: SystemFunctions, basis: Floats
 
 
 def best_choice(functions: SystemFunctions, scales: Floats) -> Partition:
-    """Return the choice where the functions are, coordinates being measured by scales as for `reconsidered`."""
+    """Return the best partition at the present point, with scales as for `reconsidered`."""
     return choose(functions.closure()[1] / scales, functions.rank)
 
 
 def choose(jacobian: Floats, rank: int) -> Partition:
-    """Choose by orthogonal decomposition with column pivoting; columns without a pivot are independent.
+    """Return the partition by QR decomposition with column pivoting; columns without a pivot are independent.
 
     The columns' lengths decide, which are the same in every frame; the largest elements, by which Gaussian elimination
     with full pivoting [Jaiswal2021, sect. 2.2] would go, are not.

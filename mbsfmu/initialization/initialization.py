@@ -35,7 +35,7 @@ MOST_WATCHED = 256
 
 @dataclass(frozen=True)
 class Start:
-    """Where a system starts.
+    """The start of a system.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class BalancedPart:
 
 
 class Initialization:
-    """Finds the start of a system from its parameters.
+    """Computes the start of a system from its parameters.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Initialization:
 
     @cached_property
     def locked(self) -> bool:
-        """Whether no body can move: the loop equations determine all coordinates, and none of them is driven."""
+        """Whether no body can move: loop equations determine all coordinates, without prescribed motion."""
         coordinates = len(self.system.coordinates)
         return bool(coordinates) and self.loops.rank == coordinates and not self.functions.driven
 
@@ -171,7 +171,7 @@ class Initialization:
 
     @property
     def lifts(self) -> tuple[float, ...]:
-        """Work in J of the weights of each mechanism over the longest lever arm: the size of its energies."""
+        """Work in J of the weights of each mechanism over the longest lever arm: the scale of its energies."""
         mechanisms = [part.mechanism for part in self.system.parts if isinstance(part, MechanismSystem)]
         weights = [float(np.linalg.norm(each.gravity)) * sum(body.mass for body in each.bodies) for each in mechanisms]
         return tuple(weight * self.lever_arm for weight in weights)
@@ -202,12 +202,12 @@ class Initialization:
         )  # fmt: skip
 
     def warn_changes(self, start: Start) -> None:
-        """Say in the log where a start differs from what its parameters say."""
+        """Warn in the log of differences between the start and its parameters."""
         self.functions.parameters[:] = start.parameters
         warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
 
     def warn_unbalanced(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
-        """Say in the log which parts do not stay at rest at a start that has been made consistent."""
+        """Warn in the log of parts without static equilibrium at a consistent start."""
         for each in start.unheld:
             if each.holds(velocities, accelerations):
                 logger.warning(each.message)

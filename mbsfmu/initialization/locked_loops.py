@@ -1,4 +1,4 @@
-"""Loops without freedom: which joints close them, and prescribed motions that would have to move them."""
+"""Loops without freedom: their joints, and prescribed motions that they prevent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import Floats
 
 MOST_NAMED = 3
-"""Joints that a sentence names; of more it tells how many."""
+"""Largest number of joints named in a message."""
 
 
 def loops_at(system: System, rows: Iterable[int]) -> str:
-    """Return in words the loops that constraints close, given by their indices: "the loop closed at C", say."""
+    """Return the loops of constraints, given by index, in words: "the loop closed at C", for example."""
     joints = list(dict.fromkeys(system.constraints[row].partition(" (")[0] for row in rows))
     if len(joints) == 1:
         return f"the loop closed at {joints[0]}"

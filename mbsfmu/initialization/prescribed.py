@@ -1,4 +1,4 @@
-"""Motion that is prescribed must go on from where it is: jumps of inputs would be shocks, which no equation has."""
+"""Continuity of prescribed motion: discontinuities would be impacts, which are not modelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JUMP_OF_RATE = 1e-2
 
 
 def check_motion(functions: SystemFunctions, time: float) -> None:
-    """Check that what is prescribed is where the state is.
+    """Check that prescribed motion is consistent with the state.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""What goes in and out: trajectories, signals, tables, files of rows, files of parts."""
+"""Input and output: trajectories, signals, tables, row files, part files."""

@@ -1,4 +1,4 @@
-"""Runs that ended before their time, with what was recorded until then."""
+"""Errors of runs that ended early, with the recorded result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mbsfmu.io.trajectory import Trajectory
 
 
 class RunError(SimulationError):
-    """A run that failed on its way; `result` has what was recorded until then."""
+    """Failed run; `result` has the recorded part."""
 
     def __init__(self, message: str, result: Trajectory) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class RunError(SimulationError):
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """A run that was interrupted; `result` has what was recorded until then."""
+    """Interrupted run; `result` has the recorded part."""
 
     def __init__(self, result: Trajectory) -> None:
         super().__init__()

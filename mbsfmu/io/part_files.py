@@ -1,4 +1,4 @@
-"""Files in which users define parts: loaded where the caller gives them, taken along where a model goes."""
+"""Files of user-defined parts: loading, and packing with models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mbsfmu.rules.rule import Rule
 
 
 class _FileContents(NamedTuple):
-    """What a file defines: parts, and what is known by name, as rules, by registry and name."""
+    """Content of a file: parts, and registered classes such as rules, by registry and name."""
 
     kinds: Mapping[KindKey, type[Data]]
     named: Mapping[tuple[str, str], type]
@@ -49,9 +49,9 @@ logger = logging.getLogger(__name__)
 
 
 class UserParts:
-    """Parts of users: the classes, and the files that define them. Equal files make equal parts.
+    """User-defined parts: classes and the files that define them; equal files give equal parts.
 
-    It can be sent to other processes, where the files are run again: it holds what they said when they were loaded.
+    They can be sent to other processes, where the stored file texts are run again.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class UserParts:
 
     @classmethod
     def from_files(cls, files: Iterable[PartFile]) -> UserParts:
-        """Run files; what they define stays apart from other modules and other versions of them.
+        """Return the parts of files, which are kept apart from other modules and versions.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class UserParts:
 
     @classmethod
     def of(cls, data: Data) -> UserParts:
-        """Return the parts of users that data are made of.
+        """Return the user-defined parts of data.
 
         Raises
         ------
@@ -97,19 +97,19 @@ class UserParts:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the files say."""
+        """Texts of the files."""
         return tuple(file.text for file in self.files)
 
     def __bool__(self) -> bool:
-        """Tell whether there are any."""
+        """Return whether there are any."""
         return bool(self._kinds)
 
     def given(self) -> AbstractContextManager[None]:
-        """Return a context in which data mean these parts by their types."""
+        """Return a context in which data refer to these parts by their types."""
         return given_kinds(self._kinds)
 
     def with_rule(self, chosen: Rule | None) -> UserParts:
-        """Return these parts with the file that defines a rule of integration, where that is a user's.
+        """Return these parts plus the file of a user-defined integration rule.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class UserParts:
         return UserParts([*self.files, read_part_file(path)], self._kinds)
 
     def alone(self) -> dict[str, str]:
-        """Return what the files say by names that differ, where these alone are to define the parts.
+        """Return the file texts by distinct names, if these alone define the parts.
 
         Raises
         ------
@@ -159,12 +159,11 @@ class UserParts:
 
 
 def load_parts(paths: Iterable[str | os.PathLike[str]]) -> UserParts:
-    """Load files in which parts are defined: classes of components, for example.
+    """Load files that define parts, for example classes of components.
 
-    `with load_parts(["relief_valve.py"]).given():` data mean what they define; `CoupledModel.from_file` takes the
-    files as they are. A file that was imported, and has not changed since, is not run again. Of two contexts, one in
-    the other, the inner one says what is meant; rules and file formats have no context: names mean those that were
-    loaded last, and where another file had one of that name, the log says so.
+    Within `with load_parts(["relief_valve.py"]).given():` data refer to their parts; `CoupledModel.from_file` takes the
+    files directly. An imported, unchanged file is not run again. Of two nested contexts, the inner one has precedence.
+    Rules and file formats have no context: names refer to the last loaded ones, and the log reports a replacement.
 
     Raises
     ------
@@ -187,7 +186,7 @@ def load_parts(paths: Iterable[str | os.PathLike[str]]) -> UserParts:
 
 
 def read_part_file(path: str | os.PathLike[str]) -> PartFile:
-    """Read a file of parts; nothing in it is run.
+    """Return a file of parts without running it.
 
     Raises
     ------
@@ -203,7 +202,7 @@ def read_part_file(path: str | os.PathLike[str]) -> PartFile:
 
 
 def _imported_from(file: PartFile) -> _FileContents | None:
-    """Return what was imported from a file as it is; None where it defines no part, or was not imported."""
+    """Return the imported definitions of an unchanged file; None if it defines no part or was not imported."""
     kinds = kinds_in(file)
     modules = {kind.__module__ for kind in kinds.values()}
     named = {key: known for name in modules for key, known in _named_in(name).items()}
@@ -211,7 +210,7 @@ def _imported_from(file: PartFile) -> _FileContents | None:
 
 
 def _defined_by(file: PartFile) -> _FileContents:
-    """Run a file as a module of its own, once a process."""
+    """Run a file as a module, once per process."""
     key = (file.name, file.text)
     with _lock:
         if key not in _loaded:
@@ -243,19 +242,19 @@ def _run(file: PartFile) -> _FileContents:
 
 
 def _registries() -> dict[str, Registry[Any]]:
-    """Return the registries of what files define besides parts, by the kind of what is in them."""
+    """Return the registries of definitions other than parts, by kind."""
     return {each.kind: each for each in (rule.RULES, table_format.FORMATS)}
 
 
 def _named_in(module: str) -> dict[tuple[str, str], type]:
-    """Return what a module has defined that is known by name."""
+    """Return the registered definitions of a module."""
     return {
         (kind, name): known for kind, each in _registries().items() for name, known in each.defined_in(module).items()
     }
 
 
 def _kinds_together(files: Iterable[_FileContents]) -> dict[KindKey, type[Data]]:
-    """Return the kinds of several files; their rules and formats are those that names mean from now on."""
+    """Return the kinds of several files, and activate their rules and formats."""
     kinds: dict[KindKey, type[Data]] = {}
     named: dict[tuple[str, str], type] = {}
     for defined in files:

@@ -1,4 +1,4 @@
-"""What all signals share: the form that compiled code has them in, and a check of tables."""
+"""Signals in the form of compiled code, and validation of tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class SignalTable(NamedTuple):
-    """A signal as compiled code has it.
+    """A signal in the form of compiled code.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class SignalTable(NamedTuple):
 
 
 def check_times(times: tuple[float, ...], count: int, what: str) -> None:
-    """Check the times of a table against the number of what belongs to them.
+    """Check the times of a table: ascending, and as many as its values.
 
     Raises
     ------

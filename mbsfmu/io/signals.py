@@ -1,4 +1,4 @@
-"""Signals over time that drive inputs, with both values where they jump."""
+"""Signals over time that drive inputs, with both values at discontinuities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class StepSignal(Data):
-    """A signal that keeps each value until the next time.
+    """Piecewise constant signal.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class StepSignal(Data):
 
     @property
     def events(self) -> tuple[float, ...]:
-        """Times at which the signal jumps."""
+        """Times of the discontinuities."""
         return self.times
 
     def before(self, time: float) -> float:
@@ -62,12 +62,12 @@ class StepSignal(Data):
         return self._value(bisect_right(self.times, time))
 
     def piece(self, passed: float) -> Callable[[float], float]:
-        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        """Return the smooth continuation of the signal after all events up to a time in s."""
         value = self.after(passed)
         return lambda _: value
 
     def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
-        """Return the derivative by time, in which its jumps are not."""
+        """Return the time derivative, without discontinuities."""
         return 0.0
 
     @property
@@ -85,7 +85,7 @@ class StepSignal(Data):
 
 
 class LinearSignal(Data):
-    """A signal that runs straight between points, and keeps its first and last value outside.
+    """Piecewise linear signal, constant outside its points.
 
     Attributes
     ----------
@@ -116,15 +116,15 @@ class LinearSignal(Data):
         return float(np.interp(time, self.times, self.values))
 
     def after(self, time: float) -> float:
-        """Return the value at a time in s: it does not jump."""
+        """Return the value at a time in s; the signal is continuous."""
         return self.before(time)
 
     def piece(self, passed: float) -> Callable[[float], float]:  # noqa: ARG002
-        """Return the signal: as it does not jump, it is the same whichever events have passed."""
+        """Return the signal itself, which is continuous."""
         return self.after
 
     def slope(self, time: float, passed: float) -> float:  # noqa: ARG002
-        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        """Return the time derivative after all events up to `passed` in s."""
         index = bisect_right(self.times, passed)
         if index in (0, len(self.times)):
             return 0.0
@@ -142,7 +142,7 @@ class LinearSignal(Data):
 
     @classmethod
     def sampled(cls, function: Callable[[float], float], times: Sequence[float]) -> LinearSignal:
-        """Return the signal that runs straight between values of a function.
+        """Return the piecewise linear signal through values of a function.
 
         Parameters
         ----------
@@ -155,15 +155,15 @@ class LinearSignal(Data):
 
     @classmethod
     def ramp(cls, begin: float, end: float, height: float, offset: float = 0.0) -> LinearSignal:
-        """Return the signal that rises by a height from one time in s to another."""
+        """Return a ramp by a height from one time in s to another."""
         return cls(times=(begin, end), values=(offset, offset + height))
 
 
 class SineSignal(Data):
-    """A sine, whose frequency may change with time (a chirp).
+    """Sine signal with an optional linear frequency sweep (chirp).
 
     With τ = t - begin it is offset + amplitude · sin(phase + 2π (frequency · τ + sweep_rate · τ²/2)) from `begin` to
-    `end`, and stays what it is there before and after.
+    `end`, and constant before and after.
 
     Attributes
     ----------
@@ -206,16 +206,16 @@ class SineSignal(Data):
         return self._value(time, bisect_right(self.events, time))
 
     def after(self, time: float) -> float:
-        """Return the value at a time in s: it does not jump."""
+        """Return the value at a time in s; the signal is continuous."""
         return self.before(time)
 
     def piece(self, passed: float) -> Callable[[float], float]:
-        """Return the signal as it goes on, smoothly, where all events up to a time in s have passed and no other."""
+        """Return the smooth continuation of the signal after all events up to a time in s."""
         count = bisect_right(self.events, passed)
         return lambda time: self._value(time, count)
 
     def slope(self, time: float, passed: float) -> float:
-        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        """Return the time derivative after all events up to `passed` in s."""
         if bisect_right(self.events, passed) != 1:
             return 0.0
         elapsed = time - self.begin
@@ -234,7 +234,7 @@ class SineSignal(Data):
         return SineSignal.from_dict({**self.to_dict(), **changes})
 
     def rate(self) -> SineSignal:
-        """Return its derivative by time.
+        """Return the time derivative as a signal.
 
         Raises
         ------
@@ -261,7 +261,7 @@ class SineSignal(Data):
 
 
 def read_signal(text: str) -> StepSignal | LinearSignal:
-    """Read a signal from a table, as it is asked for on the command line.
+    """Return a signal from a table, as given on the command line.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ AnySignal = Annotated[
 
 
 def rate_of(signal: AnySignal, described: str) -> SineSignal | PolynomialSignal:
-    """Return the derivative of a signal by time.
+    """Return the time derivative of a signal.
 
     Parameters
     ----------

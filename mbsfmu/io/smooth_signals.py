@@ -1,4 +1,4 @@
-"""Signals with derivatives that are polynomials piece by piece."""
+"""Piecewise polynomial signals with derivatives."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mbsfmu.modelling import Data
 DEGREE = 5
 """The highest degree of the pieces."""
 _ROUND_OFF = 1e-9
-"""Share of its value by which a signal may jump and have a rate."""
+"""Relative discontinuity up to which a signal has a derivative."""
 _MINIMUM_JERK = (10.0, -15.0, 6.0)
 """Coefficients of u³, u⁴ and u⁵ of the polynomial from 0 to 1 whose first and second derivative vanish at both ends."""
 
 
 class PolynomialSignal(Data):
-    """A signal of pieces, each a polynomial in the time since it began, as derivatives of others are.
+    """Piecewise polynomial signal in the time since the start of each piece.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PolynomialSignal(Data):
 
     @property
     def events(self) -> tuple[float, ...]:
-        """Times at which pieces begin."""
+        """Start times of the pieces."""
         return self.times
 
     def before(self, time: float) -> float:
@@ -62,12 +62,12 @@ class PolynomialSignal(Data):
         return self._value(bisect_right(self.times, time), time)
 
     def piece(self, passed: float) -> Callable[[float], float]:
-        """Return the piece of the time in s up to which events have passed, whatever the time it is asked for."""
+        """Return the piece that is active after all events up to a time in s."""
         number = bisect_right(self.times, passed)
         return lambda time: self._value(number, time)
 
     def slope(self, time: float, passed: float) -> float:
-        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        """Return the time derivative after all events up to `passed` in s."""
         return self._derivative.piece(passed)(time)
 
     @property
@@ -83,7 +83,7 @@ class PolynomialSignal(Data):
         return PolynomialSignal(times=self.times, coefficients=coefficients)
 
     def rate(self) -> PolynomialSignal:
-        """Return its derivative by time.
+        """Return the time derivative as a signal.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class PolynomialSignal(Data):
 
     @cached_property
     def _derivative(self) -> PolynomialSignal:
-        """Piece by piece."""
+        """Return the derivative of each piece."""
         slopes = (tuple(power * each for power, each in enumerate(piece))[1:] or (0.0,) for piece in self.coefficients)
         return PolynomialSignal(times=self.times, coefficients=tuple(slopes))
 
@@ -111,7 +111,7 @@ class PolynomialSignal(Data):
 
 
 class _Through(Data):
-    """A signal through points that is made of polynomials, and keeps its first and last value outside."""
+    """Base of polynomial signals through points, constant outside."""
 
     largest: ClassVar[float] = sys.float_info.max
 
@@ -128,7 +128,7 @@ class _Through(Data):
 
     @cached_property
     def polynomial(self) -> PolynomialSignal:
-        """The same by its pieces."""
+        """The same as a piecewise polynomial signal."""
         pieces = ((self.values[0],), *self._pieces(), (self.values[-1],))
         return PolynomialSignal(times=(self.times[0] - 1.0, *self.times), coefficients=pieces)
 
@@ -138,7 +138,7 @@ class _Through(Data):
         return self.times
 
     def before(self, time: float) -> float:
-        """Return the value at a time in s: it does not jump."""
+        """Return the value at a time in s; the signal is continuous."""
         return self.polynomial.before(time)
 
     def after(self, time: float) -> float:
@@ -146,11 +146,11 @@ class _Through(Data):
         return self.polynomial.after(time)
 
     def piece(self, passed: float) -> Callable[[float], float]:
-        """Return the piece of the time in s up to which events have passed."""
+        """Return the piece that is active after all events up to a time in s."""
         return self.polynomial.piece(passed)
 
     def slope(self, time: float, passed: float) -> float:
-        """Return the derivative by time, where all events up to `passed` in s have passed and no other."""
+        """Return the time derivative after all events up to `passed` in s."""
         return self.polynomial.slope(time, passed)
 
     @property
@@ -168,9 +168,9 @@ class _Through(Data):
 
 
 class RestToRestSignal(_Through):
-    """A signal that goes from each value to the next by u³ (10 − 15 u + 6 u²), u from 0 to 1, and rests at each.
+    """Minimum-jerk signal between values by u³ (10 − 15 u + 6 u²), u from 0 to 1, with zero velocity at each.
 
-    Its first and second derivative are continuous and vanish at the points: the motion of least jerk.
+    Its first and second derivative are continuous and vanish at the points.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class RestToRestSignal(_Through):
 
 
 class SplineSignal(_Through):
-    """A signal through points by cubic splines, at rest at its ends; its second derivative jumps there.
+    """Cubic spline signal through points, with zero velocity at its ends, where its second derivative is discontinuous.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Files of signals that grow while a run goes on, and can be read at any moment.
+"""Growing files of signals, readable at any time during a run.
 
-While it grows, a file has `.part` behind its name, and holds rows as its format keeps them until the end. Whatever ends
-the process that writes, all groups of rows are there but perhaps the last one. Rows wait for a second at most.
+A growing file has the suffix `.part`, with rows in the form of its format. However the writing process ends, all groups
+of rows are in the file except possibly the last one. Rows are buffered for a second at most.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def _lock(file: int) -> bool:
-    """Lock an open file until it is closed, or its process ends; return whether nobody else has locked it."""
+    """Lock an open file until it is closed or its process ends; return whether the lock was acquired."""
     if fcntl is None:
         return True
     try:
@@ -48,7 +48,7 @@ def _lock(file: int) -> bool:
 
 
 class SignalStream:
-    """A file of signals that grows.
+    """A growing file of signals.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class SignalStream:
 
     @property
     def found(self) -> Path:
-        """Where the rows are."""
+        """Path of the rows."""
         return self.partial if self.partial.is_file() else self.path
 
     def begin(self) -> None:
-        """Let the file be found under its name; until then what a run left that did not end stays.
+        """Create the growing file; until then the file of an interrupted run remains.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class SignalStream:
             os.close(there)
 
     def add(self, time: Floats, values: Floats) -> None:
-        """Take rows: times in s, shape (k,), and values, shape (k, number of signals); they are kept as they are.
+        """Append rows: times in s, shape (k,), and values, shape (k, number of signals); they are not copied.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class SignalStream:
             self.write()
 
     def write(self) -> None:
-        """Write what waits.
+        """Write the buffered rows.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class SignalStream:
         self._size += len(data)
 
     def finish(self) -> Path:
-        """Write what waits, and let the file take its name; return where the rows are.
+        """Write the buffered rows and rename the file; return the path of the rows.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class SignalStream:
         return self.path
 
     def close(self) -> None:
-        """Leave the file as it is."""
+        """Close the file as it is."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -198,7 +198,7 @@ class SignalStream:
             self._ready = None
 
     def take_over(self, rows: int) -> None:
-        """Begin with the first rows of what an earlier run has left under the name, unfinished or not.
+        """Start with the first rows of an earlier run's file, complete or not.
 
         Raises
         ------

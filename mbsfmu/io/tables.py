@@ -1,4 +1,4 @@
-"""Tables in Parquet files, with a unit for each column."""
+"""Parquet tables with a unit for each column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUP = 1 << 20  # numbers of a group of rows, at least, in a Parquet file that
 
 
 def optional(module: str, wanted: str, extra: str = "data") -> Any:
-    """Import what is no part of the base installation.
+    """Import an optional library.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def optional(module: str, wanted: str, extra: str = "data") -> Any:
 
 
 def arrow(wanted: str = "a table in Arrow's form") -> Any:
-    """Return pyarrow with its Parquet files; what needs it says so before it begins with work.
+    """Return pyarrow with its Parquet module, before work starts.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def arrow(wanted: str = "a table in Arrow's form") -> Any:
 def make_table(
     columns: Mapping[str, Sequence[Any] | NDArray[Any]], units: Mapping[str, str], metadata: Mapping[str, str]
 ) -> pyarrow.Table:
-    """Return a table whose columns know their units.
+    """Return a table whose columns have units.
 
     Parameters
     ----------
@@ -84,17 +84,17 @@ def make_table(
 
 
 def stream_beginning(table: pyarrow.Table) -> bytes:
-    """Return what a stream of Arrow with the columns of a table begins with."""
+    """Return the start of an Arrow stream with the columns of a table."""
     return table.schema.serialize().to_pybytes()
 
 
 def stream_group(table: pyarrow.Table) -> bytes:
-    """Return the rows of a table as a stream has them."""
+    """Return the rows of a table as part of a stream."""
     return b"".join(batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches())
 
 
 def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
-    """Give the groups of rows of a stream, or of a Parquet file; the last one may be cut off and is left out then.
+    """Yield the groups of rows of a stream, or of a Parquet file; a truncated last one is omitted.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def read_stream(path: str | os.PathLike[str]) -> Iterator[pyarrow.Table]:
 
 
 def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
-    """Return the next rows of a stream; None at its end, wherever that is."""
+    """Return the next rows of a stream; None at its end."""
     pyarrow = arrow()
 
     try:
@@ -129,7 +129,7 @@ def _next_group(stream: Any) -> pyarrow.RecordBatch | None:
 
 
 def stream_to_parquet(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Write a stream to a Parquet file, complete or not at all; no more is in memory than a group of rows."""
+    """Convert a stream to a Parquet file, atomically, with one group of rows in memory at a time."""
     pyarrow = arrow()
 
     groups = read_stream(source)
@@ -165,12 +165,12 @@ def read_parquet(path: str | os.PathLike[str]) -> pyarrow.Table:
 
 
 def unit_of(table: pyarrow.Table, column: str) -> str | None:
-    """Return the unit of a column; None where the file has none."""
+    """Return the unit of a column; None without a unit."""
     unit = (table.schema.field(column).metadata or {}).get(UNIT)
     return None if unit is None else unit.decode()
 
 
 def column_values(column: pyarrow.ChunkedArray) -> list[Any] | NDArray[Any]:
-    """Return the values of a column: an array of numbers where none is missing, else plain data with None."""
+    """Return the values of a column: an array of numbers without missing values, otherwise plain data with None."""
     numeric = arrow().types.is_floating(column.type) or arrow().types.is_integer(column.type)
     return column.to_numpy() if numeric and not column.null_count else column.to_pylist()

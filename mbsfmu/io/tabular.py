@@ -1,4 +1,4 @@
-"""What is made of columns: a table of it for pandas, Arrow and notebooks, units included."""
+"""Base class of results with columns: conversion to pandas, Arrow and notebooks, with units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 
 class Tabular(ABC):
-    """Something with columns of one length, units of some of them, and facts on the whole."""
+    """Object with columns of equal length, units and metadata."""
 
     @abstractmethod
     def _columns(self) -> Columns:
@@ -37,7 +37,7 @@ class Tabular(ABC):
         return {}
 
     def _metadata(self) -> dict[str, Any]:
-        """Return what is told of the whole: numbers and words by name."""
+        """Return the metadata: numbers and words by name."""
         return {}
 
     @property
@@ -47,12 +47,12 @@ class Tabular(ABC):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _table(self) -> Table:
-        """Return the table that files hold."""
+        """Return the table for files."""
         metadata = {name: str(value) for name, value in self._metadata().items()}
         return Table(self._columns(), self._units(), metadata, self._descriptions())
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns to a file in the format of its suffix; it appears complete or not at all.
+        """Write the columns to a file in the format of its suffix, atomically.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Tabular(ABC):
         write_table(self._table(), path)
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return an Arrow table; each column's metadata has its `unit`, the table's what is told of the whole.
+        """Return an Arrow table; column metadata have the `unit`, table metadata those of the result.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Tabular(ABC):
         return make_table(table.columns, table.units, table.metadata)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Give the columns to whatever takes Arrow's C streams: `polars.DataFrame(result)`, `pyarrow.table(result)`.
+        """Return an Arrow C stream: `polars.DataFrame(result)`, `pyarrow.table(result)`.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Tabular(ABC):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame; `attrs["units"]` has the units by column, `attrs` besides what is told of the whole.
+        """Return a data frame; `attrs["units"]` has the units by column, `attrs` the metadata.
 
         Raises
         ------
@@ -96,14 +96,14 @@ class Tabular(ABC):
 
 
 class UnknownNameError(InputError, KeyError):
-    """A name that means no column, or more than one; as in every mapping, a `KeyError`."""
+    """A name that matches no column, or several; a `KeyError`, as for mappings."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> str:
-    """Return the one name that is meant: a full one, or the only one that ends so.
+    """Return the full name of a column from the name or a unique ending.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Signals over time: what a run gives back and what files hold."""
+"""Trajectories: signals over time, from runs or files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     """A time grid and named signals with units.
 
-    A signal is found by its full name, or by any trailing part of it that is unique:
-    `trajectory["cylinder.length"]` finds `mechanism.cylinder.length` where no other signal ends so.
+    A signal is found by its full name, or by any unique trailing part: `trajectory["cylinder.length"]` finds
+    `mechanism.cylinder.length` if no other signal ends in the same way.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         return f"<{type(self).__name__}: {self._summary_line()}>"
 
     def _summary_line(self) -> str:
-        """Say in a few words what this is."""
+        """Return a short summary."""
         span = f" from {self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else ""
         return f"{len(self.names)} signals at {len(self.time)} times{span}"
 
@@ -77,7 +77,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         return html_table(columns, rows, f"{type(self).__name__}: {self._summary_line()}")
 
     def _ipython_key_completions_(self) -> list[str]:
-        """Offer the full names, and what is left of them without the system's where that is enough."""
+        """Return the full names, and unique endings without the system's name, for completion."""
         short = [name.partition(".")[2] for name in self.names]
         return [*self.names, *(each for each in short if "." in each and each in self and each not in self.names)]
 
@@ -97,7 +97,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
             return False
 
     def full_name(self, name: str) -> str:
-        """Return the full name of the one signal that `name` means.
+        """Return the full name of the signal that `name` refers to.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the times in s as index; `attrs["units"]` has the units by column.
 
-        `attrs` has what is told of the run besides, as the model's name.
+        `attrs` also has the metadata, such as the model's name.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset of the signals over `time`, with the attributes `units` and `description` of each variable.
 
-        The attributes of the whole are what is told of the run, as the model's name.
+        The dataset's attributes are the metadata, such as the model's name.
 
         Raises
         ------
@@ -175,9 +175,9 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     # -- plots ----------------------------------------------------------------------------------------------
 
     def chosen(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        """Return the full names of the signals that patterns such as `cylinder.*` mean, in the order of the patterns.
+        """Return the full names that match patterns such as `cylinder.*`, in the order of the patterns.
 
-        A pattern holds for the full name or any trailing part of it, and may mean several; no pattern means all.
+        A pattern matches the full name or any trailing part of it; no pattern selects all.
 
         Raises
         ------
@@ -194,13 +194,13 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         return tuple(found) or self.names
 
     def _called(self, name: str) -> tuple[str, ...]:
-        """Return a signal's full name, and what else patterns may mean it by."""
+        """Return a signal's full name, and the names that patterns may match."""
         return endings(name)
 
     def plot(self, *patterns: str, title: str = "") -> Plot:
-        """Return a plot of signals over time: zoomed and moved together, with values and units at the pointer.
+        """Return an interactive plot of signals over time with a common time axis.
 
-        A notebook shows it, and `.save("plot.html")` makes a page of it that needs nothing else.
+        A notebook displays it, and `.save("plot.html")` writes a self-contained page.
 
         Parameters
         ----------
@@ -225,10 +225,9 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file in the format of its suffix, or one that still grows, with `.part` behind its name.
+        """Read a file in the format of its suffix, or a growing file with `.part` after its name.
 
-        The times in s are the column `time`, or the first one where there is none of that name. A value that is missing
-        is not-a-number.
+        The times in s are the column `time`, or the first column. A missing value is not-a-number.
 
         Raises
         ------
@@ -267,5 +266,5 @@ def column_numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -
 
 
 def _bounded(values: NDArray[np.float64]) -> tuple[float | None, ...]:
-    """Return the first, the least, the greatest and the last of some values; None where there are none."""
+    """Return the first, least, greatest and last of some values; None without values."""
     return tuple(map(float, (values[0], values.min(), values.max(), values[-1]))) if len(values) else (None,) * 4

@@ -1,4 +1,4 @@
-"""Long functions in C files of their own: no compilation takes much memory, and each is optimized as it is worth.
+"""Long functions in separate C files, to limit compiler memory and choose optimization levels.
 
 A function in pieces is spread over several files, piece by piece; a header declares all of them.
 """
@@ -50,7 +50,7 @@ class ApartCode:
         self._functions: list[_Function] = []
 
     def taken(self, code: str, helpers: Mapping[str, str]) -> str | None:
-        """Take a function with its pieces; return one that calls it, or None where it stays where it is.
+        """Move a function with its pieces to a separate file; return a forwarding one, or None if it stays.
 
         It does so where it is short, or calls what other files alone have.
 

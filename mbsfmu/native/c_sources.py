@@ -1,4 +1,4 @@
-"""The C files of units and of runs in process: what is generated of a model, and the runtime."""
+"""C files of FMUs and of runs in process: generated model and runtime."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LAYERS = ("fmi", "component")
 
 @dataclass(frozen=True)
 class StepSources:
-    """The C files of steps and readings: enough for runs in process, and sooner made than a unit.
+    """C files of steps and readings, sufficient for runs in process.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class StepSources:
 
     @classmethod
     def of(cls, simulation: Simulation) -> StepSources:
-        """Write those of a simulation."""
+        """Return the sources of a simulation."""
         functions: dict[str, Operations] = {}
         code = ModelCode(simulation, held=functions)
         files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES)))
@@ -72,12 +72,12 @@ class StepSources:
 
     @classmethod
     def kept(cls, to_dict: dict[str, Any]) -> StepSources:
-        """Return what was kept as `to_dict` gives it."""
+        """Return the sources from `to_dict`."""
         functions = {name: Operations(**each) for name, each in to_dict["functions"].items()}
         return cls(to_dict["files"], functions, to_dict["length"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as it can be kept."""
+        """Return the sources as data for the cache."""
         return asdict(self)
 
     def code(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class StepSources:
         return filled(self.files, {name: each.code() for name, each in self.functions.items()})
 
     def tables(self) -> dict[str, str]:
-        """Return the files with tables of operations in place of functions."""
+        """Return the files with operation tables in place of functions."""
         return filled(self.files, {name: f"{_TABLES}{each.table()}" for name, each in self.functions.items()})
 
 
@@ -179,7 +179,7 @@ def interface_source(exchange: ModelExchangeData | None) -> dict[str, str]:
 
 
 def identity_source(identity: str) -> dict[str, str]:
-    """Return the file, by its name, that alone says what compiled code is: this follows from all the others."""
+    """Return the file with the identity of compiled code, which depends on all others."""
     return {"identity.h": f"#define IDENTITY {string(identity)}\n"}
 
 

@@ -1,4 +1,4 @@
-"""Runs in process in compiled code: who makes it, and when."""
+"""Compiled runners for runs in process."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def compile_in_process(simulation: Simulation, key: object) -> None:
-    """Let a simulation run in compiled code, where its solver can be compiled and there is a compiler or kept code.
+    """Use a compiled runner for a simulation, if its solver has C code and there is a compiler or cached code.
 
-    Whatever goes wrong with that never stops a run: it is told once, and CasADi's interpreter makes the steps.
+    A failure never stops a run: it is reported once, and CasADi's interpreter is used.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
 
 
 def _started(simulation: Simulation, name: str, sources: StepSources | None) -> Runner | None:
-    """Return who makes the steps where there is no optimized code yet; None where nobody compiles any."""
+    """Return the first runner without optimized code; None if nothing is compiled."""
     quick = content_key(name, sorted(QUICK.items()))
     if not has_compiler():
         if (runner := _kept(simulation, quick, name)) is None:
@@ -110,7 +110,7 @@ def _traced(simulation: Simulation) -> StepSources:
 
 
 def _has_code(solver: Solver) -> bool:
-    """Tell whether there is C that makes the steps of a solver."""
+    """Return whether a solver has C code."""
     if isinstance(solver, ImplicitSolver):
         return type(solver) is ImplicitSolver and solver.jacobian is Jacobian.EXACT
     try:
@@ -124,7 +124,7 @@ def _has_code(solver: Solver) -> bool:
 
 
 def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | None:
-    """Return what is kept under a key; what does not fit is told, and kept no longer."""
+    """Return the cached library of a key; an incompatible one is reported and discarded."""
     library = kept_library(key)
     if library is None:
         return None
@@ -148,7 +148,7 @@ class _Spent(Spent):
             super().__init__()
 
     def note(self) -> None:
-        """Keep it in the place of what was there."""
+        """Store the spent time."""
         before = self._file
         self._file = kept.store(self._name, toolkit(), _SPENT, f"{self.seconds:.6g}".encode())
         if before is not None and before != self._file:
@@ -170,7 +170,7 @@ def keep_name(key: str, name: str) -> None:
 
 
 def _kept_sources(name: str) -> StepSources | None:
-    """Return the sources that are kept under a name, so that optimizing them later needs nothing to be traced."""
+    """Return the cached sources of a key, so that later optimization needs no tracing."""
     file = kept.find(name, toolkit(), _KEPT_SOURCES)
     try:
         return None if file is None else StepSources.kept(json.loads(zlib.decompress(file.read_bytes())))

@@ -1,4 +1,4 @@
-"""The sizes and choices of one model that all of its C is compiled with."""
+"""Sizes and choices of one model for all of its C code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled loop of runs in process: steps, jumps, updates and readings without the interpreter between them."""
+"""Compiled loop of runs in process: steps, discontinuities, updates and readings in one call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Logger = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 
 
 class MisfitError(CompilerError):
-    """A library that is of something else than what it is loaded for."""
+    """Library that does not belong to its model."""
 
 
 class SignalRow(ctypes.Structure):
@@ -70,20 +70,20 @@ class _Recording(ctypes.Structure):
 
 
 class _Teller:
-    """Takes the sentences that C has to say of a run, and tells them; those of a run that may be given up later."""
+    """Collects messages from C and forwards them; those of an abandoned run are dropped."""
 
     def __init__(self) -> None:
         self.waits = False
         self._sentences: list[str] = []
 
     def take(self, _environment: int | None, _status: int, sentence: bytes) -> None:
-        """Take a sentence."""
+        """Collect a message."""
         self._sentences.append(sentence.decode())
         if not self.waits:
             self.report_progress(stands=True)
 
     def report_progress(self, stands: bool) -> None:
-        """Tell what was taken, or forget it where the run does not stand."""
+        """Forward the collected messages, or drop them."""
         while self._sentences:
             sentence = self._sentences.pop(0)
             if stands:
@@ -91,7 +91,7 @@ class _Teller:
 
 
 class CompiledRunner(Runner):
-    """A library with steps and readings of one model and formulation.
+    """Runner with a library of steps and readings of one model and formulation.
 
     Parameters
     ----------
@@ -136,11 +136,11 @@ class CompiledRunner(Runner):
         weakref.finalize(self, loaded.mbsfmu_destroy, self._instance)
 
     def run(self, run_loop: RunLoop, recording: Recording) -> None:
-        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
         self.attempt(run_loop, recording)
 
     def attempt(self, run_loop: RunLoop, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
-        """Run, unless that is given up on the way: then the course is where it was, and nothing was told.
+        """Run, unless abandoned on the way: then the run loop is unchanged, without messages.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class CompiledRunner(Runner):
         return True
 
     def _handed(self, run_loop: RunLoop) -> Floats:
-        """Return what C goes on from as one array."""
+        """Return the arguments of C as one array."""
         tolerances = run_loop.solver.tolerances
         values = {
             "time": run_loop.time,
@@ -203,7 +203,7 @@ class CompiledRunner(Runner):
         return _packed(self._present, values | {name: getattr(run_loop.present, name) for name in ARRAYS})
 
     def _take(self, run_loop: RunLoop, present: Floats, dependent: NDArray[np.intc]) -> None:
-        """Let a course be where C has come to."""
+        """Update the run loop from the results of C."""
         parts = {name: present[place] for name, place in self._present.items()}
         partition = run_loop.present.partition
         if partition is not None and not np.array_equal(np.flatnonzero(dependent), partition.dependent):
@@ -213,7 +213,7 @@ class CompiledRunner(Runner):
         run_loop.go_to(Place(time, passed, sampled, state, parts["effective"], parts["discrete"]))
 
     def _counted(self, statistics: Statistics) -> Floats:
-        """Return what a run has cost until now as one array."""
+        """Return the statistics so far as one array."""
         values: dict[str, ArrayLike] = {}
         for name in self._counts:
             values[name] = getattr(statistics, _COUNTED.get(name, name))
@@ -223,7 +223,7 @@ class CompiledRunner(Runner):
         return _packed(self._counts, values | {"iterations": levels.ravel()})
 
     def _count(self, statistics: Statistics, counts: Floats) -> None:
-        """Take over what a run has cost."""
+        """Update the statistics from C."""
         for name, place in self._counts.items():
             if name == "iterations":
                 for level, count in zip(counts[place].reshape(-1, 3), statistics.iterations.values(), strict=False):
@@ -259,7 +259,7 @@ def _interruptible(
 
 
 def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many numbers each field has that is handed over, and each count."""
+    """Return the sizes of transferred fields and counts."""
     sizes = {"1": 1, "3 * LEVELS": 3 * LEVELS, "PARAMETERS": len(functions.parameters)}
     sizes |= {"INPUTS": len(functions.inputs), "DISCRETE": len(functions.discrete)}
     present = {name: sizes[size] for name, size in PRESENT.items()}
@@ -268,7 +268,7 @@ def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _check(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str, int]) -> None:
-    """Make sure that a library is of what it is loaded for: with other sizes it would read and write beyond arrays."""
+    """Check that a library belongs to its model, because other sizes would access memory out of bounds."""
     try:
         loaded.mbsfmu_identity.restype = ctypes.c_char_p
         own = loaded.mbsfmu_identity().decode()
@@ -286,7 +286,7 @@ def _check(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str
 
 
 def _places(sizes: Mapping[str, int]) -> dict[str, slice]:
-    """Return where each of several arrays stands in one that has them all."""
+    """Return the positions of several arrays in a concatenation."""
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
@@ -326,7 +326,7 @@ class FollowedSignals:
 
 
 def _dependent(state: State) -> NDArray[np.intc]:
-    """Return ones for the coordinates that are dependent; zeros where there is no choice."""
+    """Return ones for dependent coordinates; zeros without a partition."""
     dependent = np.zeros(len(state.coordinates), dtype=np.intc)
     if state.partition is not None:
         dependent[state.partition.dependent] = 1

@@ -1,4 +1,4 @@
-"""What C and Python share: constants, and which arrays there are. Both are written here once, and generated into C."""
+"""Constants and array lists shared by C and Python, defined once and generated into C."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def _list(name: str, entries: Mapping[str, str]) -> str:
 
 
 def check_arguments(traced: AnyFunction, sizes: Mapping[str, object]) -> None:
-    """Make sure that a traced function finds what it reads and has room for what it writes.
+    """Check that a traced function's arguments and results have sufficient size.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ def _defined(text: str) -> set[str]:
 
 
 def _without_unused(text: str) -> str:
-    """Return a text without the static functions that nothing calls, which compilers tell in a file of their own."""
+    """Return a text without unused static functions, about which compilers would warn."""
     times = Counter(re.findall(r"\b[A-Za-z_]\w*", _COMMENT.sub(" ", text)))
     kept = _FUNCTION.sub(lambda found: found.group() if times[found.group(1)] > 1 else "", text)
     return text if kept == text else _without_unused(kept)

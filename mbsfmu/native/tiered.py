@@ -1,4 +1,4 @@
-"""Runs that begin in code that is soon compiled, and go over to optimized code where they last long enough for that.
+"""Runs that start in quickly compiled code and continue in optimized code.
 
 Optimizing the code of a large model takes several times as long as all else of its first run. Both compute the same to
 the last bit: where a run goes over changes nothing of it.
@@ -26,7 +26,7 @@ _NOTED = 0.1
 
 
 class Spent:
-    """For how long steps of a model were made in code that is not optimized.
+    """Time spent by steps of a model in unoptimized code.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Spent:
 
 
 class TieredRunner(Runner):
-    """A runner of code that is not optimized, until another one of the same equations is.
+    """Runner of unoptimized code until optimized code is available.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TieredRunner(Runner):
         self._began = 0.0
 
     def run(self, run_loop: RunLoop, recording: Recording) -> None:
-        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
         self._began = time.perf_counter()
         self.interim_seconds = 0.0
         self._goes_over()
@@ -91,7 +91,7 @@ class TieredRunner(Runner):
             self._spent.note()
 
     def _goes_over(self) -> bool:
-        """Tell whether there is another runner since this was asked last; let it be made when it is time."""
+        """Return whether an optimized runner has become available; start its compilation when due."""
         if self._is_last:
             return False
         if self._made is None:

@@ -1,4 +1,4 @@
-"""Change points: configurations on the way in which the loop equations lose rank, whatever the formulation."""
+"""Detection of change points, where the loop equations lose rank."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from mbsfmu.systems.functions import SystemFunctions
 logger = logging.getLogger(__name__)
 
 KEPT = 0.3
-"""A minor is looked at as long as its least pivot has not fallen below this share of what it was when chosen."""
+"""Relative decrease of a minor's least pivot at which another minor is chosen."""
 STRIDE = 0.1
-"""Points are passed by while no coordinate has moved by more than this share of the least pivot at the last one: no
-pivot can have vanished since then."""
+"""Fraction of the least pivot by which coordinates may move without a new check: no pivot can vanish within it."""
 HALVINGS = 40
 
 
 @dataclass(frozen=True)
 class Minor:
-    """A square part of Φ_z that is not singular as long as the loop equations have their rank, or nearly so.
+    """A square submatrix of Φ_z that is regular while the loop equations have full rank, or nearly so.
 
     Attributes
     ----------
@@ -46,11 +45,11 @@ class Minor:
 
 
 class RankWatch:
-    """Looks where the loop equations lose rank between and at the points at which a run is looked at.
+    """Watches the rank of the loop equations at and between the points of a run.
 
-    There the sign of every minor of Φ_z changes; that of one is followed. Where it does, the motion between two points
-    is taken from positions and velocities at both, and the rank where the minor vanishes tells change points from
-    points at which other coordinates or equations would have served.
+    At a change point the sign of every minor of Φ_z changes; the sign of one is followed. If it changes, the motion
+    between two points is interpolated from positions and velocities at both, and the rank where the minor vanishes
+    separates change points from points where another minor would be regular.
 
     Parameters
     ----------
@@ -85,18 +84,18 @@ class RankWatch:
         self.forget()
 
     def begin(self, time: float, state: State) -> None:
-        """Start anew with a run; nothing has been told of it."""
+        """Start a new run without warnings."""
         self.warned = False
         self.forget()
         self.follow(time, state)
 
     def forget(self) -> None:
-        """Let the next point be one that does not follow from the last."""
+        """Treat the next point as independent of the last one."""
         self._last: tuple[float, State, Minor] | None = None
         self._least = 0.0  # pivot at the last point
 
     def follow(self, time: float, state: State) -> None:
-        """Look at the next point in s of a run, and tell the first change point in the log."""
+        """Check the next point in s of a run; warn of the first change point in the log."""
         if not self._rank or self.warned:
             return
         found: tuple[float, int] | None = None
@@ -131,12 +130,12 @@ class RankWatch:
         )
 
     def _jacobian(self, coordinates: Floats) -> Floats:
-        """Return Φ_z without units."""
+        """Return the dimensionless Φ_z."""
         self._functions.coordinates[:] = coordinates
         return np.asarray(self._functions.closure()[1] / np.divide.outer(self.equations, self.lengths))
 
     def _choose(self, coordinates: Floats) -> tuple[Minor, float]:
-        """Return a minor by pivoting, and the share by which the last equation stands out."""
+        """Return a minor by pivoting, and the relative distance of the last equation."""
         jacobian, rank = self._jacobian(coordinates), self._rank
         lengths, columns = pivot_columns(jacobian, rank)
         rows = pivot_columns(jacobian[:, columns].T, rank)[1]
@@ -153,7 +152,7 @@ class RankWatch:
         return float(np.min(sizes)), sign
 
     def _between(self, last: tuple[float, State, Minor], time: float, state: State) -> tuple[float, int] | None:
-        """Return where rank is lost between two points, and the equation that stands out least there."""
+        """Return the point of rank loss between two points, and the equation closest to dependence."""
         begin, before, minor = last
         length = time - begin
         low, high = 0.0, 1.0
@@ -170,7 +169,7 @@ def _same(references: Floats, others: Floats) -> bool:
 
 
 def _along(before: State, after: State, length: float, share: float) -> Floats:
-    """Return coordinates at a share of an interval in s, cubic by positions and velocities at its ends."""
+    """Return coordinates at a fraction of an interval in s, cubic from positions and velocities at its ends."""
     rest = 1.0 - share
     moved = length * (rest * before.velocities - share * after.velocities)
     straight = before.coordinates * rest + after.coordinates * share

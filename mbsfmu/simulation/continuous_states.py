@@ -1,4 +1,4 @@
-"""The continuous states of a simulation, for who integrates them with a solver of his own: y in ẏ = f(t, y)."""
+"""Continuous states of a simulation for external solvers: y in ẏ = f(t, y)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOMENTA = {"rad": "N.m.s", "m": "N.s"}
 
 @dataclass(frozen=True)
 class ContinuousStates:
-    """The continuous states, their derivatives by time, and what depends on them.
+    """Continuous states, their derivatives, and dependencies.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ContinuousStates:
 
     @classmethod
     def of(cls, simulation: Simulation) -> Self:
-        """Find those of a simulation.
+        """Return the continuous states of a simulation.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class ContinuousStates:
 
 
 def _moving(simulation: Simulation) -> tuple[list[Variable], list[Variable]]:
-    """Return the variables of positions and velocities or momenta, and those of them that are new."""
+    """Return the variables of positions and velocities or momenta, and the new ones among them."""
     formulation, system = simulation.formulation, simulation.functions.system
     if formulation.freedom_chosen:
         own = [*_chosen("position", system.coordinates, formulation.freedom)]
@@ -107,7 +107,7 @@ def _moving(simulation: Simulation) -> tuple[list[Variable], list[Variable]]:
 
 
 def _chosen(what: str, among: Sequence[Variable], count: int) -> Iterator[Variable]:
-    """Yield variables for what is chosen among others; they have a unit where all of these have the same."""
+    """Yield variables for independent coordinates; they have a unit if all candidates have the same."""
     first, *others = (each.unit for each in among)
     unit = "1" if any(each != first for each in others) else first
     for number in range(1, count + 1):
@@ -121,7 +121,7 @@ def _derivative(state: Variable) -> Variable:
 
 
 def _dependencies(simulation: Simulation, states: Sequence[str]) -> dict[str, tuple[str, ...] | None]:
-    """Return the states and inputs that each variable that is computed, and each derivative, depends on."""
+    """Return the states and inputs on which each computed variable and derivative depends."""
     inputs = [each.name for each in simulation.functions.system.inputs]
     computed = [each.name for each in simulation.variables if each.causality in (Causality.OUTPUT, Causality.LOCAL)]
     if simulation.functions.in_loops:
@@ -137,7 +137,7 @@ def _dependencies(simulation: Simulation, states: Sequence[str]) -> dict[str, tu
 
 
 class _Patterns:
-    """What depends on which continuous states and, behind them, inputs.
+    """Sparsity patterns with respect to continuous states and inputs.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class _Patterns:
 
     @property
     def variables(self) -> dict[str, Pattern]:
-        """Rows of all variables that have some."""
+        """Patterns of all variables."""
         system, parts = self._system, self._parts
         none = np.zeros((len(system.discrete), self._width), dtype=bool)
         rows = {
@@ -189,18 +189,18 @@ class _Patterns:
         )
 
     def _of(self, value: ca.SX) -> Pattern:
-        """Return the pattern of an expression of the instant and the multipliers."""
+        """Return the pattern of an expression of the context and the multipliers."""
         result = np.zeros((value.numel(), self._width), dtype=bool)
         for part, pattern in self._parts.items():
             result = result | through(self._given.depends(value, part), pattern)
         return result
 
     def _of_any(self, pattern: Pattern, rows: int) -> Pattern:
-        """Return so many rows that are what any row of a pattern is."""
+        """Return rows that are the union of a pattern's rows."""
         return np.tile(pattern.any(axis=0), (rows, 1))
 
     def _add_motion(self, positions: Pattern) -> None:
-        """Add what positions, velocities, accelerations and multipliers depend on."""
+        """Add the dependencies of positions, velocities, accelerations and multipliers."""
         formulation, parts, given = self._formulation, self._parts, self._given
         count = len(self._system.coordinates)
         if isinstance(formulation, FirstOrderFormulation):

@@ -1,4 +1,4 @@
-"""What the variables of a simulation depend on, for the structure that an exported FMU declares."""
+"""Dependencies between variables, for the model structure of an FMU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pattern = NDArray[np.bool_]
 
 
 class Dependencies:
-    """Which variables depend on which, from the sparsity of the traced functions.
+    """Dependencies from the sparsity of the traced functions.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Dependencies:
 
     @cached_property
     def while_stepping(self) -> dict[str, tuple[str, ...]]:
-        """Return the inputs that each continuous variable depends on directly, states being given.
+        """Return the inputs on which each continuous variable depends directly, at given states.
 
         Accelerations depend on every input that enters the equations of motion.
         """
@@ -60,9 +60,9 @@ class Dependencies:
 
     @cached_property
     def at_start(self) -> dict[str, tuple[str, ...]]:
-        """Return the parameters and inputs that each other variable depends on after initialization.
+        """Return the parameters and inputs on which each other variable depends after initialization.
 
-        Where loops are closed, coordinates depend on all that the loop equations depend on.
+        With closed loops, coordinates depend on all variables of the loop equations.
         """
         given, system = self._expressions, self._system
         closing = _any(given.depends(given.all_closure, "parameters"), 0)
@@ -105,7 +105,7 @@ class Dependencies:
         return {name: tuple(dict.fromkeys((*names, *inputs.get(name, ())))) for name, names in result.items()}
 
     def _updated(self, rows: Mapping[str, Pattern], accelerated: Pattern) -> tuple[Pattern, Pattern]:
-        """Return which parameters and which inputs the discrete states depend on after an update at the start."""
+        """Return the parameters and inputs on which discrete states depend after an update at the start."""
         given = self._expressions
         by_parameters = given.depends(given.initial_discrete, "parameters")
         if not len(by_parameters):
@@ -125,9 +125,9 @@ class Dependencies:
         return by_parameters, by_inputs
 
     def _inputs_at_start(self, discrete_by_inputs: Pattern) -> dict[str, tuple[str, ...]]:
-        """Return the inputs that variables depend on after initialization.
+        """Return the inputs on which variables depend after initialization.
 
-        Directly, by an update at the start, and by motion that is prescribed, which the start fits.
+        Directly, by an update at the start, and by prescribed motion.
         """
         given, system = self._expressions, self._system
         prescribed = sorted(rated_names(system.inputs))
@@ -152,7 +152,7 @@ class Dependencies:
 
     @cached_property
     def _calculated(self) -> list[Pattern]:
-        """The parameters and, behind them, the inputs of the whole that each calculated parameter depends on.
+        """Parameters and inputs on which each calculated parameter depends.
 
         They are those of its own part, and those that parameters fed to it depend on.
         """
@@ -170,7 +170,7 @@ class Dependencies:
         return result
 
     def _own(self, row: Pattern) -> tuple[str, ...]:
-        """Name the parameters of a row that a user can set, and the parameters and inputs that fed ones depend on.
+        """Return the settable parameters of a row, and the sources of connected ones.
 
         The row is one of parameters, or one of parameters and inputs.
         """
@@ -183,7 +183,7 @@ class Dependencies:
 
 
 def _balancing(given: SystemExpressions) -> tuple[Pattern, Pattern]:
-    """Return which parameters and which inputs of a part count when it is balanced at rest where it starts."""
+    """Return the parameters and inputs of a part on which its static equilibrium depends."""
     at_rest = {part: ca.SX.zeros(given.symbol_by_part[part].shape) for part in ("velocities", "accelerations")}
     loads = given.at([given.residual], at_rest)[0]
     balancing = {name for _, name in given.system.balances}
@@ -198,7 +198,7 @@ def _balancing(given: SystemExpressions) -> tuple[Pattern, Pattern]:
 
 
 def _followed(row: Pattern, feeds: Sequence[tuple[int, int]], calculated: Sequence[Pattern]) -> Pattern:
-    """Return a row with the parameters that fed ones among its own depend on."""
+    """Return a row with the sources of its connected parameters."""
     for source, parameter in feeds:
         if row[parameter] and source < len(calculated):
             row = row | calculated[source]
@@ -211,7 +211,7 @@ def _names(variables: Sequence[Variable], selected: Pattern | None = None) -> tu
 
 
 def through(outer: Pattern, inner: Pattern) -> Pattern:
-    """Return what depends on what through something between, shape (rows of the outer, columns of the inner)."""
+    """Return the composition of two dependency patterns, shape (rows of the outer, columns of the inner)."""
     return (outer.astype(int) @ inner.astype(int)).astype(bool)
 
 

@@ -1,4 +1,4 @@
-"""Whether the energy of a run drifts: what tells steps that do not resolve a motion or a circuit, whatever the rule."""
+"""Energy drift of a run, which shows unresolved motion or circuits for any rule."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from mbsfmu.tracing.workspace import Floats
 logger = logging.getLogger(__name__)
 
 LARGE_DRIFT = 0.05
-"""Share of the energy turned over from which on drift is told; of a circuit, of what it stores."""
+"""Drift relative to the exchanged energy at which a warning is given; for a circuit, relative to its stored energy."""
 CIRCUIT_DRIFT = 1e-3
-"""Share of the energy that a circuit turns over, most of which flows through, below which drift is not told."""
+"""Drift relative to the energy through a circuit below which no warning is given."""
 LEAST_SHARE = 1e-6
-"""Share of the potential energy, and of what weights would do over the size of a machine, below which drift is never
-told: at rest little else is turned over than round-off."""
+"""Drift relative to the potential energy, and to the weights' work over the machine size, below which no warning is
+given: in static equilibrium the exchanged energy is mostly round-off.
+"""
 LEAST_DRIFT = 1e-9
-"""In J, below which drift is never told."""
+"""Drift in J below which no warning is given."""
 DENSE = 16
-"""Of communication steps, so many are looked at between one power of two and the next: few in all."""
+"""Number of checked communication steps between consecutive powers of two."""
 
 _DRIFT = "energy.drift"
 _OTHERS = ("energy.kinetic", "energy.potential", "energy.work", "energy.dissipated")
 _CIRCUIT_DRIFT = "hydraulic_energy.drift"
 _CIRCUIT_OTHERS = ("hydraulic_energy.stored", "hydraulic_energy.supplied", "hydraulic_energy.dissipated")
 HIGHEST = 8
-"""Numbers by balance: what was highest of T and of V, work and loss with their negatives; drift that is none."""
+"""Numbers per balance: maxima of T and V, work and loss with negatives; drift that is not counted."""
 
 
 class Balance(NamedTuple):
-    """The names of the energies that one drift belongs to.
+    """Names of the energies of one drift.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Balance(NamedTuple):
 
 
 class EnergyWatch:
-    """Follows the energies of the mechanisms and circuits of a run, and tells once where one of them drifts.
+    """Watches the energies of mechanisms and circuits, and warns once of drift.
 
     Turned over is the greatest of the kinetic energy, of the ranges of potential energy and of work, and of the loss: a
     range does not depend on where potential energy is zero. Through a circuit flows far more than it ever stores, and
@@ -102,31 +103,31 @@ class EnergyWatch:
         self.begin()
 
     def begin(self) -> None:
-        """Start anew with a run; nothing has been told of it."""
+        """Start a new run without warnings."""
         self.numbers = np.zeros(self.size)
         self._highest[:, :-1] = -np.inf
         self._warned: set[str] = set()
 
     @property
     def _highest(self) -> Floats:
-        """A view of what was highest until now, in J, by balance; the last column is drift that counts for none."""
+        """View of the maxima so far in J, by balance; the last column is drift that is not counted."""
         return self.numbers[1:].reshape(len(self.balances), HIGHEST)
 
     @property
     def begun(self) -> bool:
-        """Whether a point of the run was looked at."""
+        """Whether a point of the run was checked."""
         return not self.balances or bool(np.isfinite(self._highest).all())
 
     def due(self) -> bool:
-        """Count a communication step, and return whether it is one to look at."""
+        """Count a communication step, and return whether it is to be checked."""
         self.numbers[0] += 1
         count = int(self.numbers[0])
         return bool(self.balances) and count % max(1, (1 << count.bit_length() - 1) // DENSE) == 0
 
     def shift(self, row: Floats, sign: float) -> None:
-        """Let energy that parameters bring in or take out while they change be no drift.
+        """Exclude energy from parameter changes from the drift.
 
-        Called with the row before and -1, and with the one after and 1.
+        Called with the row before and -1, and with the row after and 1.
         """
         for highest, places in zip(self._highest, self._places, strict=True):
             highest[-1] += sign * row[places[0]]
@@ -185,5 +186,5 @@ class EnergyWatch:
 
 
 def _prefixes(suffix: str, names: Sequence[str]) -> list[str]:
-    """Return what stands before a name, or nothing, in each name that is it or ends with it."""
+    """Return the prefixes of a name in all names that equal it or end with it."""
     return [name.removesuffix(suffix) for name in names if name == suffix or name.endswith(f".{suffix}")]

@@ -1,4 +1,4 @@
-"""The error of a run by a second one, which is more exact: for every formulation and solver the same."""
+"""Error of a run by a second, more accurate one, for all formulations and solvers."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from mbsfmu.simulation.saved_state import SavedState
 from mbsfmu.tracing.workspace import Floats
 
 TIGHTER = 0.01
-"""Of the tolerances. Of the four-bar by rodas5p and dop853, tolerances from 1e-4 to 1e-9, errors were told 0.99 to
-1.14 times as large as they were; by a hundred times the tolerance, a cheaper run, 0.02 to 5.9 times."""
+"""Factor of the tolerances. For the four-bar with rodas5p and dop853, tolerances from 1e-4 to 1e-9, errors were
+estimated at 0.99 to 1.14 times their size; with a hundred times the tolerance, a less expensive run, at 0.02 to 5.9
+times.
+"""
 LEAST_TOLERANCE = 1e-13
-"""The relative tolerance that round-off leaves …"""
+"""Least relative tolerance above round-off …"""
 SMALLER = 0.1
-"""… which must be at most this share of that of the first run: its own error is then a tenth of what is told."""
+"""… which must be at most this fraction of that of the first run: its own error is then a tenth of the estimate."""
 LONGER = 0.6
-"""A run of steps of double length makes at most this share of the steps, where nothing else asks for shorter ones."""
+"""Largest relative number of steps of a run with double steps, unless other events require shorter ones."""
 ROUND_OFF = 0.25
-"""Of the round-off of a run, what one of twice the step has: of accelerations, by the square of the step."""
+"""Round-off with double steps relative to that of a run: of accelerations, by the square of the step."""
 FIRST_SHARE = 0.3
-"""Of the time that all runs take, what the first one takes: for those who wait."""
+"""Fraction of the total time for the first run, for the progress."""
 
 
 class SecondRun:
-    """Makes a run once more from where it began, more exactly, and compares: the difference is the error of the first.
+    """Repeats a run more accurately and compares: the difference is the error of the first.
 
-    Solvers that choose their steps get a hundredth of the tolerances. Equal steps are halved: of the order p, their
-    error is the difference divided by 1 − 2⁻ᵖ [Hairer1993, sect. II.4]. Round-off of accelerations, differences of
-    positions by the square of the step, is four times as large with half of it: where a run with steps of double length
-    differs less, its difference is told, or a quarter of the other one.
+    Adaptive solvers get a hundredth of the tolerances. Equal steps are halved: with order p, the error is the
+    difference divided by 1 − 2⁻ᵖ [Hairer1993, sect. II.4]. Round-off of accelerations, differences of positions over
+    the square of the step, is four times as large with half of it: if a run with double steps differs less, its
+    difference, or a quarter of the other one, is used.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class SecondRun:
         self._columns = [place[name] for name in self._measure.names]
 
     def estimate(self, first: Recording, progress: Callable[[float], None] | None) -> ErrorEstimate:
-        """Return the error of the run that the course has just made; the course stays at its end.
+        """Return the error of the run just made; the run loop stays at its end.
 
         Parameters
         ----------
@@ -84,7 +86,7 @@ class SecondRun:
             return self._by_steps(first, second, step, statistics.steps)
 
     def _by_tolerance(self, first: Recording, second: Recording, relative: float, steps: int) -> ErrorEstimate:
-        """Return the estimate of a run with a relative tolerance, which has made so many steps."""
+        """Return the estimate of a run with a relative tolerance and its number of steps."""
         tight = max(TIGHTER * relative, LEAST_TOLERANCE)
         if tight > SMALLER * relative:
             return _not_known(
@@ -103,7 +105,7 @@ class SecondRun:
         return self._estimate(first, errors)
 
     def _by_steps(self, first: Recording, second: Recording, step: float, steps: int) -> ErrorEstimate:
-        """Return the estimate of a run of equal steps in s, so many."""
+        """Return the estimate of a run with equal steps in s and their number."""
         solver = self._run_loop.solver
         try:
             self._again(first, second, 0.5 * step, solver.tolerances)
@@ -124,7 +126,7 @@ class SecondRun:
 
     @contextmanager
     def _staying(self) -> Iterator[None]:
-        """Make runs from the start, and leave everything as it was."""
+        """Make runs from the start, and restore everything afterwards."""
         run_loop, solver, runner = self._run_loop, self._run_loop.solver, self._runner
         end, since, seconds = SavedState.of(run_loop, self._watch), run_loop.inputs.since, runner.interim_seconds
         statistics, counts = solver.statistics, {}
@@ -144,7 +146,7 @@ class SecondRun:
             runner.interim_seconds = seconds
 
     def _again(self, first: Recording, recording: Recording, step: float, tolerances: Floats) -> int:
-        """Make the run once more with a step in s and tolerances; return how many steps it took."""
+        """Repeat the run with a step in s and tolerances; return its number of steps."""
         solver = self._run_loop.solver
         self._start.put_back(self._run_loop, self._watch)
         solver.step, solver.tolerances = step, tolerances
@@ -156,21 +158,21 @@ class SecondRun:
 
     @property
     def _has_turned(self) -> bool:
-        """Whether references of orientations have moved since the start."""
+        """Return whether reference orientations have changed since the start."""
         begin = self._start.place.state
         assert begin is not None
         return not np.array_equal(self._run_loop.present.references, begin.references)
 
     def _difference(self, first: Recording, other: Recording) -> Floats:
-        """Return the largest distances of two runs where both were recorded, shape (number of variables,)."""
+        """Return the largest differences of two runs at common times, shape (number of variables,)."""
         rows, others = first.recorded[1], other.recorded[1]
         every = 1 if len(rows) == len(others) else 2
         return np.abs(rows[::every, self._columns] - others[:, self._columns]).max(axis=0)
 
     def _estimate(self, first: Recording, errors: Floats) -> ErrorEstimate:
-        """Return the estimate by the largest error of each variable.
+        """Return the estimate from the largest error of each variable.
 
-        Cardan angles do not count where their references have moved: at other times in each of the runs.
+        Cardan angles do not count after changes of their references, which occur at different times in the runs.
         """
         values = first.recorded[1][:, self._columns]
         if self._turned:

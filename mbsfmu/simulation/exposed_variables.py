@@ -1,4 +1,4 @@
-"""Which variables a unit shows, and which of them are its outputs."""
+"""Selection of exposed variables and outputs of an FMU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.base.patterns import means, nearest
 
 @dataclass(frozen=True)
 class ExposedVariables:
-    """A choice of outputs; without one, outputs are those that a system takes for such.
+    """Selection of outputs; without one, the system's own outputs.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class ExposedVariables:
         return {reference: name for name, reference in self.qualified.items()}
 
     def chosen(self, candidates: Iterable[str], others: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the outputs that were chosen: in the order of the patterns, then those that are needed.
+        """Return the selected outputs: in the order of the patterns, then the required ones.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class ExposedVariables:
         return (*found, *(name for name in known if name in self.needed and name not in found))
 
     def kept(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return which of some outputs no pattern means, as `system.variable`: connections read them."""
+        """Return outputs without a matching pattern, as `system.variable`: connections read them."""
         left = [name for name in names if not any(self._means(pattern, name) for pattern in self.outputs)]
         return tuple(self.qualified.get(name, name) for name in left) if self.outputs else ()
 
@@ -77,7 +77,7 @@ class ExposedVariables:
         return name, whole, whole.partition(".")[2]
 
     def _nothing(self, pattern: str, known: Collection[str], others: Mapping[str, str]) -> InputError:
-        """Return the error for a pattern that means nothing."""
+        """Return the error for a pattern without a match."""
         if name := next((name for name in others if self._means(pattern, name)), None):
             return InputError(f"'{pattern}' cannot be an output: {name} is {others[name]}")
         return InputError(f"there is no variable '{pattern}' to be an output; {nearest(pattern, known, self._names)}")

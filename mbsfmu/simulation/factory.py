@@ -1,4 +1,4 @@
-"""Simulations by their options."""
+"""Construction of simulations from options."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from mbsfmu.systems.system import System, starts
 from mbsfmu.tracing.kept_traces import Traces
 
 STEP = 1e-3
-"""Internal step in s where neither options nor a model say one."""
+"""Default internal step in s."""
 _ROUND_OFF = 4e-3
-"""Of accelerations in rad/s² and m/s², for each rad or m, beyond which a step is told to be too small."""
+"""Round-off of accelerations in rad/s² and m/s² per rad or m at which a step is reported as too small."""
 WEAK = 1e-3
-"""Share of the largest singular value below which what is off in solutions of locked loops' equations tells."""
+"""Relative singular value below which residuals of locked loops matter."""
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -53,7 +53,7 @@ def make_simulation(
     start: Collection[str] = (),
     **given: Unpack[RunKeywords],
 ) -> Simulation:
-    """Make a simulation of a system.
+    """Return a simulation of a system.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def make_simulation(
 
 
 def _made_solver(system: System, initialization: Initialization, chosen: RunOptions, step: float) -> Solver:
-    """Return the solver of completed options, with their formulation of the system, for steps of a size in s."""
+    """Return the solver of completed options with its formulation, for steps of a size in s."""
     kind, rule = chosen.method
     limits = chosen.tolerances or NewtonTolerances()
     steps, own = chosen.kind, chosen.own
@@ -125,7 +125,7 @@ def _made_solver(system: System, initialization: Initialization, chosen: RunOpti
 
 
 def _warn_unrolled_code(system: System, formulation: Formulation) -> None:
-    """Say that a large system has to wait for code that is not in loops."""
+    """Warn of the long preparation of unrolled code for a large system."""
     count = len(system.start_system.coordinates)
     if not formulation.functions.in_loops and count > LARGE:
         _LOGGER.warning(
@@ -137,7 +137,7 @@ def _warn_unrolled_code(system: System, formulation: Formulation) -> None:
 
 
 def _warn_motionless(name: str, initialization: Initialization, formulation: Formulation) -> None:
-    """Say what does not move: all bodies are fixed, or loops leave no freedom, at all or to some coordinates."""
+    """Warn of motionless parts: all bodies fixed, or loops without freedom."""
     start, locked = initialization.system, initialization.loops.locked
     if not start.coordinates and start.reactions:
         _LOGGER.warning("%s: no body moves: all joints are fixed, and every variable of motion stays as it is", name)
@@ -163,7 +163,7 @@ def _warn_motionless(name: str, initialization: Initialization, formulation: For
 
 
 def _warn_round_off(solver: str, step: float) -> None:
-    """Warn where a step in s is so small that accelerations, differences of positions by its square, are round-off."""
+    """Warn of a step in s that is so small that accelerations are round-off."""
     # Positions round by half an epsilon at either end, velocities and accelerations begun with as much times 2/h and
     # 4/h²; the trapezoidal rule hands what is off in these on from step to step, with the other sign.
     round_off = 16.0 * sys.float_info.epsilon / step**2

@@ -1,4 +1,4 @@
-"""Loads on Cardan angles of joints that turn freely: where runs come to orientations without such angles."""
+"""Warnings of gimbal lock for loads on Cardan angles of ball and free joints."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from mbsfmu.tracing.workspace import Floats
 logger = logging.getLogger(__name__)
 
 UNDEFINED = 1e-2
-"""Cosine of the second Cardan angle below which the first and the third are next to undefined: they turn a hundred
-times as fast as the body."""
+"""Cosine of the second Cardan angle below which the first and third are nearly undefined: they change a hundred times
+as fast as the body rotates.
+"""
 SHARES = np.linspace(0.0, 1.0, 17)
-"""Where orientations between two points of a run are looked at."""
+"""Fractions of an interval at which orientations are checked."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class LoadedAngle:
     is_reversed: bool
 
     def cosines(self, rows: Floats) -> Floats:
-        """Return cosines of the second Cardan angle, shape (k,), at quaternions of any length, shape (4, k)."""
+        """Return cosines of the second Cardan angle, shape (k,), of unnormalized quaternions, shape (4, k)."""
         lengths = np.linalg.norm(rows, axis=0)
         turned = rotation_from_quaternion(rows / lengths)
         turned = turned.transpose(1, 0, 2) if self.is_reversed else turned
@@ -56,10 +57,10 @@ class LoadedAngle:
 
 
 class CardanWatch:
-    """Looks where the second angle of a joint whose Cardan angles are loaded comes next to ±90 degrees.
+    """Watches joints with loaded Cardan angles for a second angle near ±90 degrees.
 
-    There the first and the third are not defined, and what acts along them has no bounds, or jumps. Orientations
-    between two points of a run are those of the shortest turn, so that steps that jump over such a one are seen.
+    There the first and the third are undefined, and the load is unbounded or discontinuous. Orientations between two
+    points of a run are interpolated along the shortest rotation, so that long steps are checked too.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class CardanWatch:
             logger.warning("%s", sentence)
 
     def cause(self, rows: Floats) -> str:
-        """Return how a sentence goes on about a run that ends behind its last two rows; empty for other causes."""
+        """Return the continuation of an error message for a run that ended near gimbal lock; empty otherwise."""
         for angle in self._angles:
             quaternions = rows[-2:, angle.quaternion].T
             if quaternions.shape[1] == 2:
@@ -110,7 +111,7 @@ class CardanWatch:
 
 
 def _least_between(angle: LoadedAngle, begin: Floats, end: Floats, shares: Floats) -> Floats:
-    """Return the least cosine between orientations, each of shape (4, k), at shares of the way, shape (k,)."""
+    """Return the least cosine between orientations, each of shape (4, k), shape (k,)."""
     end = np.where(np.sum(begin * end, axis=0) < 0.0, -end, end)
     return np.min([angle.cosines(begin + share * (end - begin)) for share in shares], axis=0)
 

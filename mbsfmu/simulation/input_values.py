@@ -1,4 +1,4 @@
-"""The inputs of a simulation: set by hand, or following a signal until then."""
+"""Inputs of a simulation: set manually, or driven by a signal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 def run_on(values: Floats, rated: NDArray[np.bool_], passed: float) -> Floats:
-    """Return values of inputs after some s, those that have a rate moved by it and by the rate of this."""
+    """Return inputs after a time in s, extrapolated by their rates."""
     result = values.copy()
     for index in np.flatnonzero(rated):
         second = values[index + 2] if rated[index + 1] else 0.0
@@ -27,7 +27,7 @@ def run_on(values: Floats, rated: NDArray[np.bool_], passed: float) -> Floats:
 
 
 class InputHistory:
-    """Values of all inputs over a stretch of time without events; called with a time in s.
+    """Values of all inputs over an interval without events, as a function of the time in s.
 
     Parameters
     ----------
@@ -118,27 +118,27 @@ class InputValues:
         self.reset()
 
     def starting(self) -> tuple[Variable, ...]:
-        """Return the inputs with the start values that they have: those of their signals at time zero."""
+        """Return the inputs with their start values: those of their signals at time zero."""
         driven = {index: signal.after(0.0) for index, signal in self.signals.items()}
         return tuple(replace(each, start=driven.get(index, each.start)) for index, each in enumerate(self._variables))
 
     def reset(self) -> None:
-        """Go back to start values; signals are followed again."""
+        """Reset to start values; signals are active again."""
         self.values = starts(self._variables)
         self.held = np.zeros(len(self._variables), dtype=bool)
         self.since = 0.0
 
     def advance(self, time: float) -> None:
-        """Let what has a rate be where it has run to at a time in s."""
+        """Extrapolate inputs with rates to a time in s."""
         self.values, self.since = run_on(self.values, self._rated, time - self.since), time
 
     def set(self, index: int, value: float) -> None:
-        """Set an input by hand."""
+        """Set an input manually."""
         self.values[index] = value
         self.held[index] = True
 
     def decides_start(self, index: int) -> bool:
-        """Tell whether an input is part of a motion that is prescribed, which the start has to fit."""
+        """Return whether an input is part of prescribed motion, which the start must satisfy."""
         return bool(self._rated[index] or (index and self._rated[index - 1]))
 
     @property
@@ -151,17 +151,17 @@ class InputValues:
         )
 
     def forgotten(self, references: Mapping[str, str]) -> list[str]:
-        """Return which of the undriven ones somebody may have forgotten, by what inputs are as `system.variable`."""
+        """Return the unconnected inputs that were probably forgotten."""
         undriven = {references.get(name, name): name for name in self.undriven}
         every = {references.get(each.name, each.name) for each in self._variables}
         left = forgotten_inputs(undriven, {*self._connected, *(every - undriven.keys())})
         return [undriven[each] for each in left if each not in self._given]
 
     def over(self, passed: float) -> InputHistory:
-        """Return the values over a stretch of time without events, as a function of the time in s.
+        """Return the values over an interval without events, as a function of the time in s.
 
-        Which side of a jump a step sees follows from where the step begins, and not from the times inside it: these
-        may miss the jump by round-off on either side.
+        The side of a discontinuity follows from the start of the step, not from times within it, which may miss the
+        discontinuity by round-off.
 
         Parameters
         ----------
@@ -172,14 +172,14 @@ class InputValues:
         return InputHistory(self.values, self.since, self._rated, followed, passed)
 
     def next_event(self, begin: float, end: float, otherwise: float) -> float:
-        """Return when a followed signal jumps or bends first inside (begin, end) in s; `otherwise` where none does."""
+        """Return the first event of an active signal inside (begin, end) in s; `otherwise` without one."""
         followed = (self.signals[index].events for index in self.signals if not self.held[index])
         firsts = (events[bisect_right(events, begin)] for events in followed if events and events[-1] > begin)
         return min((first for first in firsts if first < end), default=otherwise)
 
 
 def _with_rates(variables: Sequence[Variable], signals: Mapping[int, AnySignal]) -> dict[int, AnySignal]:
-    """Return signals with those of the rates of what they drive, where these have none of their own.
+    """Return signals plus the rate signals of inputs with rates.
 
     Raises
     ------

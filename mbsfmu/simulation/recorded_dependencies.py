@@ -1,4 +1,4 @@
-"""What the variables of a simulation depend on where its code is kernel loops: found from what was recorded."""
+"""Dependencies between variables in kernel loops, from the recorded calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.tracing.tape.recorded_program import depends
 
 
 class RecordedDependencies:
-    """The same as `Dependencies`, where nothing has to be balanced for the start.
+    """The same as `Dependencies`, for systems without balanced start values.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RecordedDependencies:
 
     @cached_property
     def while_stepping(self) -> dict[str, tuple[str, ...]]:
-        """Return the inputs that each continuous variable depends on directly, states being given."""
+        """Return the inputs on which each continuous variable depends directly, at given states."""
         functions, system = self._functions, self._functions.system
         program = functions.recorded(
             "direct", lambda given, _: [given.residual, given.all_drift_rates, given.outputs, given.reactions]
@@ -52,7 +52,7 @@ class RecordedDependencies:
     def at_start(self) -> dict[str, tuple[str, ...] | None]:
         """Return None for each other variable: it may depend on all parameters and inputs after initialization.
 
-        Which of thousands do not count would take more room in a description than it is worth.
+        The exact list would be too long for a description.
         """
         given = {variable.name for variable in self._functions.system.inputs}
         return {each.name: None for each in self._table.continuous if each.name not in given}

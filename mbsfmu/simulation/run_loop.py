@@ -1,4 +1,4 @@
-"""Where a run is, and what jumps there: inputs, and discrete states that are updated."""
+"""The run loop: current time and state, discontinuities of inputs, updates of discrete states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mbsfmu.tracing.workspace import Floats
 
 @dataclass(frozen=True)
 class Place:
-    """A point of a run that it can go back to.
+    """A point of a run to which it can return.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Place:
 
 
 class RunLoop:
-    """A state at a time, and how it goes on where inputs jump and discrete states are updated.
+    """The state at a time, and its continuation at discontinuities and updates.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class RunLoop:
         self.reset()
 
     def reset(self) -> None:
-        """Go back to start values, with no state."""
+        """Reset to start values, without a state."""
         self.time = self.passed = self.sampled = 0.0
         self.threads = float(self.formulation.threads)
         self.parameters = starts(self.functions.system.parameters)
@@ -105,19 +105,19 @@ class RunLoop:
 
     @property
     def present(self) -> State:
-        """The state; it must have been begun."""
+        """The state after initialization."""
         assert self.state is not None
         return self.state
 
     def inputs_at_start(self, time: float) -> Floats:
-        """Return what the inputs are where a run begins, at a time in s; what was set is so from then on."""
+        """Return the inputs at the start of a run in s; values set before apply from then on."""
         self.inputs.since = time
         return self.inputs.over(time + self.same(math.inf, time))(time)
 
     # -- the beginning --------------------------------------------------------------------------------------
 
     def begin(self, time: float, start: Start) -> None:
-        """Begin at a time in s with a start.
+        """Initialize at a time in s.
 
         Raises
         ------
@@ -160,20 +160,20 @@ class RunLoop:
     # -- going on -------------------------------------------------------------------------------------------
 
     def same(self, step: float, *times: float) -> float:
-        """Return by how many s times may differ that are one, where steps in s are made."""
+        """Return the tolerance in s within which times are equal, for steps in s."""
         return tolerance(min(self.solver.step, step, self.sampler.shortest), *times)
 
     def next_halt(self, same: float, last: float) -> float:
-        """Return where to halt next: at a jump or bend of an input, at an update, or at the last time, in s."""
+        """Return the next halt in s: a discontinuity or kink of an input, an update, or the last time."""
         event = self.inputs.next_event(self.passed, last - same, last)
         instant = self.sampler.next_instant(self.sampled)
         return instant if instant < min(event, last - same) else event
 
     def horizon(self, same: float, end: float, length: float) -> float:
-        """Return how far steps may go past the end of one that was asked for, which has a length: to the next jump.
+        """Return the horizon in s of steps past the stop: the next discontinuity.
 
-        All are in s. Where something was set since the step before they may not: who sets something in every step would
-        have them made for nothing.
+        No step may pass the stop if a variable was set since the last step, because it would be discarded if one is set
+        in every step.
         """
         if not looks_ahead(self.present):
             return end
@@ -181,17 +181,17 @@ class RunLoop:
         return halt if halt > end + same else end
 
     def touch(self) -> None:
-        """Take notice that something was set."""
+        """Record that a variable was set."""
         if self.state is not None:
             self.state = self.state.touched
 
     @property
     def next_event(self) -> float:
-        """When an input jumps or bends next, or an update is made, in s; `NO_EVENT` where that is never."""
+        """Time in s of the next discontinuity, kink or update; `NO_EVENT` without one."""
         return min(self.inputs.next_event(self.passed, NO_EVENT, NO_EVENT), self.sampler.next_instant(self.passed))
 
     def arrive(self, state: State, time: float, inputs: Inputs, same: float) -> None:
-        """Take a state at a time in s, up to which inputs did not jump."""
+        """Accept a state at a time in s, up to which inputs were continuous."""
         before = self.present.error_record
         self.state, self.time, self.passed = state, time, time + same
         self.effective = inputs(time)
@@ -201,9 +201,9 @@ class RunLoop:
         self._row = None
 
     def sample(self) -> None:
-        """Make the updates whose instants have passed since the last ones; accelerations and rates jump with them.
+        """Make the pending updates; accelerations and rates change with them.
 
-        The inputs are those just before: what jumps at an instant has not jumped yet.
+        The inputs are those just before: discontinuities at the same instant come later.
         """
         if self.sampler.next_instant(self.sampled) <= self.passed:
             self.functions.parameters[:] = self.parameters
@@ -215,7 +215,7 @@ class RunLoop:
         self.sampled = max(self.sampled, self.passed)
 
     def check_motion(self) -> None:
-        """Refuse motion that is prescribed from now on and does not go on from where it is.
+        """Refuse prescribed motion that is discontinuous.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class RunLoop:
             check_motion(self.functions, self.time)
 
     def refresh(self) -> None:
-        """Where an input has jumped, let accelerations and rates jump too."""
+        """Update accelerations and rates after a discontinuity of an input."""
         if not np.array_equal(inputs := self.inputs.over(self.passed)(self.time), self.effective):
             self.functions.parameters[:] = self.parameters
             self.functions.inputs[:] = inputs
@@ -238,14 +238,14 @@ class RunLoop:
             self._row = None
 
     def restart_run(self, parameters: Floats) -> None:
-        """Take other parameters before a run; its start is to be found anew."""
+        """Accept other parameters before a run; its start is computed again."""
         self.parameters = parameters
         self.state = self._row = None
 
     def change(self, parameters: Floats) -> None:
-        """Take other parameters in the middle of a run; accelerations and rates jump with them.
+        """Accept other parameters during a run; accelerations and rates change with them.
 
-        Where they contradict each other that waits until they do not: of two that belong together one is set first.
+        Inconsistent parameters are tolerated until the next evaluation, because related ones are set one by one.
         """
         self.take_parameters(parameters)
         self._row = None
@@ -256,12 +256,12 @@ class RunLoop:
         self.touch()
 
     def take_parameters(self, parameters: Floats) -> None:
-        """Take parameters that a state was saved with, or will be found for; see whether they contradict each other."""
+        """Accept parameters of a saved state or for a start; check their consistency."""
         self.parameters = parameters
         self.contradiction = contradiction_of(self.functions.system, parameters)
 
     def check(self, time: float) -> None:
-        """Check what steps to a time in s need.
+        """Check the preconditions of steps to a time in s.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class RunLoop:
         self.sampler.check(time)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that contradict each other.
+        """Refuse inconsistent parameters.
 
         Raises
         ------
@@ -286,19 +286,19 @@ class RunLoop:
 
     @property
     def is_read(self) -> bool:
-        """Whether the readings of now are known."""
+        """Whether the present readings are known."""
         return self._row is not None
 
     def forget_readings(self) -> None:
-        """Let readings be found anew, for inputs may have changed."""
+        """Invalidate the readings after inputs may have changed."""
         self._row = None
 
     def take_readings(self, row: Floats) -> None:
-        """Take the readings of now from who has found them."""
+        """Accept the present readings from a runner."""
         self._row = row
 
     def readings(self) -> Floats:
-        """Return the values of all variables that change, after the jumps of now, shape (number of variables,).
+        """Return the values of all varying variables after present discontinuities, shape (number of variables,).
 
         Raises
         ------
@@ -312,7 +312,7 @@ class RunLoop:
         return self._row
 
     def readings_before_events(self) -> Floats:
-        """Return them as they are with the inputs that the state is consistent with; nothing changes."""
+        """Return the readings with the inputs of the state, without changes."""
         if self._row is not None:
             return self._row
         self.functions.parameters[:] = self.parameters
@@ -320,11 +320,11 @@ class RunLoop:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """The current point of the run."""
         return Place(self.time, self.passed, self.sampled, self.state, self.effective, self.functions.discrete.copy())
 
     def go_to(self, place: Place) -> None:
-        """Go to a place of a run with the same parameters."""
+        """Return to a point of a run with the same parameters."""
         self.time, self.passed, self.sampled = place.time, place.passed, place.sampled
         self.state, self.effective = place.state, place.effective
         self.functions.discrete[:] = place.discrete

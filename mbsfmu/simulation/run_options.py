@@ -1,4 +1,4 @@
-"""Options of a simulation: what decides which steps are made, and what goes with what."""
+"""Options of a simulation, and their compatibility."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESOLVED = Bounds("must be at least 1e-13, round-off", lambda value: value >= 1
 _OF_NEWTON = Bounds("must lie between 1e-15, round-off, and 0.0001", lambda value: 1e-15 <= value <= 1e-4)
 _ITERATIONS = Bounds("must be an integer from 1 to 100", lambda value: 1 <= value <= 100)
 _OPENING, _LEAST_OPENING = 1e4, 1e-4
-"""How far loops may drift open with adaptive solvers: by so many times their tolerance, and at least by that much."""
+"""Drift tolerance of loops with adaptive solvers: multiple of their tolerance, and least value."""
 
 
 def _formulations() -> list[type[Formulation]]:
@@ -59,7 +59,7 @@ class RunKeywords(TypedDict, total=False):
 
 
 class RunOptions(Options):
-    """Options of a simulation; beside these, those that the chosen formulation has of its own.
+    """Options of a simulation; the chosen formulation has further ones.
 
     Raises
     ------
@@ -156,13 +156,13 @@ class RunOptions(Options):
 
     @classmethod
     def known(cls) -> dict[str, Option]:
-        """Return all options by name, those of all formulations included."""
+        """Return all options by name, including those of all formulations."""
         own = {name: option for kind in _formulations() for name, option in kind.Options.known().items()}
         return {**super().known(), **dict(sorted(own.items()))}
 
     @classmethod
     def help(cls, name: str) -> str:
-        """Return what is said of an option; of one that formulations have of their own, what each of them says."""
+        """Return the help of an option; for one of formulations, that of each."""
         if name in cls.model_fields:
             return super().help(name)
         texts: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ class RunOptions(Options):
 
     @property
     def kind(self) -> type[Formulation]:
-        """The class of the formulation; the usual one of small systems where none is named."""
+        """Class of the formulation; by default that of small systems."""
         return FORMULATIONS.find(self.formulation or DoubleStep.name)
 
     @property
@@ -183,9 +183,9 @@ class RunOptions(Options):
 
     @property
     def chosen_solver(self) -> str:
-        """The name of the solver, which follows from the other options where none is named.
+        """Name of the solver; by default it follows from the other options.
 
-        Naming a step means equal steps, unless a tolerance is named; so do options of Newton's iteration.
+        A given step implies equal steps, unless a tolerance is given; so do options of Newton's iteration.
         """
         if self.solver is not None:
             return self.solver
@@ -193,7 +193,7 @@ class RunOptions(Options):
 
     @property
     def _asks_for_equal_steps(self) -> str:
-        """Why steps are equal where no solver is named; empty where they need not be."""
+        """Reason for equal steps without a given solver; empty without one."""
         given = {name for name, _ in self.content()}
         if not self.kind.stages_everywhere:
             return f"the formulation is {self.kind.name}"
@@ -204,11 +204,11 @@ class RunOptions(Options):
 
     @property
     def method(self) -> tuple[type[Solver], Rule]:
-        """The class of the solver, and the rule of integration."""
+        """Class of the solver, and the integration rule."""
         return find_solver(self.chosen_solver)
 
     def check(self) -> None:
-        """Check that formulation and solver fit, and that every option has an effect with them."""
+        """Check that formulation and solver are compatible, and that every option has an effect."""
         kind, named, (solver, _) = self.kind, self.chosen_solver, self.method
         if not (kind.has_explicit_form or issubclass(solver, ImplicitSolver)):
             fitting = ", ".join(self._integrated_by(solver))
@@ -235,7 +235,7 @@ class RunOptions(Options):
         self._completed_own()
 
     def _integrated_by(self, solver: type[Solver]) -> list[str]:
-        """Return the names of the formulations that a solver integrates, of those that have the options given here."""
+        """Return the names of the formulations that a solver integrates, among those with the given options."""
         own = {name for each in _formulations() for name in each.Options.model_fields}
         given = own & {name for name, _ in self.content()}
         fitting = [each for each in _formulations() if _integrates(solver, each)]
@@ -251,9 +251,9 @@ class RunOptions(Options):
         return self.own.completed(remembering)
 
     def completed(self) -> Self:
-        """Return the options with what each one comes to where nothing is said; the step may be left to the model.
+        """Return the options with all defaults; the step may be left to the model.
 
-        The tolerances say all that others do of when an iteration has converged, and of how far loops may open.
+        The tolerances include all options of convergence and drift.
         """
         solver, rule = self.method
         changes: dict[str, Any] = {"solver": solver.closest_match(self.chosen_solver), **dict(self._completed_own())}
@@ -271,13 +271,13 @@ class RunOptions(Options):
 
 
 def usual_formulation(coordinates: int) -> str:
-    """Return the name of the formulation that a model of so many coordinates has where none is named.
+    """Return the default formulation for a number of coordinates.
 
-    unrolled code, as double-step has it, takes minutes to trace and compile beyond some number, and hours beyond that.
+    Unrolled code, as of double-step, takes minutes to trace and compile beyond some size, and hours for larger ones.
     """
     return Dca.name if coordinates > LARGE else DoubleStep.name
 
 
 def _integrates(solver: type[Solver], kind: type[Formulation]) -> bool:
-    """Tell whether a solver that integrates explicit forms can integrate that of a formulation."""
+    """Return whether a solver of explicit forms can integrate a formulation."""
     return kind.has_explicit_form and (kind.has_stages or solver.kind is not StepKind.LINEARLY_IMPLICIT)

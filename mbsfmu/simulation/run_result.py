@@ -1,4 +1,4 @@
-"""The outcome of a run: signals over time, and what the run was and cost."""
+"""Result of a run: signals over time, and run statistics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Result(Trajectory):
-    """A trajectory with the facts of its run.
+    """A trajectory with the statistics of its run.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Result(Trajectory):
         self._by_system = {full: name for name, full in self._qualified.items()}
 
     def full_name(self, name: str) -> str:
-        """Return the full name of the one signal that `name` means; `system.variable` means one too.
+        """Return the full name of the signal that `name` refers to; `system.variable` is accepted too.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Result(Trajectory):
         return {name: getattr(self, name) for name in entries} | {"steps": self.statistics.steps}
 
     def animate(self, beside: Trajectory | Mapping[str, Trajectory] | None = None, **chosen: Any) -> Animation:
-        """Return the machine in motion, for notebooks and pages.
+        """Return an animation of the machine, for notebooks and pages.
 
         Parameters
         ----------
@@ -116,14 +116,14 @@ class Result(Trajectory):
         return animate(self, self.machine, beside, **{"label": self.formulation, **chosen})
 
     def largest(self, name: str) -> float | None:
-        """Return the largest magnitude of a signal over the run; None where there is no such signal."""
+        """Return the largest magnitude of a signal over the run; None if there is none."""
         bounds = self.bounds(name)
         return None if bounds is None else max(abs(bound) for bound in bounds)
 
     def bounds(self, name: str) -> tuple[float, float] | None:
-        """Return the least and the greatest value of a signal over the run; None where there is no such signal.
+        """Return the least and greatest value of a signal over the run; None if there is none.
 
-        The name may leave out the system's; of several systems' signals the bounds hold for all.
+        Without the system's name, the bounds are those of all matching signals.
         """
         found = [self[full] for full in self.names if full == name or full.endswith("." + name)]
         if not found:
@@ -131,9 +131,9 @@ class Result(Trajectory):
         return min(float(np.min(values)) for values in found), max(float(np.max(values)) for values in found)
 
     def _machine_drift(self) -> float | None:
-        """Return the largest drift of the energy of mechanisms and circuits together; None where there is no such two.
+        """Return the largest drift of the total energy of mechanisms and circuits; None unless both exist.
 
-        What a circuit delivers the mechanism that it moves takes in as work, so that this is no part of the sum.
+        Energy delivered by a circuit is work on its mechanism, and cancels in the sum.
         """
         named = {
             kind: [name for name in self.names if name == kind or name.endswith(f".{kind}")]
@@ -145,7 +145,7 @@ class Result(Trajectory):
         return float(np.max(np.abs(np.sum(drifts, axis=0))))
 
     def summary(self) -> dict[str, Any]:
-        """Return what `simulate --json` writes."""
+        """Return the summary that `simulate --json` writes."""
         least_work, greatest_work = self.bounds("energy.work") or (None, None)
         return {
             "model": self.model,

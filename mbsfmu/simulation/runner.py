@@ -1,4 +1,4 @@
-"""Runs from output to output: what is recorded on the way, and who makes the steps."""
+"""Runners of runs from output to output, with their recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROGRESS_INTERVAL = 100  # outputs, by the interpreter
 
 
 class Recording:
-    """A run from output to output, and the rows that are recorded.
+    """Recording of a run from output to output.
 
     Parameters
     ----------
@@ -43,25 +43,25 @@ class Recording:
         self._reported = 0
 
     def take_first(self, row: Floats) -> None:
-        """Write what is read where the run is at first."""
+        """Record the readings at the start."""
         assert self.rows is not None
         self.rows[0] = row
 
     @property
     def recorded(self) -> tuple[Floats, Floats]:
-        """The times that were reached, shape (l,), and the rows there, shape (l, columns)."""
+        """The times reached, shape (l,), and their rows, shape (l, columns)."""
         assert self.rows is not None
         return self.times[: self.done], self.rows[: self.done]
 
     def report_progress(self) -> None:
-        """Tell the share that is done, which never shrinks, even where a run is made once more."""
+        """Report the completed fraction, which never decreases, even if a run is repeated."""
         self._reported = max(self._reported, self.done - 1)
         if self._progress is not None:
             self._progress(self._reported / (len(self.times) - 1))
 
 
 class Runner(ABC):
-    """Makes the steps of runs.
+    """Base of runners, which make the steps of runs.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Runner(ABC):
 
     @abstractmethod
     def run(self, run_loop: RunLoop, recording: Recording) -> None:
-        """Run from where the course is to the last time of a recording.
+        """Run from the present time of the run loop to the last time of a recording.
 
         Raises
         ------
@@ -85,10 +85,10 @@ class Runner(ABC):
 
 
 class Interpreter(Runner):
-    """Python makes the steps, by the course's solver."""
+    """Runner in Python, by the run loop's solver."""
 
     def run(self, run_loop: RunLoop, recording: Recording) -> None:
-        """Run from where the course is to the last time of a recording; errors as for every runner."""
+        """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
         times = recording.times
         last = float(times[-1])
         same = run_loop.same(float(times[1] - times[0]), float(times[0]), last)
@@ -99,7 +99,7 @@ class Interpreter(Runner):
 
     @staticmethod
     def _go_on(run_loop: RunLoop, recording: Recording, halt: float, same: float) -> None:
-        """Make steps up to a halt; updates that are due there come before what is read there."""
+        """Make steps up to a halt; pending updates come before its readings."""
         times, done = recording.times, recording.done
         count = int(np.searchsorted(times, halt + same, side="right")) - done
         targets = times[done : done + count]

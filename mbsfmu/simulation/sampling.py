@@ -1,8 +1,7 @@
-"""When discrete states are updated, and what the updates make of them.
+"""Sample times of discrete states, and their updates.
 
-The instants are offset + k · sample_time, k = 0, 1, …, counted and not summed up: they do not drift, whatever steps
-lead there, and do not depend on when a run begins. Native FMUs do the same, to the last bit
-(`runtime/core/sampling.c`).
+The sample times are offset + k · sample_time, k = 0, 1, …, without accumulation: they do not drift, and do not depend
+on the steps or the start of a run. Native FMUs have the same, to the last bit (`runtime/core/sampling.c`).
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class Sampler:
         self.shortest = min((each.sample_time for each in self._samplings), default=math.inf)
 
     def next_instant(self, passed: float) -> float:
-        """Return the first instant after a time in s; infinite where nothing is sampled."""
+        """Return the first sample time after a time in s; infinite without sampled blocks."""
         nexts = (each.offset + (_count(each, passed) + 1.0) * each.sample_time for each in self._samplings)
         return min(nexts, default=math.inf)
 
     def check(self, time: float) -> None:
-        """Check that instants can be told apart at a time in s.
+        """Check that sample times are distinct at a time in s.
 
         Raises
         ------
@@ -58,7 +57,7 @@ class Sampler:
             )
 
     def update(self, passed: float, now: float) -> bool:
-        """Make all updates whose instants lie in (passed, now] in s; return whether discrete states have changed.
+        """Make all updates with sample times in (passed, now] in s; return whether discrete states have changed.
 
         The functions hold the state, parameters and inputs.
 
@@ -80,5 +79,5 @@ class Sampler:
 
 
 def _count(sampling: Sampling, time: float) -> float:
-    """Return the number of the last instant up to a time in s; −1 before the first one."""
+    """Return the number of the last sample time up to a time in s; −1 before the first one."""
     return max(math.floor((time - sampling.offset) / sampling.sample_time), -1)

@@ -1,4 +1,4 @@
-"""Saved states as bytes: whose state it is, a checksum, and all numbers of a simulation in a fixed order."""
+"""Saved states as bytes: identity, checksum, and all numbers of a simulation in a fixed order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAMAGED = "the saved state is refused: it is damaged"
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a simulation is at one time.
+    """Complete state of a simulation.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class SavedState:
 
     @classmethod
     def of(cls, run_loop: RunLoop, watch: EnergyWatch) -> SavedState:
-        """Return what a simulation is where its course is."""
+        """Return the present state of a simulation."""
         solver, inputs = run_loop.solver, run_loop.inputs
         return cls(
             run_loop.place if run_loop.state is not None else replace(run_loop.place, effective=inputs.values),
@@ -66,7 +66,7 @@ class SavedState:
         )
 
     def put_back(self, run_loop: RunLoop, watch: EnergyWatch) -> None:
-        """Let a simulation be what it was."""
+        """Restore a simulation."""
         solver, inputs = run_loop.solver, run_loop.inputs
         solver.step = self.step
         solver.tolerances = self.tolerances
@@ -79,7 +79,7 @@ class SavedState:
 
 
 class StateFormat:
-    """Packs snapshots of one system into bytes and back.
+    """Serialization of the states of one system.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class StateFormat:
         self._identity = identity
 
     def pack(self, snapshot: SavedState) -> bytes:
-        """Return a snapshot as bytes."""
+        """Return a state as bytes."""
         place, state = snapshot.place, snapshot.place.state
         times = [place.time, place.passed, place.sampled, snapshot.step]
         flags = [*times, *snapshot.tolerances, float(snapshot.stepped), float(state is not None)]
@@ -127,7 +127,7 @@ class StateFormat:
         return sealed(self._identity, np.concatenate([np.asarray(part, dtype=float) for part in parts]).tobytes())
 
     def unpack(self, saved: bytes) -> SavedState:
-        """Return the snapshot that was packed.
+        """Return the state from bytes.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class StateFormat:
 
     @staticmethod
     def _check(flags: Floats, held: Floats, independent: Floats) -> None:
-        """Check what the numbers of a state may be at all."""
+        """Check that the numbers of a state are possible."""
         words = np.concatenate([flags[6:], held])
         possible = np.isfinite(flags).all() and flags[3] > 0 and np.isin(words, (0.0, 1.0)).all()
         if not (possible and np.isin(independent, (-1.0, 0.0, 1.0)).all()):

@@ -1,4 +1,4 @@
-"""A system with a solver: set, initialize, step, read, save, restore."""
+"""Simulation of a system: set, initialize, step, read, save, restore."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from mbsfmu.systems.system import starts
 logger = logging.getLogger(__name__)
 
 INEXACT_REACTIONS = 1e-6
-"""Relative error of reactions beyond which elimination is no longer as exact as the default tolerance."""
+"""Relative error of reactions above which elimination is less accurate than the default tolerance."""
 _TOLERANCE = 1e-6  # told to importers of FMUs that have none
 
 
 class Simulation:
     """A running system.
 
-    Parameters and start values are set before the first step; then inputs are set and steps are made. An
-    input that has a signal follows it until it is set by hand.
+    Parameters and start values are set before the first step; then inputs are set and steps are made. An input with a
+    signal follows it until it is set manually.
 
     Parameters
     ----------
@@ -148,12 +148,12 @@ class Simulation:
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables that are shown: inputs, outputs, parameters, calculated parameters, then the rest."""
+        """All exposed variables: inputs, outputs, parameters, calculated parameters, then the rest."""
         return self._table.visible
 
     @property
     def continuous(self) -> tuple[Variable, ...]:
-        """Variables that change in a run, in the order of the rows that are recorded."""
+        """Varying variables, in the order of recorded rows."""
         return self._table.continuous
 
     @property
@@ -168,11 +168,11 @@ class Simulation:
 
     @property
     def tolerance(self) -> float:
-        """Relative tolerance of a solver that chooses its steps; 1e-6 for others, which have none."""
+        """Relative tolerance of an adaptive solver; 1e-6 for others, which have none."""
         return float(self.solver.tolerances[0]) or _TOLERANCE
 
     def set_tolerance(self, relative: float) -> None:
-        """Change the relative tolerance, and the absolute one in proportion; equal steps take no notice.
+        """Change the relative tolerance, and the absolute one in proportion; without effect on equal steps.
 
         Raises
         ------
@@ -186,18 +186,18 @@ class Simulation:
 
     @property
     def statistics(self) -> Statistics:
-        """What the run has cost since it was initialized."""
+        """Run statistics since initialization."""
         return self.solver.statistics
 
     @property
     def error(self) -> ErrorEstimate:
-        """How far the run since initialization is off, as far as its steps tell; a second run is told in results."""
+        """Error of the run since initialization, as estimated by its steps; that of a second run is in results."""
         record, state = self.solver.error_record, self.run_loop.state
         return NOT_ESTIMATED if record is None or state is None else record.estimate(state)
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """Names of the coordinates that are independent at present; all where there is no choice."""
+        """Names of the present independent coordinates; all without a partition."""
         coordinates = self.functions.system.coordinates
         partition = self._started().partition
         chosen = range(len(coordinates)) if partition is None else partition.independent
@@ -211,12 +211,12 @@ class Simulation:
 
     @property
     def dependencies(self) -> dict[str, tuple[str, ...]]:
-        """Inputs that each variable depends on directly while stepping."""
+        """Inputs on which each variable depends directly while stepping."""
         return self._depends.while_stepping
 
     @property
     def initial_dependencies(self) -> Mapping[str, tuple[str, ...] | None]:
-        """Parameters and inputs that each variable depends on after initialization; None where it may be all."""
+        """Parameters and inputs on which each variable depends after initialization; None for all."""
         return self._depends.at_start
 
     @property
@@ -232,13 +232,13 @@ class Simulation:
     # -- life cycle -----------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Go back to how the simulation was made: start values, no state."""
+        """Reset the simulation: start values, no state."""
         self.solver.step = starts(self._table.settings)[0]
         self.solver.tolerances = self.made_tolerances
         self.run_loop.reset()
 
     def initialize(self, time: float = 0.0) -> None:
-        """Find the consistent state at the start time in s.
+        """Compute the consistent state at the start time in s.
 
         Raises
         ------
@@ -293,7 +293,7 @@ class Simulation:
         output_step: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Result:
-        """Initialize, run to the stop time and return all variables that change.
+        """Initialize, run to the stop time and return all varying variables.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class Simulation:
         return result
 
     def _result(self, recording: Recording, seconds: float, error: ErrorEstimate) -> Result:
-        """Return what was recorded of a run that took so many s, with its error; warn of what is not right in it."""
+        """Return the recorded run of a duration in s with its error; warn of problems."""
         variables, (times, rows) = self.continuous, recording.recorded
         warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
@@ -375,7 +375,7 @@ class Simulation:
         )
 
     def machine_as_run(self) -> Machine | None:
-        """Return what the run was made of, with the parameters that it had."""
+        """Return the machine of the run with its parameters."""
         if self.machine is None:
             return None
         names, given = self.exposed.qualified, self.functions.system.parameters
@@ -383,7 +383,7 @@ class Simulation:
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _warn_of_reactions(self) -> None:
-        """Warn once where the elimination of loops with a weak direction leaves the reactions inexact."""
+        """Warn once of inexact reactions, from elimination of loops with a weak direction."""
         if self._reactions_doubted:
             return
         self.formulation.load(self.run_loop.present)
@@ -421,7 +421,7 @@ class Simulation:
     def get(self, name: str) -> float:
         """Return the present value of a variable.
 
-        A variable is found by its name, by `system.variable`, or by any trailing part of its name that is unique.
+        A variable is found by its name, by `system.variable`, or by any unique trailing part of its name.
 
         Raises
         ------
@@ -451,7 +451,7 @@ class Simulation:
         self._values.set(name, value)
 
     def check(self, name: str, value: float) -> float:
-        """Return a value as a float if `set` would take it now; a parameter may always be given the value that it has.
+        """Return a value as a float if `set` would accept it now; the present value of a parameter is always accepted.
 
         Raises
         ------
@@ -463,11 +463,11 @@ class Simulation:
     # -- saved states ---------------------------------------------------------------------------------------
 
     def save(self) -> bytes:
-        """Return all that is needed to continue exactly as from now."""
+        """Return the complete state, to continue exactly from now."""
         return self._format.pack(SavedState.of(self.run_loop, self.energy_watch))
 
     def restore(self, saved: bytes) -> None:
-        """Go back to what `save` gave.
+        """Restore a state of `save`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The values of a simulation's variables by name: read, checked and set."""
+"""Reading, checking and setting of a simulation's variables by name."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class VariableAccess:
         return self._variable_by_name[self._full_name(name)]
 
     def _full_name(self, name: str) -> str:
-        """Return the name of the one variable that is meant; errors as for `variable`."""
+        """Return the full name of a variable; errors as for `variable`."""
         if name in self._places:
             return name
         return full_name(self._by_system.get(name, name), self._places, "variable", f" in {self._owner}")
 
     def _place(self, name: str) -> tuple[str, int]:
-        """Return among which variables the one of a name is, and its index there."""
+        """Return the group of a variable and its index in it."""
         return self._places[self._full_name(name)]
 
     def get(self, name: str) -> float:
@@ -140,6 +140,6 @@ class VariableAccess:
         return number
 
     def follow_energy(self) -> None:
-        """Look at the energies of now, without a change to what the next step begins with."""
+        """Check the present energies, without effect on the next step."""
         row = self._run_loop.readings_before_events()
         self._energy_watch.follow(np.array([self._run_loop.time]), row[np.newaxis])

@@ -1,4 +1,4 @@
-"""The variables of a simulation by name: where each one's value stands, and what it depends on."""
+"""Table of a simulation's variables: positions of their values, and dependencies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNCONVERGED = (
         description="the largest of solver.unconverged since initialization",
     ),
 )
-"""Of solvers whose iterations are limited."""
+"""Variables of solvers with limited iterations."""
 
 STEP = Variable(
     "solver.step",
@@ -73,7 +73,7 @@ ERROR = Variable(
     description="largest estimated error of all variables since initialization, as a share of each one's range; above "
     "0.5 it says only that the error is large; 1.8e308 where it is not known",
 )
-"""Of solvers that estimate their errors."""
+"""Variables of solvers with an error estimate."""
 
 _WORDS = {
     Causality.INPUT: "an input",
@@ -81,10 +81,10 @@ _WORDS = {
     Causality.CALCULATED_PARAMETER: "a calculated parameter",
     Causality.LOCAL: "shown as it is in every FMU",
 }
-"""What is no output, in sentences."""
+"""Words for variables that are not outputs."""
 
 NO_EVENT = sys.float_info.max
-"""Where no signal jumps or bends any more; the FMI has no infinite numbers."""
+"""Next event time if there is none; FMI has no infinite numbers."""
 
 NEXT_EVENT = Variable(
     "next_event",
@@ -137,7 +137,7 @@ class VariableTable:
         has_events: bool,
         threads: int = 1,
     ) -> VariableTable:
-        """Collect the variables of a system, inputs with the start values that they have in a run."""
+        """Return the variables of a system, with start values of inputs in a run."""
         system = functions.system
         continuous = (
             *inputs,
@@ -178,13 +178,13 @@ class VariableTable:
 
     @property
     def visible(self) -> tuple[Variable, ...]:
-        """Those that are shown, in the same order."""
+        """The exposed variables in the same order."""
         return tuple(variable for variable in self.ordered if variable.name not in self.hidden)
 
     def showing(self, exposed: ExposedVariables) -> Self:
-        """Return the same variables with outputs that were chosen.
+        """Return the same variables with selected outputs.
 
-        What tells the next event is shown in any case: masters step by it.
+        The time of the next event is always exposed, because masters use it.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class VariableTable:
 
 
 def _refuse_doubles(variables: Sequence[Variable]) -> None:
-    """Check that every name means one variable.
+    """Check that names are unique.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Float
 
 
 def check_value(variable: Variable, value: float) -> float:
-    """Return the value as a float if the variable may take it.
+    """Return the value as a float if the variable accepts it.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""NumPy code traced to CasADi: symbols, kernels, functions over shared arrays, what is kept of them."""
+"""Tracing of NumPy code to CasADi: symbols, kernels, functions over shared arrays, caches."""

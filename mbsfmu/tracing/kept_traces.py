@@ -1,7 +1,7 @@
-"""What was traced of a model, kept for the next time that it is run.
+"""Cache of traced functions of a model.
 
-A model's functions follow from its data and from the code of these packages. Where a part is a user's, nothing is kept:
-what its code computes may follow from anything.
+A model's functions depend on its data and on the code of these packages. With user-defined parts nothing is cached,
+because their code may depend on anything.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from mbsfmu.compiling import kept
 PACKAGES = ("mbsfmu", "hydraulics")
 _SUFFIX = ".traces"
 _REMEMBERED = 16
-"""Models that a process remembers: functions of the largest with unrolled code take some 10 MB."""
+"""Number of cached models per process: functions of the largest with unrolled code take some 10 MB."""
 
 
 @cache
 def toolkit() -> str:
-    """Return a name for all that makes functions of data: these packages to the last character, CasADi and NumPy."""
+    """Return an identity of the code that makes functions of data: these packages, CasADi and NumPy."""
     digest = hashlib.sha256(repr((ca.CasadiMeta.version(), np.__version__)).encode())
     for package in PACKAGES:
         spec = find_spec(package)
@@ -43,7 +43,7 @@ def toolkit() -> str:
 
 
 class _Book:
-    """What is kept under one name, all of it: functions, and facts.
+    """Cache entry of one name: functions and facts.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class _Book:
                 self._file = None
 
     def function(self, place: str, make: Callable[[], ca.Function]) -> ca.Function:
-        """Return a function, which is made where it is not there."""
+        """Return a cached function, or make it."""
         found = self._functions.get(place)
         if found is None:
             text = self._entries.get(place)
@@ -73,13 +73,13 @@ class _Book:
         return found
 
     def fact(self, place: str, make: Callable[[], Any]) -> Any:
-        """Return a fact, which is worked out where it is not there."""
+        """Return a cached fact, or compute it."""
         if place not in self._entries:
             self._entries[place], self._changed = make(), True
         return self._entries[place]
 
     def keep(self) -> None:
-        """Write what is new, in the place of what was there."""
+        """Write new entries in place of the old file."""
         if self._name is None or not self._changed:
             return
         before, self._changed = self._file, False
@@ -95,14 +95,14 @@ class _Book:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _remembered(name: str, maker: str, folder: str | None) -> _Book:  # noqa: ARG001 - of other ones it is another
-    """Return what this process knows of one name, made by a version of the toolkit and kept in a folder."""
+    """Return this process's entry of a name, for a toolkit version and folder."""
     return _Book(name)
 
 
 class Traces:
-    """Functions and facts of a model, by names; those that are not known are made.
+    """Cached functions and facts of a model, by name.
 
-    A process remembers those of the models that it had last.
+    A process remembers those of its most recent models.
 
     Parameters
     ----------
@@ -122,21 +122,21 @@ class Traces:
         self._asked: set[str] = set()
 
     def of(self, *scope: object) -> Traces:
-        """Return those of a part of what is traced, kept with the rest."""
+        """Return the cache of a part, stored with the whole."""
         part = Traces(for_others=self._for_others)
         part._book, part._scope = self._book, f"{self._scope}{content_key(*scope)[:16]}/"
         return part
 
     def function(self, name: str, make: Callable[[], ca.Function]) -> ca.Function:
-        """Return a function that is known, or make it."""
+        """Return a cached function, or make it."""
         return self._book.function(self._place(name), make)
 
     def fact(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return numbers or truths, in lists where there are several, that are known, or work them out."""
+        """Return cached numbers or truth values, or compute them."""
         return self._book.fact(self._place(name), make)
 
     def keep(self) -> None:
-        """Keep what was made for other processes, where it is for these."""
+        """Store new entries for other processes, if enabled."""
         if self._for_others:
             self._book.keep()
 

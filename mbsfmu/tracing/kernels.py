@@ -1,7 +1,7 @@
-"""Functions of few numbers that equations are made of, in one piece where equations are recorded.
+"""Kernels: functions of few numbers, recorded as one call in kernel loops.
 
-Marked functions are called as any others with numbers and with symbols. Where their arguments are recorded (they know a
-`recorder`), each call becomes one call of a kernel in a loop (`mbsfmu.tracing.tape`).
+Marked functions are called with numbers and symbols as usual. If their arguments are recorded (have a `recorder`), each
+call becomes one call of a kernel in a loop (`mbsfmu.tracing.tape`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Mark a function as one kernel.
+    """Mark a function as a kernel.
 
-    Its positional arguments are arrays, None, and lists and tuples of such; so is its answer. What follows by name is
-    the same for all calls that are alike, and can be hashed.
+    Positional arguments and results are arrays, None, and nested lists and tuples of these. Keyword arguments are equal
+    for all calls of a kernel, and hashable.
     """
 
     @wraps(function)
@@ -30,7 +30,7 @@ def kernel(function: Function) -> Function:
 
 
 def kernel_of_members(function: Function) -> Function:
-    """Mark a function of many members at once as one kernel for each: first axes of all arrays are the members."""
+    """Mark a function over members as one kernel call per member: the first axis of all arrays is the members."""
 
     @wraps(function)
     def called(*arguments: Any, **alike: Any) -> Any:
@@ -44,18 +44,18 @@ def kernel_of_members(function: Function) -> Function:
 
 
 def sections_wanted(array: Any) -> int:
-    """Return in how many sections, for as many threads, what an array is used for is wanted: one but in recordings."""
+    """Return the number of sections, one per thread, in which uses of an array are recorded; one otherwise."""
     return getattr(_recorder(array), "sections", 1)
 
 
 def in_section(array: Any, section: int, stage: int | None = None) -> AbstractContextManager[None]:
-    """Return in which kernels belong to a section, where an array is recorded; see `Recorder.in_section`."""
+    """Return a context in which kernels belong to a section, for recorded arrays; see `Recorder.in_section`."""
     recorder = _recorder(array)
     return nullcontext() if recorder is None else recorder.in_section(section, stage)
 
 
 def _recorder(argument: Any) -> Any:
-    """Return what records arguments, None where nothing does."""
+    """Return the recorder of arguments; None without one."""
     if isinstance(argument, (list, tuple)):
         return next((found for each in argument if (found := _recorder(each)) is not None), None)
     return getattr(argument, "recorder", None)

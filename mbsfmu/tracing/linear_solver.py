@@ -1,4 +1,4 @@
-"""Solutions of linear equations as functions that are called: their code is a loop, not the whole elimination."""
+"""Solutions of linear equations as called functions, whose code is a loop."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import casadi as ca
 import numpy as np
 
 NAME = "solve_linear"
-"""How the names of these functions begin; how many unknowns and right sides they have follows."""
+"""Prefix of the function names, followed by the numbers of unknowns and right-hand sides."""
 
 
 def solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
-    """Return the solution of linear equations, which has no derivatives; what is known to be zero stays so.
+    """Return the solution of linear equations without derivatives; structural zeros are preserved.
 
-    Unknowns that have nothing to do with each other are solved for apart.
+    Independent blocks of unknowns are solved separately.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
 
 
 def solution_operations(function: ca.Function) -> int:
-    """Return how many operations solutions in a function take, each of its size counted once; they are calls there."""
+    """Return the operations of the solutions in a function, each size counted once."""
     count = 0.0
     for each in function.find_functions():
         if each.name().startswith(NAME):
@@ -55,14 +55,14 @@ def _solved(matrix: ca.SX, right: ca.SX) -> ca.SX:
 
 @cache
 def _solver(unknowns: int, columns: int) -> ca.Function:
-    """Return the function of a matrix and right sides, each column by column; it gives NaN where that is singular."""
+    """Return the function of a matrix and right-hand sides, column by column; NaN for singular matrices."""
     matrix, right = ca.MX.sym("matrix", unknowns**2), ca.MX.sym("right", unknowns * columns)
     found = ca.solve(ca.reshape(matrix, unknowns, unknowns), ca.reshape(right, unknowns, columns), "symbolicqr")
     return ca.Function(f"{NAME}_{unknowns}_{columns}", [matrix, right], [ca.vec(found)], {"never_inline": True})
 
 
 def _blocks(sparsity: ca.Sparsity) -> list[list[int]]:
-    """Return the unknowns that have to do with each other, in blocks."""
+    """Return the independent blocks of unknowns."""
     count = sparsity.shape[0]
     block = np.arange(count)
     for row, column in zip(*sparsity.get_triplet(), strict=True):

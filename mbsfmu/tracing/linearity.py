@@ -1,4 +1,4 @@
-"""Whether expressions are linear as they are written."""
+"""Structural linearity of expressions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import casadi as ca
 
 
 def is_linear(value: ca.SX, by: ca.SX) -> bool:
-    """Tell whether values are, as they are written, sums of products with a vector and of what is free of it."""
+    """Return whether values are structurally linear in a vector: sums of products with it, and terms free of it."""
     function = ca.Function("value", [by], [value], {"allow_free": True})
     degrees: dict[int, int] = {}
     for index in range(function.n_instructions()):
@@ -26,9 +26,9 @@ def is_linear(value: ca.SX, by: ca.SX) -> bool:
 
 
 def _degree(operation: int, given: Sequence[int]) -> int:
-    """Return in what degree a vector is in the result of an operation; 2 stands for all that is not linear.
+    """Return the degree of a vector in the result of an operation; 2 for nonlinear operations.
 
-    A step has slopes of zero, too, and is not linear: only what keeps products and sums does.
+    A step function has zero slopes and is not linear: only sums and products preserve linearity.
     """
     if operation in (ca.OP_ADD, ca.OP_SUB, ca.OP_NEG, ca.OP_TWICE, ca.OP_ASSIGN):
         return max(given)

@@ -1,8 +1,7 @@
-"""Newton's iteration for a few equations as one function, which is called where expressions need its solution.
+"""Newton's iteration for a few equations as one function.
 
-The iteration is damped: a step that does not bring the residual down is halved. It is made of functions that call each
-other twice as long as they are not done, so that generated code ends it where it has converged, allocates nothing, and
-does with the same numbers the same thing.
+The iteration is damped: a step that does not reduce the residual is halved. It consists of nested functions of doubling
+length, so that generated code ends at convergence, allocates no memory, and is deterministic.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from collections.abc import Sequence
 import casadi as ca
 
 SMALL = 1e-12
-"""Share of the magnitudes up to which increments are negligible: one more, behind the iteration, leaves round-off."""
+"""Relative size of negligible increments: one more after the iteration leaves round-off."""
 ROUND_OFF = 1e-7
-"""The same for increments that no longer bring the residual down."""
+"""The same for increments that no longer reduce the residual."""
 DECREASE = 1e-4
-"""Share of what an increment promises that the residual has to shrink by."""
+"""Fraction of the predicted decrease that the residual must reach."""
 DOUBLINGS = 6
-"""How often the number of trials doubles."""
+"""Number of doublings of the number of trials."""
 MOST_TRIALS = 2**DOUBLINGS
-"""Increments and halved ones after which it is given up."""
+"""Largest number of increments and halved ones."""
 TRIAL = "trial"
-"""Name of the function that makes one."""
+"""Name of the function of one trial."""
 
 
 def newton(name: str, equations: ca.Function, nominals: Sequence[float]) -> ca.Function:
-    """Return a function of a guess and of numbers that the equations take besides, which solves them.
+    """Return a function that solves equations from an initial guess and further numbers.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def _goes_on(state: ca.MX) -> ca.MX:
 
 
 def _trial(equations: ca.Function, nominals: Sequence[float]) -> ca.Function:
-    """Return what goes a share of the increment and stays where that does not help.
+    """Return a trial step, which is rejected without a decrease of the residual.
 
     Its state is where the iteration is, Newton's increment there, the sum of squares of the residuals, that of the
     increments by the magnitudes, and the share to try next. The sums are not finite where an element is not.
@@ -87,10 +86,9 @@ def _trial(equations: ca.Function, nominals: Sequence[float]) -> ca.Function:
 
 
 def improved(equations: ca.Function, unknowns: ca.SX | ca.DM, numbers: ca.SX | ca.DM) -> ca.SX | ca.DM:
-    """Return unknowns behind one more of Newton's increments.
+    """Return unknowns after one more Newton increment.
 
-    At a solution it is the solution, and its derivatives by the numbers are those of the solution, whatever the
-    unknowns are taken to depend on.
+    At a solution it is the solution with its derivatives with respect to the numbers.
     """
     off, slopes = equations.call([unknowns, numbers], isinstance(unknowns, ca.SX), False)[:2]
     return unknowns - ca.solve(ca.densify(slopes), off)

@@ -1,4 +1,4 @@
-"""Expressions whose saturations leak: where a limit leaves no slope, a share of what it cuts off goes through."""
+"""Regularised saturations: limits get a small slope."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _CUT = (ca.OP_FMAX, ca.OP_FMIN)
 
 
 def leaking(value: ca.SX, share: ca.SX) -> ca.SX | None:
-    """Return a vector with max(a, b) and min(a, b) leaning to their mean, or None where it has neither.
+    """Return a vector with regularised max(a, b) and min(a, b), or None if it has neither.
 
-    A share ε of the difference goes through: (a + b ± (1 − ε) |a − b|) / 2. With ε = 0 it is the same as before, with
-    ε = 1 linear in a and b; between them limits, dead zones, overlaps, valves and stops have a slope everywhere, of
-    ε / 2 at least where they had none, whatever the units are.
+    A fraction ε of the difference passes: (a + b ± (1 − ε) |a − b|) / 2. With ε = 0 it is unchanged, with ε = 1 linear
+    in a and b; in between limits, dead zones, overlaps, valves and stops have a slope of at least ε / 2, independent of
+    units.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Results that several functions of the same arrays need: worked out once, as long as the arrays hold the same."""
+"""Cache of the last result of a function of arrays."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ Made = TypeVar("Made")
 class Kept(Generic[Made]):
     """The last result of a function of arrays.
 
-    It is known by what the arrays held, numbers or symbols, and not by which arrays they were: these may be changed in
-    place between two calls.
+    The key is the content of the arrays, numbers or symbols, because arrays may be changed in place.
     """
 
     def __init__(self) -> None:
         self._last: tuple[list[Array], Made] | None = None
 
     def of(self, arrays: Sequence[Array], make: Callable[[], Made]) -> Made:
-        """Return what `make` gives, or gave when the arrays held the same."""
+        """Return the cached result for the same content, or that of `make`."""
         if self._last is not None and all(map(_hold_the_same, arrays, self._last[0])):
             return self._last[1]
         made = make()

@@ -1,4 +1,4 @@
-"""Symbols that stand for solutions of algebraic loops in expressions, and the solutions that functions have there."""
+"""Symbols for solutions of algebraic loops in expressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import casadi as ca
 
 @dataclass(frozen=True)
 class Solved:
-    """A symbol that stands for the solution of loops.
+    """A symbol that represents the solution of loops.
 
     Attributes
     ----------
@@ -26,22 +26,22 @@ class Solved:
 
     @cached_property
     def solution(self) -> ca.SX:
-        """The solution, an expression with the iteration in it, which has no derivatives."""
+        """The solution, an expression with the iteration and without derivatives."""
         return self.find()
 
 
 class SolvedLoops:
-    """The symbols in some expressions that stand for solutions.
+    """The symbols for solutions in some expressions.
 
-    Expressions are differentiated with the symbols in them: around these they have one more of Newton's increments,
-    whose derivatives are those of the solution. At another point another symbol stands for the solution there.
+    Expressions are differentiated with the symbols in them: around these they have one more Newton increment, with the
+    derivatives of the solution. At another point another symbol represents the solution.
     """
 
     def __init__(self) -> None:
         self._every: list[Solved] = []
 
     def add(self, size: int, find: Callable[[], ca.SX]) -> ca.SX:
-        """Return a symbol that stands for a solution of this size, which is found when it is needed."""
+        """Return a symbol for a solution of a size, computed on demand."""
         symbol = ca.SX.sym("solved", size)
         self._every.append(Solved(symbol, find))
         return symbol
@@ -54,13 +54,13 @@ class SolvedLoops:
         return [each for each in self._every if ca.depends_on(every, each.symbol)]
 
     def moved(self, solved: Solved, changed: ca.SX, move: Callable[[ca.SX], ca.SX]) -> ca.SX:
-        """Return what stands for a solution where some symbols are changed, which `move` does in an expression."""
+        """Return the representation of a solution with substituted symbols; `move` substitutes in an expression."""
         if not ca.depends_on(solved.solution, changed):
             return solved.symbol
         return self.add(solved.symbol.numel(), lambda: move(solved.solution))
 
     def inserted(self, values: Sequence[ca.SX]) -> list[ca.SX]:
-        """Return expressions with the solutions in the places of the symbols."""
+        """Return expressions with the solutions in place of the symbols."""
         result = list(values)
         while within := self.within(result):
             symbols, solutions = [each.symbol for each in within], [each.solution for each in within]

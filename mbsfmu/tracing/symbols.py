@@ -1,9 +1,8 @@
-"""Symbols that go through NumPy code: the equations run as they are and are traced to CasADi.
+"""Symbols for NumPy code: the same equations run with numbers and are traced to CasADi.
 
-A `SymbolicArray` is an array of CasADi scalars that answers to NumPy's functions. Arithmetic, `@`, stacking
-and indexing work through NumPy's own loops over objects; functions that NumPy can only do on numbers
-(`np.maximum`, `np.where`, comparisons, …) are mapped here to CasADi's. CasADi folds zeros and ones away, so
-that a planar mechanism costs planar prices.
+A `SymbolicArray` is an array of CasADi scalars that supports NumPy's functions. Arithmetic, `@`, stacking and indexing
+use NumPy's own loops over objects; purely numeric functions (`np.maximum`, `np.where`, comparisons, …) are mapped to
+CasADi's. CasADi removes zeros and ones, so that a planar mechanism has the operations of a planar one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Scalar = Any  # a casadi.SX of shape 1 x 1, or a Python number that was folded
 
 
 def _folded(value: ca.SX) -> Scalar:
-    """Return what has become a constant as a number."""
+    """Return a constant expression as a number."""
     return float(value) if value.is_constant() else value
 
 
@@ -143,12 +142,12 @@ _UFUNCS: dict[np.ufunc, np.ufunc] = {
 }
 _WHERE = _elementwise(ca.if_else, 3)
 _BY_OPERATORS = {np.negative, np.positive, np.square, np.reciprocal, np.conjugate}
-"""Those that NumPy's own loops over objects do by operators of the scalars."""
+"""Ufuncs that NumPy's object loops perform by operators of the scalars."""
 _TRACED = ", ".join(sorted(f"np.{ufunc.__name__}" for ufunc in (*_UFUNCS, np.square)))
 
 
 class TracingError(TypeError):
-    """Code does with a symbol what can be done with numbers alone: a clause that says what it does."""
+    """Operation on a symbol that is possible on numbers only; the text is a clause that describes it."""
 
 
 _BRANCHES = (
@@ -163,7 +162,7 @@ _IN_PLACE = "writes in place; equations are pure functions, new values get names
 
 
 class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
-    """An array of CasADi scalars, made by `symbols`; NumPy functions of it give such arrays again."""
+    """Array of CasADi scalars, made by `symbols`; NumPy functions of it return such arrays."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Apply a NumPy ufunc element by element."""
@@ -216,15 +215,15 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
         return int(self._number(_NUMBERS))
 
     def item(self, *place: Any) -> Any:
-        """Return an element as a number, where it has become one."""
+        """Return an element as a number, if constant."""
         return _wrap(super().item(*place))._number(_NUMBERS)
 
     def tolist(self) -> Any:
-        """Return numbers, where all elements have become such."""
+        """Return numbers, if all elements are constant."""
         return [each.tolist() for each in self] if self.ndim else self._number(_NUMBERS)
 
     def _number(self, otherwise: str) -> Any:
-        """Return what has become a number.
+        """Return a constant expression as a number.
 
         Raises
         ------
@@ -239,7 +238,7 @@ class SymbolicArray(np.ndarray[Any, np.dtype[np.object_]]):
 
 @contextmanager
 def no_number_of_symbols() -> Iterator[None]:
-    """Refuse within that NumPy makes numbers of symbols, as where an array of numbers is given one."""
+    """Refuse conversions of symbols to numbers by NumPy in this context, such as assignment to a numeric array."""
     number = ca.SX.__float__
 
     def number_of_constants(symbol: ca.SX) -> float:
@@ -256,14 +255,14 @@ def no_number_of_symbols() -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """See a symbolic array as an ordinary array of objects; leave numbers as they are."""
+    """Return a symbolic array as a plain array of objects; numbers unchanged."""
     if isinstance(value, SymbolicArray):
         return value.view(np.ndarray)
     return _unnested(np.asarray(value, dtype=object)) if isinstance(value, np.ndarray) else value
 
 
 def _unnested(array: Any) -> Any:
-    """Return an array of scalars where elements are symbolic arrays, as `np.array([v[0], 0.0])` has them."""
+    """Return an array of scalars from nested symbolic arrays, as in `np.array([v[0], 0.0])`."""
     if not any(isinstance(each, SymbolicArray) for each in array.flat):
         return array
     result = np.empty(array.size, dtype=object)
@@ -273,7 +272,7 @@ def _unnested(array: Any) -> Any:
 
 
 def _wrap(value: Any) -> Any:
-    """Give arrays of objects, and single scalars, the symbolic type."""
+    """Return arrays of objects, and single scalars, with the symbolic type."""
     if isinstance(value, (ca.SX, float)):
         array = np.empty((), dtype=object)
         array[()] = value
@@ -284,7 +283,7 @@ def _wrap(value: Any) -> Any:
 
 
 def symbols(name: str, size: int) -> tuple[ca.SX, SymbolicArray]:
-    """Make a vector of symbols, as CasADi sees it and as NumPy code takes it.
+    """Return a vector of symbols as CasADi expression and as array for NumPy code.
 
     Parameters
     ----------
@@ -298,14 +297,14 @@ def symbols(name: str, size: int) -> tuple[ca.SX, SymbolicArray]:
 
 
 def symbolic_array(vector: ca.SX) -> SymbolicArray:
-    """Return a vector of expressions as NumPy code takes it."""
+    """Return a vector of expressions as array for NumPy code."""
     array = np.empty(vector.numel(), dtype=object)
     array[:] = ca.vertsplit(ca.vec(vector))  # much faster than one index after the other
     return array.view(SymbolicArray)
 
 
 def expression(array: NDArray[Any] | float) -> ca.SX:
-    """Turn the result of traced code, of shape (), (k,) or (k, l), into a CasADi matrix."""
+    """Return the result of traced code, of shape (), (k,) or (k, l), as a CasADi matrix."""
     plain = np.atleast_1d(np.asarray(array, dtype=object).view(np.ndarray))
     columns = plain.reshape(len(plain), -1).T if plain.size else np.empty((1, 0), dtype=object)
     return ca.horzcat(*(ca.vertcat(*(ca.SX(element) for element in column)) for column in columns))

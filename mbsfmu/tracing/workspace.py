@@ -1,4 +1,4 @@
-"""Arrays that functions read and their callers write, shared on purpose: they are the arguments of compiled code."""
+"""Arrays shared by functions and their callers: the arguments of compiled code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mbsfmu.tracing.tape.recorded_program import BoundProgram, Program
 
 Floats = NDArray[np.float64]
 Overwritten: TypeAlias = Floats
-"""An array that holds a result until the next call of what gave it: whoever keeps it copies it."""
+"""Result array that the next call of its function overwrites; copy it to keep it."""
 
 
 class TracedFunction:
-    """A CasADi function bound to the arrays of a workspace: it reads these and writes its own.
+    """A CasADi function bound to the arrays of a workspace.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class TracedFunction:
             self._results.append(array if index in matrices or array.ndim == 1 else array[:, 0])
 
     def __call__(self) -> list[Overwritten]:
-        """Evaluate at what the shared arrays hold."""
+        """Evaluate at the present content of the shared arrays."""
         self._evaluate()
         for array, places, found in self._scattered:
             array[places] = found
@@ -93,7 +93,7 @@ def _flat(array: Floats) -> memoryview:
 
 
 class RecordedFunction:
-    """A recorded function bound to the arrays of a workspace, as a `TracedFunction` is; its code is kernel loops.
+    """A recorded function (kernel loops) bound to the arrays of a workspace.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class RecordedFunction:
         self._evaluate = BoundProgram(program, program.memory() if work is None else work)
 
     def __call__(self) -> list[Overwritten]:
-        """Evaluate at what the shared arrays hold."""
+        """Evaluate at the present content of the shared arrays."""
         results = self._evaluate(self._arrays)
         own = len(results) - len(self.into)
         for array, values in zip(self._written, results[own:], strict=True):
@@ -138,13 +138,13 @@ class RecordedFunction:
 
 
 AnyFunction: TypeAlias = TracedFunction | RecordedFunction
-"""A function of the arrays of a workspace, in straight-line code or in loops."""
+"""A function of a workspace, unrolled or in loops."""
 
 
 class Workspace:
     """Named arrays with their symbols, and functions of them.
 
-    Nothing is handed over in calls: a caller writes the arrays and calls a function, which reads what they hold then.
+    Calls have no arguments: the caller writes the arrays, and the function reads them.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Workspace:
         self._element_hashes: dict[str, frozenset[int]] = {}
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
-        """Add a part beside those of the system: its symbols, and the array that holds its values.
+        """Add a part with its symbols and its array.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Workspace:
         self._memory[part][:] = values
 
     def values(self, part: str) -> Floats:
-        """Return the values of a part, as they are shared."""
+        """Return the shared values of a part."""
         return self._memory[part]
 
     @property
@@ -198,7 +198,7 @@ class Workspace:
         *,
         merged: bool = False,
     ) -> TracedFunction:
-        """Make a function of the parts.
+        """Return a traced function of the parts.
 
         Parameters
         ----------

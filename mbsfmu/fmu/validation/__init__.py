@@ -1,7 +1,7 @@
-"""Checks of an FMU file: those of the standard's schema and of FMPy, and those that no checker makes.
+"""Validation of an FMU file: schema, FMPy, and further checks.
 
-What is found has a severity: errors break the standard, or no importer can use the file; warnings are what the standard
-advises against or what keeps the file from running somewhere; hints tell what importers have to do without.
+Findings have a severity: errors violate the standard, or prevent use in any importer; warnings are against the
+standard's advice or prevent use somewhere; hints name missing features.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Finding", "Severity", "validate"]
 
 
 def validate(path: str | os.PathLike[str]) -> list[Finding]:
-    """Return what is to be said of an FMU, the worst first; nothing when it is good.
+    """Return the findings on an FMU, the worst first; empty for a valid one.
 
     Parameters
     ----------

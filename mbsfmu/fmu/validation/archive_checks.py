@@ -1,4 +1,4 @@
-"""What an archive may hold, and where its libraries stand."""
+"""Checks of archive entries and the positions of libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLATFORMS_3 = {f"{processor}-{system}" for processor, system in product(_PROCES
 
 
 def check_archive(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the entries of the archive."""
+    """Yield findings on the entries of the archive."""
     for entry in subject.entries:
         name = entry.orig_filename
         if "\\" in name:

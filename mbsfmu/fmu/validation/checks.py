@@ -1,4 +1,4 @@
-"""All checks of a file, in turn."""
+"""All checks of a file, in order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_DESCRIPTIONS: tuple[Callable[[Subject], Found], ...] = (
 
 
 def find(path: str | os.PathLike[str]) -> Iterator[Finding]:
-    """Yield what all checks find in a file; of FMI 1.0 only what FMPy does.
+    """Yield all findings on a file; for FMI 1.0 those of FMPy only.
 
     Raises
     ------

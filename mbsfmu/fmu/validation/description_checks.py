@@ -1,4 +1,4 @@
-"""The description as a whole: what identifies the unit, when it was made, what it can and what it suggests."""
+"""Checks of the description: identity, date, capabilities, default experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRUE = ("true", "1")
 
 
 def check_description(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is to be said of attributes of the root, of the default experiment, and of capabilities."""
+    """Yield findings on root attributes, default experiment, and capabilities."""
     root = subject.root
     identity = "instantiationToken" if subject.version == "3.0" else "guid"
     if not (root.get(identity) or "").strip():

@@ -1,4 +1,4 @@
-"""The documents beside the description: terminals and icons, and how to build the sources."""
+"""Checks of further documents: terminals and icons, build description."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEMAS = {
 
 
 def check_documents(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with documents that FMI 3.0 has; the same terminals may stand in units of FMI 2.0."""
+    """Yield findings on documents of FMI 3.0; terminals may exist in FMI 2.0 too."""
     for name, (rule, schema) in _SCHEMAS.items():
         if name not in subject.names:
             if (

@@ -1,4 +1,4 @@
-"""What units for model exchange have beside: states, their derivatives, event indicators."""
+"""Checks of model-exchange data: states, derivatives, event indicators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAY_BE_STATES = ("local", "output", None)
 
 
 def check_exchange(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the derivatives and event indicators that the model structure lists."""
+    """Yield findings on derivatives and event indicators of the model structure."""
     known, listed = variables_by_key(subject), listed_unknowns(subject)
     derivatives = [known[key] for key, _ in listed["Derivatives"] if key in known]
     states: dict[str, str] = {}
@@ -37,7 +37,7 @@ def check_exchange(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _check_state(state: WrittenVariable, derivative: WrittenVariable) -> Iterator[tuple[str, str]]:
-    """Yield why a variable cannot be the state that another one is the derivative of."""
+    """Yield reasons why a variable cannot be the state of a derivative."""
     if state.type not in ("Real", "Float64") or not _is_continuous(state):
         yield "state", f"{state.name} is the state of {derivative.name}; it must be continuous and Real or Float64"
     elif state.get("causality") not in _MAY_BE_STATES:

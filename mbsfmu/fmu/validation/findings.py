@@ -1,4 +1,4 @@
-"""What is found in a file, and the rules that say so, each with its place in the standard."""
+"""Findings and rules, with their sections in the standard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is, the worst first."""
+    """Severity of a finding, the worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -16,7 +16,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What is found in a file.
+    """A finding.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class ValidationRule:
-    """A rule: how bad it is to break it, and its sections in FMI 2.0 and 3.0."""
+    """A rule: its severity, and its sections in FMI 2.0 and 3.0."""
 
     severity: Severity
     fmi2: str
     fmi3: str
 
     def place(self, version: str) -> str:
-        """Return where a version of the standard has it."""
+        """Return the section of a version of the standard."""
         if version.startswith("3."):
             return f"FMI 3.0, section {self.fmi3}"
         return f"FMI 2.0.4, section {self.fmi2}" if version == "2.0" else "FMI 1.0"
@@ -112,6 +112,6 @@ RULES = {
 
 
 def finding(rule: str, version: str, sentence: str) -> Finding:
-    """Return what is found by a rule in a file of a version of FMI."""
+    """Return a finding of a rule for a version of FMI."""
     known = RULES[rule]
     return Finding(known.severity, rule, known.place(version), sentence)

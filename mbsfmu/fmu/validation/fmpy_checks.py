@@ -1,4 +1,4 @@
-"""What FMPy finds: the schema, names, starts, causalities, units, the structure."""
+"""Findings of FMPy: schema, names, starts, causalities, units, structure."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _RULES = (
     (r"dependenciesKind", "dependencies"),
     (r"derivative", "structure"),
 )
-"""What each of its sentences is about."""
+"""Rules of FMPy's messages."""
 _OURS = re.compile(
     r"contains a backslash|ModelStructure/(Outputs|InitialUnknowns)|fmiBuildDescription|buildDescription.xml"
 )
-"""What our checks say more exactly."""
+"""FMPy messages replaced by more exact checks."""
 
 
 def check_with_fmpy(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what FMPy says, each sentence with the rule that it is about."""
+    """Yield FMPy's findings with their rules."""
     try:
         problems = list(validate_fmu(str(subject.path)))
     except Exception as error:  # FMPy raises bare exceptions for descriptions that it cannot read

@@ -1,4 +1,4 @@
-"""The model structure: what is listed there, and what it says that it depends on."""
+"""Checks of the model structure: listed unknowns and dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mbsfmu.fmu.validation.subject import Subject, WrittenVariable
 
 
 def check_structure(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is missing in the model structure, or does not belong there."""
+    """Yield findings on missing or wrong entries of the model structure."""
     listed = listed_unknowns(subject)
     known = variables_by_key(subject)
     for tag, unknowns in listed.items():
@@ -68,7 +68,7 @@ def listed_unknowns(subject: Subject) -> dict[str, list[tuple[str, etree._Elemen
 
 
 def _unknown_at_start(subject: Subject, listed: dict[str, list[tuple[str, etree._Element]]]) -> set[str]:
-    """Return what is calculated at the start: outputs, calculated parameters, states and their derivatives."""
+    """Return the unknowns of initialization: outputs, calculated parameters, states and derivatives."""
     known = variables_by_key(subject)
     derivatives = {key for key, _ in listed["Derivatives"] if key in known}
     states = {known[key].get("derivative") or "" for key in derivatives} & set(known)
@@ -79,6 +79,6 @@ def _unknown_at_start(subject: Subject, listed: dict[str, list[tuple[str, etree.
 
 
 def _is_calculated(variable: WrittenVariable) -> bool:
-    """Tell whether a variable is calculated at the start, or a guess is improved."""
+    """Return whether a variable is calculated at initialization, or has an approximate start value."""
     default = "exact" if variable.get("variability") == "constant" else "calculated"
     return (variable.get("initial") or default) != "exact"

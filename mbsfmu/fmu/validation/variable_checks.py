@@ -1,4 +1,4 @@
-"""Variables: starts, ranges, dimensions, references."""
+"""Checks of variables: starts, ranges, dimensions, references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SETTABLE = ("input", "parameter", "structuralParameter")
 
 
 def check_variables(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with single variables, and with those that have a reference in common."""
+    """Yield findings on single variables, and on shared value references."""
     declared = {unit.get("name") for unit in subject.root.iterfind("UnitDefinitions/Unit")}
     types = _types(subject)
     by_reference = {each.get("valueReference"): each for each in subject.variables}
@@ -119,7 +119,7 @@ def _check_clocks(
 
 
 def _check_references(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Look for two variables that can both be set and are one; in FMI 3.0 no two variables may have one reference."""
+    """Yield findings on settable aliases; in FMI 3.0 on equal value references."""
     setters: dict[tuple[str, str | None], str] = {}
     for variable in subject.variables:
         if variable.get("causality") not in _SETTABLE:

@@ -1,4 +1,4 @@
-"""File formats of tables, one file each: a format is known by its suffixes as soon as its class is defined."""
+"""Table file formats, one file each; a format registers by its suffixes."""
 
 from __future__ import annotations
 

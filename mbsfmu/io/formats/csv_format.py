@@ -16,22 +16,22 @@ from mbsfmu.io.formats.table_format import TableFormat
 
 
 class CsvFormat(TableFormat):
-    """Comma-separated values: `name [unit]` in the header, numbers that read back exactly.
+    """Comma-separated values: `name [unit]` in the header, numbers that are read back exactly.
 
-    A cell is empty where a value is missing. Facts and descriptions are not written.
+    A missing value is an empty cell. Metadata and descriptions are not written.
     """
 
     suffixes: ClassVar = (".csv",)
 
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table."""
+        """Write a complete table."""
         lists = [each.tolist() if isinstance(each, np.ndarray) else each for each in table.columns.values()]
         with path.open("w", newline="", encoding="utf-8") as stream:
             stream.write(csv_text.header(table.columns, table.units))
             csv.writer(stream).writerows(zip(*lists, strict=True))
 
     def read(self, path: Path) -> Table:
-        """Read a whole file."""
+        """Read a complete file."""
         return csv_text.read(path)
 
     def groups(self, path: Path) -> Iterator[Table]:
@@ -39,7 +39,7 @@ class CsvFormat(TableFormat):
         yield from csv_text.numbers_in_groups(path)
 
     def complete(self, partial: Path, path: Path) -> None:
-        """Rename the file that has grown: it is what it shall be."""
+        """Rename the completed growing file."""
         try:
             partial.replace(path)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Tables as CSV text: a header with units, numbers written so that they read back exactly."""
+"""Tables as CSV text: header with units, numbers that are read back exactly."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _WORDS = {"": None, "True": True, "False": False}
 
 
 def header(names: Iterable[str], units: Mapping[str, str]) -> str:
-    """Return the first line: `name [unit]`, or `name` where there is no unit."""
+    """Return the header line: `name [unit]`, or `name` without a unit."""
     line = io.StringIO()
     csv.writer(line).writerow(f"{name} [{units[name]}]" if name in units else name for name in names)
     return line.getvalue()
 
 
 def number_lines(columns: Sequence[NDArray[np.float64]]) -> str:
-    """Return lines of numbers, given by columns of one length."""
+    """Return lines of numbers from columns of equal length."""
     rows = np.column_stack(columns).tolist()
     return "".join(",".join(map(repr, row)) + "\r\n" for row in rows)
 
 
 def numbers_in_groups(path: Path) -> Iterator[Table]:
-    """Yield the rows of a file of numbers in groups, an empty group first; a last line that is cut is left out.
+    """Yield the rows of a file of numbers in groups, an empty one first; a truncated last line is omitted.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def numbers_in_groups(path: Path) -> Iterator[Table]:
 
 
 def read(path: Path) -> Table:
-    """Read a file of any values: numbers, truth values, texts, or nothing where one is missing.
+    """Read a file of any values: numbers, truth values, texts, empty for missing ones.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def read(path: Path) -> Table:
 
 
 def _named(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the names of a header's cells, `name [unit]` or `name`, and the units."""
+    """Return names and units of header cells, `name [unit]` or `name`."""
     names, units = [], {}
     for cell in cells:
         match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
@@ -86,7 +86,7 @@ def _named(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _values(cells: Sequence[str]) -> list[Any]:
-    """Return the values of a column: whole numbers or numbers where all are, else each cell by itself."""
+    """Return the values of a column: integers or numbers if all are, otherwise each cell by itself."""
     for kind in (int, float):
         try:
             return [kind(cell) for cell in cells]
@@ -96,7 +96,7 @@ def _values(cells: Sequence[str]) -> list[Any]:
 
 
 def _value(cell: str) -> Any:
-    """Return the value of a cell: nothing, a truth value, a number or a text."""
+    """Return the value of a cell: None, a truth value, a number or a text."""
     for kind in (_WORDS.__getitem__, int, float):
         try:
             return kind(cell)

@@ -13,14 +13,14 @@ from mbsfmu.io.formats.table_format import TableFormat
 from mbsfmu.io.tables import optional
 
 _SLASH = "\N{DIVISION SLASH}"
-"""Stands for `/` in names of datasets, where that would begin a group."""
+"""Replacement of `/` in dataset names, where it would create a group."""
 
 
 class Hdf5Format(TableFormat):
-    """HDF5: one dataset a column at the top, with the attributes `units` and `description`.
+    """HDF5: one top-level dataset per column, with the attributes `units` and `description`.
 
-    Facts are attributes of the file. The times are the dimension scale of the other datasets. A `/` in a name is
-    written as `∕` (U+2215), and the attribute `name` then has the name.
+    Metadata are attributes of the file. The times are the dimension scale of the other datasets. A `/` in a name is
+    written as `∕` (U+2215), and the attribute `name` has the original name.
     """
 
     suffixes: ClassVar = (".h5", ".hdf5")
@@ -28,7 +28,7 @@ class Hdf5Format(TableFormat):
     ordered: ClassVar = False
 
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table."""
+        """Write a complete table."""
         h5py = optional("h5py", "an HDF5 file", self.extra)
         # In the order of creation, in which HDF5 keeps attributes larger than 64 kB too: a model is one.
         # Made in memory: the library crashes where a disk is full.
@@ -54,7 +54,7 @@ class Hdf5Format(TableFormat):
         path.write_bytes(image)
 
     def read(self, path: Path) -> Table:
-        """Read a whole file: the one-dimensional datasets at its top."""
+        """Read a complete file: its one-dimensional top-level datasets."""
         h5py = optional("h5py", "an HDF5 file", self.extra)
         try:
             with h5py.File(path) as file:

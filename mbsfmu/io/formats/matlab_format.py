@@ -15,7 +15,7 @@ from mbsfmu.io.formats.table import Table, table_of
 from mbsfmu.io.formats.table_format import TableFormat
 
 COLUMNS = "columns"
-"""The struct that says what the variables are."""
+"""Name of the struct that describes the variables."""
 _LONGEST = 63  # namelengthmax of MATLAB
 _KEYWORDS = frozenset(  # iskeyword of MATLAB
     [
@@ -44,7 +44,7 @@ _KEYWORDS = frozenset(  # iskeyword of MATLAB
 
 
 class MatlabFormat(TableFormat):
-    """MATLAB's MAT-file, version 5: one column vector a column, and the struct `columns` of cell arrays about them.
+    """MATLAB MAT-file, version 5: one vector per column, and the struct `columns` of cell arrays about them.
 
     `columns.variables`, `columns.names`, `columns.units` and `columns.descriptions` have, in the order of the columns,
     the names of the variables, the names of the columns, their units and descriptions; `columns.metadata` has names and
@@ -54,7 +54,7 @@ class MatlabFormat(TableFormat):
     suffixes: ClassVar = (".mat",)
 
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table."""
+        """Write a complete table."""
         from scipy.io import savemat  # noqa: PLC0415 - few runs are written so
 
         legal = legal_names(table.columns)
@@ -73,7 +73,7 @@ class MatlabFormat(TableFormat):
         savemat(path, {COLUMNS: about, **variables}, appendmat=False, format="5", long_field_names=True)
 
     def read(self, path: Path) -> Table:
-        """Read a whole file: the vectors in it, by the names and units of `columns` where it has that."""
+        """Read a complete file: its vectors, with names and units from `columns` if present."""
         from scipy.io import loadmat, whosmat  # noqa: PLC0415 - few runs are read so
 
         try:
@@ -97,7 +97,7 @@ class MatlabFormat(TableFormat):
 
 
 def legal_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a name for MATLAB for each name: letters, digits and underscores, 63 at most, all different."""
+    """Return a distinct MATLAB name for each name: letters, digits and underscores, 63 at most."""
     legal: dict[str, str] = {}
     taken = {COLUMNS}
     for name in names:

@@ -12,21 +12,21 @@ from mbsfmu.io.tables import optional
 
 _ENGINE = "h5netcdf"  # netCDF-4: whole numbers of 64 bits, texts, more than 4 GB a column
 _SLASH = "\N{DIVISION SLASH}"
-"""Stands for `/`, which no name of a variable may have."""
+"""Replacement of `/`, which variable names cannot have."""
 
 
 class NetcdfFormat(TableFormat):
-    """netCDF-4: one variable a column with the attributes `units` and `description`, over the coordinate `time`.
+    """netCDF-4: one variable per column with the attributes `units` and `description`, over the coordinate `time`.
 
-    A table without times has the dimension `row`. Facts are attributes of the file. A `/` in a name is written as `∕`
-    (U+2215), and the attribute `name` then has the name.
+    A table without times has the dimension `row`. Metadata are attributes of the file. A `/` in a name is written as
+    `∕` (U+2215), and the attribute `name` has the original name.
     """
 
     suffixes: ClassVar = (".nc",)
     libraries: ClassVar = ("xarray", "h5netcdf")
 
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table."""
+        """Write a complete table."""
         xarray = optional("xarray", "a netCDF file", self.extra)
         dimension = TIME if TIME in table.columns else "row"
         variables: dict[str, Any] = {}
@@ -41,7 +41,7 @@ class NetcdfFormat(TableFormat):
         path.write_bytes(dataset.to_netcdf(engine=_ENGINE, encoding=encoding))  # as in HDF5 files
 
     def read(self, path: Path) -> Table:
-        """Read a whole file: its one-dimensional variables."""
+        """Read a complete file: its one-dimensional variables."""
         xarray = optional("xarray", "a netCDF file", self.extra)
         try:
             with xarray.open_dataset(path, engine=_ENGINE, decode_times=False, decode_timedelta=False) as dataset:

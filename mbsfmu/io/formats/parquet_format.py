@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class ParquetFormat(TableFormat):
-    """Apache Parquet: units in the metadata `unit` of the columns, facts in that of the table.
+    """Apache Parquet: units in the metadata `unit` of the columns, metadata in that of the table.
 
-    A Parquet file is of no use without its end, where the places of all columns stand, and cannot be continued when it
-    has one. So a file that grows is a stream of Arrow, in which each group of rows is whole by itself; it becomes the
-    Parquet file at the end, group by group.
+    A Parquet file is unreadable without its footer, which has the positions of all columns, and cannot be extended once
+    complete. A growing file is therefore an Arrow stream, in which each group of rows is complete; it is converted to
+    Parquet at the end, group by group.
     """
 
     suffixes: ClassVar = (".parquet",)
@@ -30,20 +30,20 @@ class ParquetFormat(TableFormat):
     extra: ClassVar = "data"
 
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table."""
+        """Write a complete table."""
         made = tables.make_table(table.columns, table.units, table.metadata)
         tables.arrow(str(path)).parquet.write_table(made, path)
 
     def read(self, path: Path) -> Table:
-        """Read a whole file."""
+        """Read a complete file."""
         return _table(tables.read_parquet(path), path)
 
     def beginning(self, units: Mapping[str, str]) -> bytes:
-        """Return what a stream of Arrow begins with."""
+        """Return the start of an Arrow stream."""
         return tables.stream_beginning(tables.make_table({name: np.zeros(0) for name in units}, units, {}))
 
     def encoded(self, units: Mapping[str, str], columns: list[NDArray[np.float64]]) -> bytes:
-        """Return a group of rows of a stream of Arrow."""
+        """Return a group of rows as part of an Arrow stream."""
         return tables.stream_group(tables.make_table(dict(zip(units, columns, strict=True)), units, {}))
 
     def groups(self, path: Path) -> Iterator[Table]:
@@ -52,7 +52,7 @@ class ParquetFormat(TableFormat):
             yield _table(group, path)
 
     def complete(self, partial: Path, path: Path) -> None:
-        """Write the Parquet file from the stream; no more is in memory than a group of rows."""
+        """Write the Parquet file from the stream with one group of rows in memory at a time."""
         tables.stream_to_parquet(partial, path)
         partial.unlink()
 

@@ -1,4 +1,4 @@
-"""A table of named columns with units: what files of all formats hold."""
+"""Tables of named columns with units, the content of all formats."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 
 TIME = "time"
-"""Name of the column of times, in s."""
+"""Name of the time column, in s."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of one length.
+    """Columns of equal length.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Table:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return each column as an array of numbers, of truth values, or of texts."""
+        """Return each column as an array of numbers, truth values or texts."""
         return {name: _array(values) for name, values in self.columns.items()}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def table_of(
     columns: Iterable[Sequence[Any] | NDArray[Any]],
     units: Mapping[str, str],
 ) -> Table:
-    """Return the table that a file holds.
+    """Return the table of a file.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def table_of(
 
 
 def numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
-    """Return numbers as an array, whole ones where all are, not-a-number where one is missing.
+    """Return numbers as an array, integer if all are, not-a-number for missing ones.
 
     None where a value is neither a number nor missing.
     """

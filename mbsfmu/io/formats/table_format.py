@@ -1,4 +1,4 @@
-"""What a file format of tables is, and the registry of formats by suffix."""
+"""Base class of table file formats, and their registry by suffix."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from mbsfmu.io.formats.table import Table
 from mbsfmu.io.tables import optional
 
 PART = ".part"
-"""Suffix behind the name of a file that grows."""
+"""Suffix of a growing file, after its name."""
 
 
 class TableFormat(ABC):
-    """A file format of tables: a writer, a reader, and how rows are kept while a run goes on.
+    """File format of tables: writer, reader, and storage of rows during a run.
 
-    A subclass is registered under its suffixes as soon as it is defined. It needs `write` and `read` only: while a run
-    goes on, its rows are CSV text in a file with `.part` behind its name, from which the file is written at the end.
-    A format that can hold rows as they come overrides `beginning`, `encoded`, `groups` and `complete`.
+    A derived class registers by its suffixes. It needs `write` and `read` only: during a run, rows are stored as CSV
+    text in a file with the suffix `.part`, from which the file is written at the end. A format with its own growing
+    form overrides `beginning`, `encoded`, `groups` and `complete`.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
     """Lower-case suffixes of its files, such as `.csv`."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Modules that it needs besides the base installation."""
+    """Modules needed besides the base installation."""
     ordered: ClassVar[bool] = True
-    """Whether its files keep the order of columns, so that the first one can be that of the times."""
+    """Whether its files keep the order of columns, so that the first one can be the time."""
     extra: ClassVar[str] = "formats"
-    """Optional extra of this package that installs them; empty where none does."""
+    """Optional extra of this package that installs them; empty without one."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -51,11 +51,11 @@ class TableFormat(ABC):
 
     @abstractmethod
     def write(self, table: Table, path: Path) -> None:
-        """Write a whole table; `path` is a file that the caller renames, so that its suffix says nothing."""
+        """Write a complete table; `path` is temporary, so its suffix is meaningless."""
 
     @abstractmethod
     def read(self, path: Path) -> Table:
-        """Read a whole file.
+        """Read a complete file.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class TableFormat(ABC):
         """
 
     def check(self, path: str | os.PathLike[str]) -> None:
-        """Check that the libraries are installed.
+        """Check that the needed libraries are installed.
 
         Raises
         ------
@@ -75,17 +75,17 @@ class TableFormat(ABC):
             optional(library, str(path), self.extra)
 
     def beginning(self, units: Mapping[str, str]) -> bytes:
-        """Return the first bytes of a file that grows, for columns of numbers with these units."""
+        """Return the first bytes of a growing file, for columns of numbers with these units."""
         return header(units, units).encode()
 
     def encoded(self, units: Mapping[str, str], columns: list[NDArray[np.float64]]) -> bytes:  # noqa: ARG002
-        """Return the bytes of further rows, given by columns, each of shape (rows,)."""
+        """Return the bytes of further rows, given as columns, each of shape (rows,)."""
         return number_lines(columns).encode()
 
     def groups(self, path: Path) -> Iterator[Table]:
-        """Yield the rows of a file, complete or growing, in groups.
+        """Yield the rows of a complete or growing file in groups.
 
-        The first group may be empty; a row that is cut off is left out.
+        The first group may be empty; a truncated row is omitted.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class TableFormat(ABC):
             yield self.read(path)
 
     def complete(self, partial: Path, path: Path) -> None:
-        """Make the file from one that has grown; it appears complete or not at all."""
+        """Write the final file from the growing one, atomically."""
         table = _joined(list(self.groups(partial)))
         with complete_file(path) as written:
             self.write(table, written)
@@ -115,7 +115,7 @@ def suffixes() -> tuple[str, ...]:
 
 
 def format_of(path: str | os.PathLike[str], what: str = "a file of signals") -> TableFormat:
-    """Return the format of a file by its suffix, which may have `.part` behind it.
+    """Return the format of a file by its suffix, before an optional `.part`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def format_of(path: str | os.PathLike[str], what: str = "a file of signals") -> 
 
 
 def write_table(table: Table, path: str | os.PathLike[str]) -> None:
-    """Write a table in the format of the suffix; the file appears complete or not at all.
+    """Write a table in the format of the suffix, atomically.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def write_table(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read a table in the format of the suffix, or one that still grows, with `.part` behind its name.
+    """Read a table in the format of the suffix, or a growing file with `.part` after its name.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def _joined(groups: list[Table]) -> Table:
-    """Return groups of rows of one table as one."""
+    """Return groups of rows concatenated."""
     first = groups[0]
     columns = {name: np.concatenate([group.columns[name] for group in groups]) for name in first.columns}
     return Table(columns, first.units)

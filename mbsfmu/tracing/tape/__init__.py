@@ -1,1 +1,1 @@
-"""kernel loops: equations recorded as calls of kernels."""
+"""Kernel loops: equations recorded as calls of kernels."""

@@ -1,4 +1,4 @@
-"""Which recorded calls take what others have made."""
+"""Dependence between recorded calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Call:
 
 
 class Dependence:
-    """Which calls depend on which; all at once, for there are many.
+    """Dependence between all calls.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ class Dependence:
         self._size = size
 
     def owners(self, places: MemoryIndices) -> MemoryIndices:
-        """Return indices of the calls that have made what is at places, −1 where none has."""
+        """Return the indices of the calls that computed given memory indices, −1 for none."""
         return np.where(places < 0, -1, self._owner[np.maximum(places, 0)])
 
     def reached(self, places: MemoryIndices) -> MemoryIndices:
-        """Return indices of the calls that what is at places follows from, ascending."""
+        """Return the indices of the calls on which given memory indices depend, ascending."""
         from scipy.sparse import csr_array  # noqa: PLC0415 - runs of compiled code start without SciPy
         from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415 - as above
 
@@ -82,18 +82,18 @@ class Dependence:
 
     @cached_property
     def before(self) -> Grouped:
-        """By call the indices of those whose results it takes, ascending."""
+        """For each call the indices of the calls whose results it uses, ascending."""
         return Grouped(self._users, self._owners, self._size)
 
     @cached_property
     def after(self) -> Grouped:
-        """By call the indices of those that take its results, ascending."""
+        """For each call the indices of the calls that use its results, ascending."""
         order = np.argsort(self._owners, kind="stable")
         return Grouped(self._owners[order], self._users[order], self._size)
 
 
 class Grouped:
-    """Numbers by group, in one list: many short ones would keep Python's collector of garbage busy.
+    """Numbers by group in one array; many short lists would burden the garbage collector.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Grouped:
 def needed(
     calls: Sequence[Call], results: Sequence[MemoryIndices], count: int, given: MemoryIndices | None = None
 ) -> list[Call]:
-    """Return the calls that results follow from, in their order.
+    """Return the calls on which results depend, in order.
 
     Parameters
     ----------
@@ -135,5 +135,5 @@ def needed(
 
 
 def joined(places: Sequence[MemoryIndices]) -> MemoryIndices:
-    """Return places of several arrays in one."""
+    """Return memory indices of several arrays concatenated."""
     return np.concatenate([np.zeros(0, dtype=np.int64), *places])

@@ -1,4 +1,4 @@
-"""In which order changes are eliminated: along a tree from its tips to its base, and what costs least at each place.
+"""Elimination order of changes: along a tree from its tips to its base, with least cost at each node.
 
 [Markowitz1957] H. M. Markowitz, The elimination form of the inverse and its application to linear programming,
 Management Science 3 (1957).
@@ -16,11 +16,11 @@ import numpy as np
 from mbsfmu.tracing.tape.dependence import MemoryIndices
 
 _WORTHWHILE = 0.75
-"""Share of the products of the first way up to which another one is taken."""
+"""Relative number of products at which an alternative order is preferred."""
 
 
 class EliminationPath(NamedTuple):
-    """A way from the outside to the inside.
+    """Elimination order from the outside to the inside.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class EliminationPath(NamedTuple):
 
 @dataclass
 class Node:
-    """Changes that are eliminated together: those of the results of a call, or of one unknown.
+    """Changes eliminated together: the results of a call, or one unknown.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Node:
 
 
 def best_order(nodes: Sequence[Node], unknowns: int, ways: Sequence[EliminationPath]) -> Iterator[int]:
-    """Return the nodes along one of several ways; who takes one eliminates it before the next.
+    """Return the nodes in the best of several orders; the caller eliminates each before the next.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def best_order(nodes: Sequence[Node], unknowns: int, ways: Sequence[EliminationP
 
 
 class _Order:
-    """An order of elimination, found while it goes on.
+    """An elimination order, determined during elimination.
 
     Parameters are those of `best_order`, with one way.
     """
@@ -94,7 +94,7 @@ class _Order:
         self._arrange(way)
 
     def products(self) -> float:
-        """Return how many products the elimination takes, elements among them that will cancel; nothing is changed."""
+        """Return the number of products of the elimination, including cancelling elements; nothing is changed."""
         nodes, waiting = self._nodes, self._waiting
         self._nodes = [replace(each, row=dict(each.row), users=set(each.users)) for each in nodes]
         self._waiting = {index: set(others) for index, others in waiting.items()}
@@ -106,7 +106,7 @@ class _Order:
         return total
 
     def _take_out(self, index: int) -> None:
-        """Let all that depend on a node depend on what it depends on."""
+        """Replace a node by its dependencies in all its users."""
         node = self._nodes[index]
         node.row.pop(index, None)
         node.users.discard(index)
@@ -119,12 +119,12 @@ class _Order:
             del row[index]
 
     def _arrange(self, way: EliminationPath) -> None:
-        """Say in which order to eliminate: from the tips to the base.
+        """Determine the elimination order from the tips to the base.
 
-        What a value follows from lies nowhere further out than some unknown, and what follows from it is used in no
-        equation further out than some other. It belongs to the inner one of both. What is only there for loops to close
-        follows from the bodies of a loop and is used where its multipliers are, which may be far: it belongs to the
-        outermost body, so that nobody waits for it, and what it carries inwards is no more than its few equations.
+        The dependencies of a value are no further out than some unknown, and its users no further out than some other;
+        it belongs to the inner of both. A value of a loop closure depends on the bodies of the loop and is used with
+        its multipliers, possibly far inwards. It belongs to the outermost body, so that nothing waits for it, and only
+        its few equations are carried inwards.
         """
         coordinates: dict[int, float] = dict(enumerate(map(float, way.outwards)))
         places = dict(coordinates)
@@ -146,7 +146,7 @@ class _Order:
             self._stages.append(inner if used[index] > -np.inf else np.inf)
 
     def _farthest(self, places: Mapping[int, float]) -> tuple[list[float], list[float]]:
-        """Return by node how far out the unknowns are that it follows from, and the equations that it is used in."""
+        """Return for each node the outward positions of its unknowns, and of the equations that use it."""
         size = len(self._nodes)
         after = [places.get(index, -np.inf) for index in range(size)]
         used = [-np.inf] * size
@@ -159,10 +159,10 @@ class _Order:
         return after, used
 
     def _cost(self, index: int) -> float:
-        """Return how many products the elimination of a node takes; infinite where it cannot be eliminated yet.
+        """Return the number of products of the elimination of a node; infinite if it cannot be eliminated yet.
 
-        Values are known by numbers that rise from what they follow from to what follows from them. They must go on to,
-        so that none follows from itself: an unknown waits for the values between.
+        Values have numbers that increase from dependencies to users, and this order is preserved, so that no value
+        depends on itself: an unknown waits for the values in between.
         """
         node = self._nodes[index]
         if index < self._unknowns:
@@ -174,7 +174,7 @@ class _Order:
         return node.size * before * sum(self._nodes[each].size for each in node.users if each != index)
 
     def sequence(self) -> Iterator[int]:
-        """Yield nodes; who takes one eliminates it before the next."""
+        """Yield nodes; the caller eliminates each before the next."""
         costs = {index: self._cost(index) for index in range(len(self._nodes))}
         heap = [(-self._stages[index], cost, -index) for index, cost in costs.items() if cost < np.inf]
         heapify(heap)

@@ -1,10 +1,9 @@
-"""Where the calls of a program find their numbers, in few integers.
+"""Compact description of the memory indices of a program's calls.
 
-The arguments of a kernel fall into fields: places that are at the same distances from each other in all its calls,
-such as the elements of a matrix that another call has made. A call is told where each field begins. Calls that do not
-depend on each other are batches, cut into stretches in which fields move on by equal distances; calls one after the
-other are chains, in which a few calls, of several kernels where joints alternate, may repeat. Fields that would cut
-stretches short are listed call by call.
+The arguments of a kernel are divided into fields: memory indices at constant distances in all calls, such as the
+elements of a matrix from another call. A call has the start of each field. Independent calls form batches, divided into
+stretches in which fields advance by equal distances; consecutive calls form chains, in which a few calls, of several
+kernels where joints alternate, may repeat. Fields that would shorten stretches are listed call by call.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from mbsfmu.tracing.tape.recorded_program import Program
 from mbsfmu.tracing.tape.repetition import Repetition, repetitions
 
 _NARROW = 4
-"""Calls that are independent of each other and fewer than these are taken one after the other."""
+"""Number of independent calls below which they are executed as a chain."""
 _FEW = 8
-"""Stretches of one kernel that are as many as they may be …"""
+"""Number of stretches of one kernel …"""
 _LONG = 8
-"""… and calls in each of them on the average, below which it is seen whether fields are better listed …"""
+"""… and mean number of calls in each below which listed fields are considered …"""
 _SHORTER = 3
-"""… which they are if they are not shorter by this factor otherwise."""
+"""… and used unless the description without them is shorter by this factor."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """How the arguments of a kernel lie.
+    """Fields of a kernel's arguments.
 
     Attributes
     ----------
@@ -64,7 +63,7 @@ class Fields:
 
 @dataclass(frozen=True)
 class KernelCalls:
-    """Calls of one kernel, each as far behind the one before.
+    """Calls of one kernel at equal distances.
 
     Attributes
     ----------
@@ -86,7 +85,7 @@ class KernelCalls:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Calls that are repeated in turn.
+    """A repeated sequence of calls.
 
     Attributes
     ----------
@@ -102,7 +101,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Phase:
-    """Stretches one after the other.
+    """Consecutive stretches.
 
     Attributes
     ----------
@@ -122,7 +121,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Layout:
-    """A program's calls.
+    """The calls of a program.
 
     Attributes
     ----------
@@ -142,7 +141,7 @@ class Layout:
 
 
 def layout(program: Program) -> Layout:
-    """Return how the calls of a program are laid out."""
+    """Return the layout of a program's calls."""
     arguments: dict[int, list[MemoryIndices]] = {}
     for loop in program.schedule.loops:
         arguments.setdefault(loop.kernel, []).append(loop.arguments)
@@ -158,7 +157,7 @@ def layout(program: Program) -> Layout:
 
 
 def _fields(arguments: MemoryIndices) -> Fields:
-    """Return how the arguments of all calls of a kernel lie, given their places, shape (calls, arguments)."""
+    """Return the fields of all calls of a kernel from its memory indices, shape (calls, arguments)."""
     first = arguments[0]
     if len(arguments) == 1 and len(first):
         # Told where they begin, and not where they are: other programs may have them elsewhere, and the same code.
@@ -178,7 +177,7 @@ def _fields(arguments: MemoryIndices) -> Fields:
 
 
 def _listed(fields: Fields, arguments: MemoryIndices) -> Fields:
-    """Return fields with those listed that are shorter so."""
+    """Return fields, with some listed if that is shorter."""
     regular, irregular = [], []
     for number, argument in enumerate(fields.first):
         column = arguments[:, argument : argument + 1]

@@ -1,8 +1,7 @@
-"""Which calls are made at the same time: sections of a program, phase by phase.
+"""Parallel execution of calls: sections of a program, phase by phase.
 
-In a phase, calls of one section depend on none of another one in the same phase. Calls are made in the last phase in
-which they can be, so that what others wait for comes first; where a section has less to do in a phase than others have,
-it goes ahead with what it can do already.
+In a phase, calls of one section depend on none of another section in the same phase. Calls are made in the last
+possible phase, so that others do not wait; a section with less work in a phase advances other calls.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ import numpy as np
 from mbsfmu.tracing.tape.dependence import Call, Dependence
 
 SHARED = 8000
-"""Operations, some microseconds, that threads share; less is done sooner by one of them."""
+"""Operations, some microseconds, above which a phase is shared by threads."""
 _WORTH = 0.8
-"""Share of all operations that may be left one after the other for sections to be worth it."""
+"""Largest sequential fraction of all operations with which sections are used."""
 
 Group = tuple[int, int, list[int]]
 """Phase and section of calls that belong together, and their indices."""
 
 
 def groups(calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) -> list[Group]:
-    """Return the calls in groups, phase by phase; in one where sections would not be sooner done.
+    """Return the calls in groups, phase by phase; one group if sections would not be faster.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def groups(calls: Sequence[Call], dependence: Dependence, costs: Sequence[int]) 
 
 
 class _Phases:
-    """Puts calls in phases.
+    """Assignment of calls to phases.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ class _Phases:
         return sum(self._costs)
 
     def longest(self) -> int:
-        """Return how many operations are left one after the other."""
+        """Return the number of sequential operations."""
         return sum(max(loads.values()) if self._shares(loads) else sum(loads.values()) for loads in self._loads())
 
     def groups(self) -> list[Group]:
@@ -77,7 +76,7 @@ class _Phases:
         return [(*key, found[key]) for key in sorted(found)]
 
     def level(self) -> None:
-        """Let sections go ahead where they have less to do than others."""
+        """Advance calls of sections with less work."""
         loads = self._loads()
         sections = [each for each in self._members if each >= 0]
         for phase, own in enumerate(loads):
@@ -103,7 +102,7 @@ class _Phases:
         return loads
 
     def _hop(self, maker: int, user: int) -> int:
-        """Return how many phases a call comes behind one that it depends on, at least."""
+        """Return the least number of phases between a call and one on which it depends."""
         if self._section[maker] != self._section[user]:
             return 1
         one, other = self._calls[maker].stage, self._calls[user].stage
@@ -113,7 +112,7 @@ class _Phases:
         return all(self._phase[each] + self._hop(each, user) <= phase for each in self._dependence.before[user])
 
     def _last(self) -> list[int]:
-        """Return the last phase in which each call can be made, there being as few of them as possible."""
+        """Return the last possible phase of each call, with the fewest phases."""
         before, after, size = self._dependence.before, self._dependence.after, len(self._calls)
         first = [0] * size
         for index in range(size):
@@ -125,7 +124,7 @@ class _Phases:
 
 
 def _sections(calls: Sequence[Call], dependence: Dependence) -> list[int]:
-    """Return the section of each call: where it was not said, that of the first argument that a section has made."""
+    """Return the section of each call: by default that of the first argument from a section."""
     ends = np.cumsum([0, *(len(call.taken) for call in calls)]).tolist()
     makers = dependence.owners(np.concatenate([call.taken for call in calls])).tolist()
     found: list[int | None] = []

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Program:
-    """Loops over calls of kernels, from arrays that it is given to its results.
+    """A program: loops over kernel calls, from given arrays to results.
 
     Attributes
     ----------
@@ -49,29 +49,29 @@ class Program:
 
     @property
     def results(self) -> tuple[MemoryIndices, ...]:
-        """Places of the elements of each result."""
+        """Memory indices of the elements of each result."""
         return self.schedule.results
 
     @property
     def operations(self) -> int:
-        """How many operations a call takes."""
+        """Number of operations of a call."""
         loops = self.schedule.loops
         return sum(len(loop.arguments) * self.kernels[loop.kernel].cost for loop in loops)
 
     @property
     def first_constant(self) -> int:
-        """Where in the memory the constants begin."""
+        """Memory index of the first constant."""
         return self.schedule.first + sum(self.given.values())
 
     def memory(self) -> Floats:
-        """Return a memory with the constants in their places."""
+        """Return a memory with the constants set."""
         memory = np.zeros(self.schedule.size)
         memory[self.first_constant :][: len(self.constants)] = self.constants
         return memory
 
 
 class BoundProgram:
-    """A program with its memory; calls of a loop that do not depend on each other are made at once.
+    """A program with its memory; independent calls of a loop are vectorized.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class BoundProgram:
 
     @cached_property
     def _calls(self) -> list[tuple[MemoryIndices, Floats, Callable[[], None], ca.FunctionBuffer]]:
-        """The calls in order: places of what they take, where they find it, what makes them, and what that lives on.
+        """The calls in order, with memory indices of arguments and results.
 
         They write their results to the memory.
         """
@@ -117,7 +117,7 @@ class BoundProgram:
 
 
 def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:
-    """Return which elements of a result depend on which elements of a part, shape (elements, size of the part)."""
+    """Return the sparsity of a result's dependence on a part, shape (elements, size of the part)."""
     size = program.offered[part]
     if part not in program.given:
         return np.zeros((program.results[result].size, size), dtype=bool)
@@ -135,7 +135,7 @@ def depends(program: Program, result: int, part: str) -> NDArray[np.bool_]:
 
 
 def _needed(kernel: Kernel) -> list[list[int]]:
-    """Return which arguments each result of a kernel depends on."""
+    """Return the arguments on which each result of a kernel depends."""
     sparsity = kernel.function.jac_sparsity(0, 0)
     needed: list[list[int]] = [[] for _ in range(kernel.results)]
     for row, column in zip(*sparsity.get_triplet(), strict=True):
@@ -150,7 +150,7 @@ def programs_in_sequence(
     results: tuple[Sequence[Any], Sequence[Any]],
     memory_name: str,
 ) -> tuple[Program, Program]:
-    """Return what was recorded as two functions in one memory: the second goes on from what the first has found there.
+    """Return two programs in one memory, of which the second continues from the first.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def programs_in_sequence(
 
 
 def _needed_before(recorder: Recorder, later: MemoryIndices, results: Sequence[MemoryIndices]) -> MemoryIndices:
-    """Return places of what results need of what does not depend on what is given later."""
+    """Return the memory indices needed by results that do not depend on later arguments."""
     is_late = np.zeros(recorder.places, dtype=bool)
     is_late[later] = True
     taken = [each.ravel() for each in results]
@@ -192,7 +192,7 @@ def program_of(
     before: Program | None = None,
     kept: MemoryIndices | None = None,
 ) -> Program:
-    """Return what was recorded as a function of arrays.
+    """Return a program from a recording.
 
     Parameters
     ----------

@@ -1,13 +1,12 @@
-"""NumPy code recorded as calls of kernels, for mechanisms that are large.
+"""Recording of NumPy code as calls of kernels, for large mechanisms.
 
-A `RecordedArray` is an array of places in a memory that does not exist yet. NumPy's functions of such arrays that only
-move elements about move places; those that compute are recorded as calls of kernels. A kernel is a function of few
-numbers, traced once for all calls that are alike: neither tracing nor the code grows with the mechanism. Functions that
-are marked by `kernel` are recorded whole, as one call each, and so are NumPy's own, element by element or matrix by
-matrix.
+A `RecordedArray` is an array of indices of a future memory. NumPy functions that only move elements move indices;
+functions that compute are recorded as calls of kernels. A kernel is a function of few numbers, traced once for all
+calls of the same form: neither tracing nor the code grows with the mechanism. Functions marked by `kernel` are recorded
+as one call each, and NumPy's own functions element by element or matrix by matrix.
 
-Places are integers. Zero, one and minus one are no places but numbers: calls are alike only where these stand at the
-same arguments, so that zeros fold away as they do in straight-line code.
+Memory indices are integers. Zero, one and minus one have no memory: calls have the same form only with these at the
+same arguments, so that zeros are removed as in unrolled code.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _MOVING = {
 
 
 class RecordedArray:
-    """An array of places.
+    """An array of memory indices.
 
-    It is none of NumPy's own kind: what cannot be recorded fails instead of taking places for values.
+    It is not a NumPy subclass: operations that cannot be recorded fail instead of using indices as values.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class RecordedArray:
         return RecordedArray(self.recorder, self.places.T)
 
     def is_same_as(self, other: RecordedArray) -> bool:
-        """Tell whether these are the same places: `==` is recorded."""
+        """Return whether the memory indices are the same; `==` is recorded."""
         return self.recorder is other.recorder and np.array_equal(self.places, other.places)
 
     def __len__(self) -> int:
@@ -203,16 +202,16 @@ for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute
     setattr(RecordedArray, f"__{_name}__", _alone(_ufunc))
 
 _FOLDED = (0.0, 1.0, -1.0)
-"""Numbers that decide which calls are alike."""
+"""Numbers that distinguish the forms of calls."""
 ZERO, ONE, MINUS_ONE = -1, -2, -3
-"""Their places."""
+"""Their memory indices."""
 _MOST_FOLDED = -len(_FOLDED)
 _NO_INDICES = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A function of few numbers that is called often; models of a process share those that are alike.
+    """A kernel; kernels of the same form are shared by all models of a process.
 
     Attributes
     ----------
@@ -241,7 +240,7 @@ class Kernel:
         return self.function.n_instructions()
 
     def repeated(self, count: int) -> ca.Function:
-        """Return so many calls at once: arguments and results of each are a column; made once for each count."""
+        """Return a number of calls as one function with columns; cached for each number."""
         if count not in self._repeated:
             self._repeated[count] = self.function if count == 1 else self.function.map(count)
         return self._repeated[count]
@@ -252,7 +251,7 @@ class Kernel:
 
     @cached_property
     def change(self) -> ca.Function:
-        """The changes of the results, of the arguments and their changes."""
+        """Directional derivative of the results for changes of the arguments."""
         at, along = (ca.SX.sym(name, self.arguments) for name in ("x", "d"))
         return ca.Function("change", [at, along], [ca.densify(ca.jtimes(self.function(at), at, along))])
 
@@ -264,19 +263,19 @@ class Kernel:
 
 
 def _change(values: Any, directions: Any, *, of: Kernel) -> Any:
-    """Return the changes of a kernel's results from its arguments and their changes."""
+    """Return the directional derivative of a kernel."""
     return symbolic_array(of.change(expression(values), expression(directions)))
 
 
 def _jacobian(values: Any, *, of: Kernel, columns: tuple[int, ...]) -> Any:
-    """Return the derivatives of a kernel's results by some of its arguments, shape (results, columns)."""
+    """Return the Jacobian of a kernel with respect to some arguments, shape (results, columns)."""
     matrix = symbolic_array(ca.vec(of.jacobian(expression(values)))).reshape((of.arguments, -1)).T
     return matrix[:, list(columns)]
 
 
 @dataclass(frozen=True)
 class _TracedKernel:
-    """What a call was traced to.
+    """A traced kernel call.
 
     Attributes
     ----------
@@ -294,13 +293,13 @@ class _TracedKernel:
 
     @property
     def cost(self) -> int:
-        """How many operations are kept with it."""
+        """Number of stored operations."""
         return 1 if self.kernel is None else 1 + self.kernel.cost
 
 
 @dataclass(frozen=True)
 class _Placed:
-    """The same in a recorder: the number of its kernel there, and places of its constants."""
+    """The same in a recorder: kernel number and memory indices of constants."""
 
     kernel: int | None
     answer: Any
@@ -308,7 +307,7 @@ class _Placed:
 
 
 class _Shared:
-    """What was traced in this process, for all models: the same kernel of the same arguments is the same function.
+    """Traced kernels shared by all models of this process.
 
     What was used for longest goes where there are too many operations.
     """
@@ -319,7 +318,7 @@ class _Shared:
         self._traced: dict[Hashable, _TracedKernel] = {}
 
     def of(self, key: Hashable, make: Callable[[], _TracedKernel]) -> _TracedKernel:
-        """Return what is kept under a key, or make it."""
+        """Return the entry of a key, or make it."""
         found = self._traced.pop(key, None)
         if found is None:
             found = make()
@@ -331,14 +330,15 @@ class _Shared:
 
 
 _SHARED = _Shared(1_000_000)
-"""Operations take some 100 bytes each."""
+"""Largest number of cached operations of some 100 bytes each."""
 _OWN = ("mbsfmu.", "numpy")
-"""How the names of modules begin whose functions compute the same as long as a process lives; those of users, which may
-be edited while it does, and what their parts give, are traced for each model."""
+"""Prefixes of modules whose functions are constant in a process; user modules may be edited and are traced for each
+model.
+"""
 
 
 def _is_lasting(value: Any) -> bool:
-    """Tell whether a function, or what it is given by name, has the same answers as long as the process lives."""
+    """Return whether a function and its keyword arguments are constant in a process."""
     if isinstance(value, tuple):
         return all(map(_is_lasting, value))
     if callable(value):
@@ -348,7 +348,7 @@ def _is_lasting(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class _ImplicitValues:
-    """Values that linear equations define, whatever calls have found them.
+    """Values defined implicitly by linear equations.
 
     Attributes
     ----------
@@ -366,7 +366,7 @@ class _ImplicitValues:
 
 
 class Recorder:
-    """Records calls.
+    """Recorder of calls.
 
     Parameters
     ----------
@@ -402,16 +402,16 @@ class Recorder:
 
     @property
     def places(self) -> int:
-        """How many places there are, those of constants apart."""
+        """Number of memory indices, without those of constants."""
         return self._places
 
     def new(self, count: int) -> RecordedArray:
-        """Return that many new places."""
+        """Return new memory indices."""
         first, self._places = self._places, self._places + count
         return RecordedArray(self, np.arange(first, self._places))
 
     def constants(self, values: Any) -> MemoryIndices:
-        """Return the places of numbers."""
+        """Return the memory indices of constants."""
         array = np.asarray(values, dtype=float)
         numbers = [self._constant(value) for value in array.ravel().tolist()]
         return np.array(numbers, dtype=np.int64).reshape(array.shape)
@@ -425,10 +425,10 @@ class Recorder:
 
     @contextmanager
     def in_section(self, section: int, stage: int | None = None) -> Iterator[None]:
-        """Record calls as those of a section, or of what joins sections, by a negative number for each join.
+        """Return a context whose calls belong to a section, or to an assembly of sections (negative numbers).
 
-        In a section, those of a stage are made in a later phase than those of an earlier stage that they depend on:
-        other sections, which wait for these, can begin meanwhile.
+        Calls of a stage are made in a later phase than those of earlier stages of the section on which they depend, so
+        that other sections that wait for these can start.
         """
         before, self._section = self._section, (section, stage)
         try:
@@ -470,7 +470,7 @@ class Recorder:
         return _mapped(placed.answer, lambda places: RecordedArray(self, table[places]))
 
     def _called(self, kernel: int, taken: MemoryIndices) -> MemoryIndices:
-        """Return where the results of a kernel are; what was called with the same before is not called again."""
+        """Return the memory indices of a kernel's results; repeated calls are shared."""
         key = kernel, taken.tobytes()
         made = self._made.get(key)
         if made is None:
@@ -479,7 +479,7 @@ class Recorder:
         return made
 
     def define(self, values: RecordedArray, equations: Callable[[], Any], solved: Callable[[Any], Any]) -> None:
-        """Say what values follow from, so that their changes are found by that and not through all that was called.
+        """Declare values as implicitly defined, so that their derivatives do not pass through the recorded calls.
 
         Parameters
         ----------
@@ -493,7 +493,7 @@ class Recorder:
         self._defined.setdefault(values.places.tobytes(), _ImplicitValues(values, equations, solved))
 
     def changes(self, values: Sequence[Any], directions: Sequence[tuple[RecordedArray, Any]]) -> list[RecordedArray]:
-        """Return how values change along directions: by what defines them, else by the derivatives of what was called.
+        """Return directional derivatives: by implicit definitions, otherwise by the derivatives of calls.
 
         Parameters
         ----------
@@ -514,7 +514,7 @@ class Recorder:
         return self._changes_by_calls(wanted, known)
 
     def _follows(self, wanted: Sequence[MemoryIndices], values: RecordedArray, given: MemoryIndices) -> bool:
-        """Tell whether what is wanted follows from certain values, those apart that are given."""
+        """Return whether the wanted values depend on certain values through other than given ones."""
         own = np.setdiff1d(values.places, given)
         if not own.size:
             return False
@@ -548,14 +548,14 @@ class Recorder:
         return array.places if isinstance(array, RecordedArray) else self.constants(array)
 
     def jacobian(self, call: Call, columns: Sequence[int]) -> RecordedArray:
-        """Return the derivatives of all results of a call by some of its arguments, shape (results, columns)."""
+        """Return the Jacobian of all results of a call with respect to some arguments, shape (results, columns)."""
         given = RecordedArray(self, call.taken)
         static = {"of": self.kernels[call.kernel], "columns": tuple(columns)}
         result: RecordedArray = self.call(_jacobian, [given], static)
         return result
 
     def joined(self, arrays: Sequence[RecordedArray]) -> RecordedArray:
-        """Return arrays as one, along their first axis."""
+        """Return arrays concatenated along their first axis."""
         return RecordedArray(self, np.concatenate([each.places for each in arrays]))
 
     def _shape(self, argument: Any, places: list[MemoryIndices]) -> Hashable:
@@ -571,7 +571,7 @@ class Recorder:
         return places[-1].shape, ""
 
     def _placed(self, traced: _TracedKernel) -> _Placed:
-        """Return what was traced with places of its constants and the number of its kernel here."""
+        """Return a traced call with the kernel number and constants of this recorder."""
         constants = np.array([self._constant(value) for value in traced.constants], dtype=np.int64)
         if traced.kernel is None:
             return _Placed(None, traced.answer, constants)
@@ -600,7 +600,7 @@ class Recorder:
 
 
 def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _TracedKernel:
-    """Return a kernel that gives each element of an answer once; arguments and numbers among them need none."""
+    """Return a kernel with distinct results, without results that are arguments or constants."""
     argument = {each.__hash__(): index for index, each in enumerate(ca.vertsplit(vector))}
     computed = [each for each in found if isinstance(each, ca.SX) and each.__hash__() not in argument]
     if computed:
@@ -632,7 +632,7 @@ def _traced(name: str, vector: ca.SX, answer: Any, found: list[Any]) -> _TracedK
 
 
 def _mapped(tree: Any, apply: Callable[[Any], Any]) -> Any:
-    """Return what a function gives of each array in lists and tuples, which may be in each other; None stays."""
+    """Return nested lists and tuples with a function applied to each array; None unchanged."""
     if tree is None:
         return None
     return type(tree)(_mapped(each, apply) for each in tree) if isinstance(tree, (list, tuple)) else apply(tree)

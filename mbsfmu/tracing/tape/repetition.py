@@ -1,7 +1,7 @@
-"""What repeats in a sequence of places: a few rows that come again and again, each moved on by a distance of its own.
+"""Repetitions in a sequence of memory indices: a few rows that recur at constant distances.
 
-Along a chain all of a loop is one row that is repeated; where joints alternate, or two handles take turns, a few rows
-are. What repeats nowhere is rows of its own.
+Along a chain one row repeats; where joints alternate, or two handles take turns, a few rows do. Rows that do not repeat
+are separate.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from mbsfmu.tracing.tape.dependence import MemoryIndices
 
 LONGEST = 64
-"""Most rows of one repetition: for a link of a ring, iteration matrices take 28 calls in turn."""
+"""Largest number of rows of one repetition: iteration matrices of rings take 28 calls per link."""
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """Rows of a sequence.
+    """A repetition of rows.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Repetition:
 
 
 def repetitions(rows: MemoryIndices, kinds: MemoryIndices) -> Iterator[Repetition]:
-    """Cut a sequence into repetitions, as long ones as there are.
+    """Return a sequence divided into repetitions, the longest first.
 
     Parameters
     ----------
@@ -58,13 +58,13 @@ def repetitions(rows: MemoryIndices, kinds: MemoryIndices) -> Iterator[Repetitio
 
 
 def _hashed(rows: MemoryIndices) -> NDArray[np.uint64]:
-    """Return a number for each row, linear in the places: where rows are at equal distances, these are."""
+    """Return a hash for each row, linear in the indices, so that equal distances are preserved."""
     weights = np.random.default_rng(1).integers(1, 2**63, size=rows.shape[1], dtype=np.uint64)
     return (rows.astype(np.uint64) * weights).sum(axis=1, dtype=np.uint64)
 
 
 def _longest(hashed: NDArray[np.uint64], kinds: MemoryIndices) -> tuple[MemoryIndices, MemoryIndices, MemoryIndices]:
-    """Return, for a repetition that begins at each row, how many rows it saves, its length, and its count."""
+    """Return, for a repetition starting at each row, the saved rows, its length, and its count."""
     size = len(hashed)
     gains, lengths, counts = (
         np.zeros(size, dtype=np.int64),
@@ -85,13 +85,13 @@ def _longest(hashed: NDArray[np.uint64], kinds: MemoryIndices) -> tuple[MemoryIn
 
 
 def _next_false(values: NDArray[np.bool_]) -> MemoryIndices:
-    """Return the index of the first false value from each one on; the number of values where there is none."""
+    """Return the next false value from each index on; the number of values without one."""
     places = np.where(values, len(values), np.arange(len(values)))
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
 def _repeats(rows: MemoryIndices, found: Repetition) -> bool:
-    """Tell whether rows are those of a repetition, which equal numbers for them only make likely."""
+    """Return whether rows repeat exactly, which equal hashes only suggest."""
     block = rows[found.begin : found.begin + found.length * found.count].reshape(found.count, found.length, -1)
     distances = np.diff(block, axis=0)
     return bool(np.all(distances == distances[0]))

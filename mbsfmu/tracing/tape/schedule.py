@@ -1,4 +1,4 @@
-"""The order of recorded calls: those of one kernel behind each other, so that they are loops.
+"""Order of recorded calls: calls of one kernel together, as loops.
 
 Calls that can be made are made kernel by kernel; what becomes possible on the way, as along a chain, is made in the
 same loop. Results lie behind each other in the order in which they are made, so that what a loop takes and gives mostly
@@ -18,12 +18,12 @@ from mbsfmu.tracing.tape.dependence import Call, Dependence, MemoryIndices, join
 from mbsfmu.tracing.tape.phases import groups
 
 BLOCK = 25_000
-"""Numbers that calls make in a block, 200 kB: with what they take of others, they stay in the second cache."""
+"""Numbers computed by a block of calls, 200 kB: with their arguments they fit in the second cache."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Calls of one kernel behind each other.
+    """Consecutive calls of one kernel.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The loops in their order.
+    """The loops in order.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def schedule(
     *,
     in_blocks: bool = True,
 ) -> Schedule:
-    """Order calls.
+    """Return the schedule of calls.
 
     Parameters
     ----------
@@ -137,10 +137,10 @@ def schedule(
 
 
 def _blocks(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]) -> list[list[int]]:
-    """Return the calls of a group in blocks whose numbers stay in a cache, each of which needs those before alone.
+    """Return the calls of a group in blocks that fit in a cache; each depends on earlier ones only.
 
-    What a call needs is made right before it, as far as it is not there: subassemblies of neighbours are joined to the
-    end before others are begun.
+    The dependencies of a call are made immediately before it: neighbouring subassemblies are completed before others
+    start.
     """
     if sum(len(calls[index].made) for index in group) < 2 * BLOCK:
         return [list(group)]
@@ -167,7 +167,7 @@ def _blocks(calls: Sequence[Call], dependence: Dependence, group: Sequence[int])
 
 
 def _ordered(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]) -> list[list[int]]:
-    """Return indices of the calls of a group, loop by loop; what they take of others has been made before."""
+    """Return the indices of the calls of a group, loop by loop, in a valid order."""
     inside = set(group)
     waiting = {index: len(inside.intersection(dependence.before[index])) for index in group}
     ready: dict[int, deque[int]] = {}
@@ -194,7 +194,7 @@ def _ordered(calls: Sequence[Call], dependence: Dependence, group: Sequence[int]
 
 
 def _stages(made: Sequence[int], dependence: Dependence) -> tuple[int, ...]:
-    """Return where calls begin that take what calls of the same loop have made since the last such place."""
+    """Return the calls at which a loop starts to use results of its own earlier calls."""
     stages, since = [0], set[int]()
     for position, index in enumerate(made):
         if not since.isdisjoint(dependence.before[index]):

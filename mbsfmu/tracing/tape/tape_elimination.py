@@ -1,15 +1,15 @@
-"""Linear equations between changes of recorded values, solved by elimination that follows what depends on what.
+"""Linear equations between changes of recorded values, solved by sparse elimination.
 
-Every recorded call says how its results change with its arguments: δ made = J δ taken, by the derivative of its kernel.
-With the equations of the unknowns these are sparse linear equations, in which a tree of bodies is a tree of blocks.
-They are eliminated block by block from the tips to the base, as articulated bodies are, and of the blocks at one place
-each time the one that costs least [Markowitz1957]: the cost is linear, and eliminations, which are recorded as calls of
-kernels themselves, are alike where bodies and loops are.
+Each recorded call relates changes of results and arguments by its Jacobian: δ results = J δ arguments. Together with
+the equations of the unknowns these are sparse linear equations with the structure of the tree. They are eliminated
+block by block from the tips to the base, as in the articulated-body algorithm, and at each node in the order of least
+cost [Markowitz1957]. The cost is linear, and eliminations, which are recorded as kernel calls themselves, have the same
+form for equal bodies and loops.
 
-Results of calls have the pivot one. The pivot of an unknown is the number that is left of its own equation; no rows are
-exchanged. Multipliers of constraints have none in the beginning, and get it from unknowns that they act on, enough of
-which are eliminated before them. Where the matrix of these is definite, as that of masses is, so is that of the
-multipliers then, as long as constraints are independent [Benzi2005]. Whoever takes a solution looks at what it leaves.
+Results of calls have the pivot one. The pivot of an unknown is the remaining coefficient of its own equation, without
+row exchange. Multipliers have a zero pivot at first, which fills in from their coordinates; enough of these are
+eliminated earlier. If their matrix is definite, as a mass matrix is, so is that of the multipliers for independent
+constraints [Benzi2005]. The caller checks the residual.
 
 [Markowitz1957] H. M. Markowitz, The elimination form of the inverse and its application to linear programming,
 Management Science 3 (1957).
@@ -48,7 +48,7 @@ class Following:
 
 @dataclass(frozen=True)
 class TapeEquation:
-    """What must vanish.
+    """A linear equation in changes of values.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def changes_of(
 
 
 class _Elimination:
-    """The equations, and what of them has been eliminated.
+    """The equations and their elimination so far.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class _Elimination:
                 self._nodes[other].users.add(index)
 
     def _calls(self, wanted: MemoryIndices, equations: Sequence[TapeEquation]) -> list[Call]:
-        """Return the calls that equations and wanted values follow from, up to the unknowns."""
+        """Return the calls on which equations and wanted values depend, up to the unknowns."""
         recorder = self._recorder
         terms = np.array([place for each in equations for place, _ in each.terms], dtype=np.int64)
         return needed(
@@ -180,7 +180,7 @@ class _Elimination:
         return row
 
     def solved(self, wanted: MemoryIndices, ways: Sequence[EliminationPath]) -> MemoryIndices:
-        """Return the changes of wanted places."""
+        """Return the changes of wanted memory indices."""
         order = best_order(self._nodes, self._unknowns, ways)
         eliminated = [self._eliminated(index) for index in order]
         needed = {self._where[place][0] for place in wanted.ravel().tolist() if place in self._where}
@@ -218,9 +218,9 @@ class _Elimination:
         return _Eliminated(index, row, bias)
 
     def _substitute(self, index: int, row: dict[int, MemoryIndices], bias: MemoryIndices, user: int) -> None:
-        """Let a node that depends on an eliminated one depend on what this depends on.
+        """Substitute an eliminated node in one that depends on it.
 
-        Biases have calls of their own: they may be given when blocks are done with.
+        Biases have separate calls, because they may be known after the blocks.
         """
         node = self._nodes[user]
         factor = node.row.pop(index)
@@ -237,7 +237,7 @@ class _Elimination:
                 self._nodes[each].users.discard(user)
 
     def _called(self, function: Any, *arguments: Any) -> Any:
-        """Record a call of a function of places, and return the places of its answer."""
+        """Record a call on memory indices, and return those of its results."""
         answer = self._recorder.call(function, _recorded(self._recorder, arguments), {})
         return _places(answer)
 
@@ -263,7 +263,7 @@ def _divided(own: Any, blocks: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def _substituted(factor: Any, blocks: list[Any], before: list[Any]) -> list[Any]:
-    """Return a row with blocks in place of what `factor` multiplies."""
+    """Return a row with substituted blocks."""
     products = [factor @ block for block in blocks]
     return [one if old is None else old + one for one, old in zip(products, before, strict=True)]
 

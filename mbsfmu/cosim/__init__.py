@@ -1,4 +1,4 @@
-"""The co-simulation master: drives any co-simulation FMUs of FMI 2.0 and 3.0 through FMPy."""
+"""Co-simulation master for FMUs of FMI 2.0 and 3.0, loaded with FMPy."""
 
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.runs.cosimulation import Cosimulation

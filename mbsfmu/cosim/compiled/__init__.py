@@ -1,1 +1,1 @@
-"""Communication steps of the master in compiled code, equal to the last bit to those that Python makes."""
+"""Communication steps in compiled code, equal to the last bit to those in Python."""

@@ -1,6 +1,6 @@
-"""What compiled code and Python share: structures, laid out here and written into the header of the C code.
+"""Structures shared by compiled code and Python, generated into the C header.
 
-A call that goes wrong is told by its number; whoever fills the structures gives out the numbers.
+A failed call is reported by its number; the caller that fills the structures assigns the numbers.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _SIGNATURES = {
     "ReportingMakeStep": "void *component, double time, double step, bool keeps_no_state, bool *event, bool *ends, "
     "bool *early, double *reached",
 }
-"""Functions of units: the plain ones as FMI 2.0 has them, those that count values and report on steps as FMI 3.0."""
+"""Functions of FMUs: the plain ones as FMI 2.0 has them, those that count values and report on steps as FMI 3.0."""
 _FUNCTIONS = {"function": "", "counting": "Counting", "reporting": "Reporting"}
-"""Fields that are functions of units, and how their kind begins; one of two is there, the other is NULL."""
+"""Fields that are functions of FMUs, and how their kind begins; one of two is there, the other is NULL."""
 
 
 class Clock(Structure):
-    """Where an instance is: the beginning of its last step in s, and the number of its steps."""
+    """Time of an instance: start of its last step in s, and number of steps."""
 
     _fields_: ClassVar = [("time", c_double), ("steps", c_ssize_t)]
 
 
 class Access(Structure):
-    """A function that gets or sets values."""
+    """Function that gets or sets values."""
 
     _fields_: ClassVar = [("function", c_void_p), ("counting", c_void_p), ("number", c_int)]
 
 
 class Rates(Structure):
-    """A function that gets or sets first derivatives by time."""
+    """Function that gets or sets first time derivatives."""
 
     _fields_: ClassVar = [("function", c_void_p), ("counting", c_void_p), ("number", c_int)]
 
 
 class Report(Structure):
-    """What an FMU says of a step.
+    """Report of an FMU on a step.
 
     Whether it was asked for one at all; the status of inputs that could not be set inside; whether an event has to be
     handled, it ends the run, it came back before the end; the time in s that it reached; and the time of its next
@@ -68,7 +68,7 @@ class Report(Structure):
 
 
 class MakeStep(Structure):
-    """A function that makes a step; the report is there if it reports."""
+    """Function that makes a step; with a report if the FMU gives one."""
 
     _fields_: ClassVar = [
         ("function", c_void_p),
@@ -99,7 +99,7 @@ class VariableBlock(Structure):
 
 
 class Ramp(Structure):
-    """Inputs that an FMU is given in a straight line during its step: the group has a buffer of its own for them."""
+    """Inputs that are linear over an FMU's step; the group has its own buffer for them."""
 
     _fields_: ClassVar = [
         ("component", c_void_p),
@@ -175,7 +175,7 @@ class Bond(Structure):
 
 
 class ExchangeTable(Structure):
-    """All of it; members in the order in which they step."""
+    """All tables; members in the order of their steps."""
 
     _fields_: ClassVar = [
         # sizes
@@ -234,7 +234,7 @@ class ExchangeTable(Structure):
 
 
 MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
-"""What compiled code comes back with: steps were made; a call of a unit went wrong; a step of a unit did, or was not
+"""What compiled code comes back with: steps were made; a call of an FMU went wrong; a step of an FMU did, or was not
 asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take."""
 
 _STRUCTURES = (
@@ -253,7 +253,7 @@ def header() -> str:
 
 
 def total_size() -> int:
-    """Return the sizes of all structures together, by which code that was made for others is told."""
+    """Return the total size of all structures, by which incompatible code is recognised."""
     return sum(ctypes.sizeof(each) for each in _STRUCTURES)
 
 
@@ -279,7 +279,7 @@ def _c_name(structure: type[Structure]) -> str:
 
 
 def _declared(kind: Any) -> str:
-    """Return how a field of a type begins in C."""
+    """Return the start of a C field declaration of a type."""
     if hasattr(kind, "contents"):
         return f"{_declared(kind._type_)}*"
     name = _NAMES.get(kind) or f"struct {_c_name(kind)}"

@@ -1,4 +1,4 @@
-"""The compiled code of the master: made once on a machine, and kept."""
+"""Compiled code of the master: compiled once on a machine, and cached."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h", "environment.h")
 
 
 def exchange_function() -> Callable[..., int] | None:
-    """Return what makes communication steps, or None where nothing can be compiled and nothing is kept.
+    """Return the function of communication steps, or None without a compiler and cached code.
 
-    Whatever goes wrong with it never stops a run: it is told once, and Python makes the steps.
+    A failure never stops a run: it is reported once, and Python makes the steps.
     """
     if os.environ.get(SWITCH) == "0":
         return None
@@ -33,14 +33,14 @@ def exchange_function() -> Callable[..., int] | None:
 
 
 def setting_function() -> int | None:
-    """Return the address of what sets inputs within steps of units, or None as for `exchange_function`."""
+    """Return the address of the function that sets inputs within steps of FMUs, or None as for `exchange_function`."""
     if exchange_function() is None:
         return None
     return ctypes.cast(compiled_library().mbsfmu_set_within, ctypes.c_void_p).value
 
 
 def compiled_exchange() -> Callable[..., int]:
-    """Return what makes communication steps; errors as for `compiled_library`."""
+    """Return the function of communication steps; errors as for `compiled_library`."""
     function = compiled_library().mbsfmu_exchange
     function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
     return function

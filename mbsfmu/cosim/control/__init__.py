@@ -1,1 +1,1 @@
-"""The length of communication steps, and what counts of them."""
+"""Control of communication step lengths, and run statistics."""

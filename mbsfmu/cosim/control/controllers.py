@@ -1,4 +1,4 @@
-"""Which step controller a run has, by what the user asks for and what the FMUs allow."""
+"""Choice of the step controller from user options and FMU capabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_controller(
     start: float,
     stop: float,
 ) -> Controller | None:
-    """Make what the control needs and the FMUs allow; tell the user what they do not."""
+    """Return the step controller; warn of features that FMUs lack."""
     if control == "fixed":
         return None
     without = stepping.exchange.without_states()

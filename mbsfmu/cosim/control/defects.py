@@ -1,4 +1,4 @@
-"""The integrated defect: what the inputs of units were off what they should have been over a step."""
+"""Integrated defect: error of the mean inputs of FMUs over a step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Defects:
-    """Compares the means of inputs over a step with those of what drives them.
+    """Compares the means of inputs over a step with those of their sources.
 
     Of the outputs at the beginning, the middle and the end of a step Simpson's rule makes the mean that inputs should
     have had, to an order more than any extrapolation here. Its difference from the mean that they had, times the
-    length of the step, is what a unit was given too much [Busch and Schweizer 2011, "An explicit approach for
+    length of the step, is what an FMU was given too much [Busch and Schweizer 2011, "An explicit approach for
     controlling the macro-step size of co-simulation methods"; Arnold, Clauß, Schierz 2014, "Error analysis and error
     estimates for co-simulation in FMI for model exchange and co-simulation v2.0"; arXiv:2406.17353]. It needs no
     states, and is of the inputs: what units make of it nobody knows.
@@ -47,7 +47,7 @@ class Defects:
         self._offsets = np.concatenate([member.offsets for member in exchange.members])[self._chosen]
 
     def applied(self) -> Floats:
-        """Return the means that the inputs had over the last step, shape (inputs looked at,)."""
+        """Return the means of the inputs over the last step, shape (observed inputs,)."""
         if not len(self._chosen):
             return np.zeros(0)
         return np.concatenate([member.applied for member in self._members])[self._chosen]
@@ -60,7 +60,7 @@ class Defects:
         weights: Floats,
         of_signals: Floats,
     ) -> float:
-        """Return the largest defect over a step, as a share of what may be wrong about what drives the input.
+        """Return the largest defect over a step, relative to the tolerance of the input's source.
 
         Parameters
         ----------

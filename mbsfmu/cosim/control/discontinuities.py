@@ -1,4 +1,4 @@
-"""Jumps of what is exchanged: found where they are in a step, and how much they put the step off."""
+"""Discontinuities of exchanged variables: position in a step, and effect on its error."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mbsfmu.cosim.coupling.sweeps import predicted
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 BEGIN, END = "begin of a controlled step", "end of a controlled step"
-"""Slots of the states around a step that may be made again."""
+"""Slots of saved states around a repeatable step."""
 _SAME_DEFECT = 0.7  # of the defect in a step twice as long or more
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Signals that followed inputs take, at the beginning, a quarter, the half, three quarters and the end of a step.
+    """Signals of followed inputs at the start, a quarter, the half, three quarters and the end of a step.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Sample:
         return np.array([1.0, 4.0, 2.0, 4.0, 1.0]) @ self.values / 12.0
 
     def defect(self, held: bool) -> Floats:
-        """Return how far signals go off what an FMU is given of them over half a step, the worse half counting.
+        """Return the deviation of signals from an FMU's inputs over half a step, the larger half counting.
 
         An FMU that holds its inputs gets the value at the beginning, another one the straight line through both ends.
         """
@@ -50,7 +50,7 @@ class Sample:
 
 
 class Suspect(NamedTuple):
-    """A step that was not taken and in which something may have jumped.
+    """A rejected step with a possible discontinuity.
 
     Attributes
     ----------
@@ -65,14 +65,14 @@ class Suspect(NamedTuple):
     defect: float
 
     def is_discontinuity(self, length: float, defect: float) -> bool:
-        """Tell whether a much shorter step in s at the same place is off nearly as far: what is smooth falls with h."""
+        """Return whether a much shorter step in s at the same place has nearly the same error."""
         return length <= 0.5 * self.length and defect >= _SAME_DEFECT * self.defect
 
 
 class DiscontinuityFinder:
-    """Looks for jumps in halved steps.
+    """Detection of discontinuities in halved steps.
 
-    A step as a whole and its halves miss a jump alike where a unit gets to know of it in the next step only, or where
+    A step as a whole and its halves miss a jump alike where an FMU gets to know of it in the next step only, or where
     all of them are told its end. What shows it is the exchanged variable itself, which goes off its extrapolation by
     more than the tolerance; how much it matters shows where the step is made once more with inputs that run straight
     from beginning to end: over each half the inputs may have been off by as much.
@@ -105,12 +105,12 @@ class DiscontinuityFinder:
         return tolerances.absolute * nominals + tolerances.relative * np.abs(sample.values).max(axis=0)
 
     def defect(self, history: OutputHistory, step: float, end: Floats, weights: Floats) -> float:
-        """Return how far what is exchanged goes off its extrapolation in a step, as the largest share of weights."""
+        """Return the largest deviation of exchanged variables from their extrapolation, relative to weights."""
         off = np.abs(end - predicted(history, step))[self._driving]
         return float(np.max(off / weights[self._driving], initial=0.0))
 
     def effect(self, begin: Floats, end: Floats, sample: Sample, time: float, step: float) -> Floats:
-        """Return what is watched as the members reach it where all inputs run straight from beginning to end.
+        """Return the watched variables at the end of the step with linear inputs.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class DiscontinuityFinder:
     def _otherwise(
         self, member: CoupledInstance, applied: Floats, polynomials: Floats, begin: Floats, end: Floats
     ) -> Floats:
-        """Let inputs that cannot have a value between have the one that the member was not given."""
+        """Give inputs without intermediate values the value that the member did not receive."""
         chosen = self._held[member.sources]
         if not chosen.any():
             return polynomials

@@ -1,4 +1,4 @@
-"""The run in steps of twice the length beside a run in halved steps: what has gone wrong so far, growth and all."""
+"""Parallel run with double steps, for the accumulated error of a run in halved steps."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.fmus.fmu_instance import FmuEnded
 
 _DOUBLE_LENGTH = "run in whole steps"
-"""Slot of the states of that run."""
+"""Slot of that run's states."""
 
 
 class DoubleLengthRun:
-    """A run of the same members that makes each step as a whole, from where its own last one ended.
+    """A run of the same members with whole steps, each from the end of its own last one.
 
     The difference of one step estimates what that step does wrong, the distance of both runs what all of them have done
     until now, and what the system has made of it: of two runs of order p the one in halves is off by their distance
@@ -51,7 +51,7 @@ class DoubleLengthRun:
         self._is_apart = False
 
     def advance(self, history: OutputHistory, time: float, step: float) -> None:
-        """Make a step in s after the members have made it in halves; they stay where they are.
+        """Make a step in s after the members have made it in halves; they keep their state.
 
         Parameters
         ----------
@@ -81,29 +81,29 @@ class DoubleLengthRun:
         stepping.exchange.release(END)
 
     def begin(self, time: float) -> None:
-        """Begin where the members are, at a time in s, unless it goes on by itself already."""
+        """Start at the members' state at a time in s, unless already running."""
         if not self._is_apart:
             self._stepping.save(_DOUBLE_LENGTH, time)
             self._is_apart = True
 
     def join(self, history: OutputHistory) -> None:
-        """Go on from where the members are: what was wrong until now stays what it is."""
+        """Continue from the members' state; the error so far is kept."""
         self._carried = self.errors.copy()
         self._history = history.copy()
         self._is_apart = False
 
     def drop(self, history: OutputHistory) -> None:
-        """Go on from where the members are, and forget the distance since that was done last."""
+        """Continue from the members' state, and discard the distance since the last time."""
         self.errors = self._carried.copy()
         self.join(history)
 
     def restart(self) -> None:
-        """Forget the past: something jumps."""
+        """Discard the history at a discontinuity."""
         self._history.restart()
 
     @property
     def _states(self) -> list[bytes]:
-        """States of the members in this run for another process; nothing where it begins anew."""
+        """States of the members in this run for another process; empty if it restarts."""
         members = self._stepping.exchange.members
         if not self._is_apart:
             return []

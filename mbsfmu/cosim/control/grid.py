@@ -50,11 +50,11 @@ class Grid:
         return self._stop if place == self.count else self._start + self._step * float(place)
 
     def place_of(self, time: float) -> int:
-        """Return the last place on the grid that is not after a time in s."""
+        """Return the last grid index not after a time in s."""
         return min(max(round((time - self._start) / self._step), 0), self.count)
 
     def _first_from(self, event: float) -> int:
-        """Return the first place on the grid that is not before an event inside."""
+        """Return the first grid index not before an inner event."""
         place = min(int((event - self._start) / self._step), self.count)
         while self._time(place) < event:
             place += 1
@@ -63,7 +63,7 @@ class Grid:
         return place
 
     def points(self, first: int, last: int) -> Floats:
-        """Return the times from one place on the grid to another one in s, events between them too."""
+        """Return the times from a grid index to another time in s, with the events between them."""
         times = self._start + self._step * np.arange(float(first), last + 1.0)
         if last == self.count:
             times[-1] = self._stop

@@ -1,4 +1,4 @@
-"""Step control by the extrapolation of what is exchanged, where FMUs cannot save their states."""
+"""Step control by the extrapolation error of exchanged variables, for FMUs without saved states."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mbsfmu.cosim.coupling.sweeps import predicted
 
 
 class PredictionControl(Controller):
-    """Estimates errors from how far the outputs that others took went off their extrapolation.
+    """Estimates errors from the extrapolation errors of inputs.
 
     The estimate is embedded in the step and needs no state; it is of the inputs, not of what the units make of them.
     The first step cannot be made again, and nothing is known before it: it is shorter than the one that was wanted.
@@ -33,11 +33,11 @@ class PredictionControl(Controller):
 
     @property
     def power(self) -> float:
-        """Extrapolation of degree k is off by h^(k+1)."""
+        """Exponent of the extrapolation error: h^(k+1) for degree k."""
         return self.stepping.degree + 1.0
 
     def first_step(self, step: float) -> float:
-        """Return the length in s of the first step: inputs held over it are off by its square."""
+        """Return the length in s of the first step: the error of constant inputs is quadratic in it."""
         return max(self.tolerances.smallest, min(1.0, math.sqrt(self.tolerances.relative)) * step)
 
     def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:

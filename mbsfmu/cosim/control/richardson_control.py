@@ -1,4 +1,4 @@
-"""Step control by step doubling and by the integrated defect of what is exchanged."""
+"""Step control by step doubling and the integrated defect of inputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST_SHARE = 2.0  # where errors cancel or die out
 
 
 class Tried(NamedTuple):
-    """A step that was tried.
+    """A trial step.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Tried(NamedTuple):
     ratio: float
 
     def stays(self, shorter: Tried) -> bool:
-        """Tell whether a shorter step from there is hardly better: what is wrong does not come from its length.
+        """Return whether a shorter step hardly reduces the error.
 
-        It begins with an output that shows what its inputs were off by, or what differs is round-off of the units.
+        It begins with an output that shows what its inputs were off by, or what differs is round-off of the FMUs.
         """
         if shorter.time != self.time or shorter.length >= self.length:
             return False
@@ -110,7 +110,7 @@ class RichardsonControl(Controller):
 
     @property
     def power(self) -> float:
-        """The order of the coupling: errors of steps go with one more, their sum over a time with this one."""
+        """Order of the coupling: errors of steps have one order more, their sum over a time this one."""
         return self.stepping.order
 
     def _attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
@@ -157,7 +157,7 @@ class RichardsonControl(Controller):
         return StepAttempt(points, fine, ratio, defect, jumps)
 
     def _allowed(self, time: float) -> float:
-        """Return what a step from a time in s may do wrong, as a share of its share of the tolerance.
+        """Return the allowed error of a step from a time in s, relative to its part of the tolerance.
 
         What is left of the tolerance, by what the system has made of errors so far: more than their sum, or less.
         """
@@ -167,7 +167,7 @@ class RichardsonControl(Controller):
 
     @property
     def _suspected(self) -> tuple[float, ...]:
-        """What is known of a step in which something may have jumped; nothing where there is none."""
+        """Data of a step with a possible discontinuity; None without one."""
         return () if self._suspect is None else tuple(self._suspect)
 
     @_suspected.setter
@@ -175,7 +175,7 @@ class RichardsonControl(Controller):
         self._suspect = Suspect(*known) if known else None
 
     def reject(self, attempt: StepAttempt) -> float:
-        """Return the factor for the step that is to be made again; what a jump does falls with its length."""
+        """Return the factor for a rejected step; the effect of a discontinuity decreases with its length."""
         if self._tried is None or self._tried.time != self._try.time:
             self._tried = self._try
         if attempt.defect <= _SUSPICIOUS:
@@ -205,7 +205,7 @@ class RichardsonControl(Controller):
             self._suspect = None
 
     def _go_beside(self, history: OutputHistory, time: float, step: float) -> None:
-        """Make a step in s of the run in whole steps; one that goes unstable in them begins anew.
+        """Advance the run with whole steps by a step in s; an unstable one restarts.
 
         Its steps are twice as long: what is stable in halves need not be so in it. Then its distance grows in single
         steps, by more than these do wrong; errors that a system lets grow do so by little in a step that resolves it.
@@ -216,24 +216,24 @@ class RichardsonControl(Controller):
             self._beside.drop(history)
 
     def _distance(self) -> float:
-        """Return how far the run in whole steps is away, as a share of the tolerance."""
+        """Return the distance of the run with whole steps, relative to the tolerance."""
         shares = self._beside.errors / self._weights.of(*self._points, step=self._length)
         return float(np.max(shares[self._gathered], initial=0.0))
 
     def restart(self) -> None:
-        """Forget the past after a jump of an input."""
+        """Discard the history after a discontinuity of an input."""
         super().restart()
         self._weights.restart()
         self._coarse.restart()
         self._beside.restart()
 
     def restart_run(self) -> None:
-        """Take what the user has set in the members where the run is."""
+        """Apply values set by the user to the members in the run."""
         self.restart()
         self._beside.join(self._coarse)
 
     def notes(self) -> list[str]:
-        """Return sentences for the user on what was found, at the end of the run."""
+        """Return messages on the findings at the end of the run."""
         notes = [self._weights.note(), self._standstill.note()]
         if self.watched.unread:
             notes.append(f"{names_of(self.watched.unread)} cannot be read: errors are estimated without these states")

@@ -1,4 +1,4 @@
-"""What a coupled run was and cost."""
+"""Statistics of a coupled run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class RunStatistics:
-    """What a run was and cost.
+    """Run statistics.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class RunStatistics:
         Events that were handled of each FMU that is run by model exchange: named and state events, and those that it
         has asked for.
     notes
-        Sentences for the user: what units could not do.
+        Sentences for the user: what FMUs could not do.
     undriven
         Inputs that neither a connection nor a signal nor a given value drives, as `unit.variable`.
     wall_seconds
@@ -80,6 +80,6 @@ class RunStatistics:
     lateness_max: float = 0.0
 
     def warn(self, sentence: str) -> None:
-        """Keep a sentence for the user, and log it."""
+        """Store and log a warning."""
         self.notes.append(sentence)
         logger.warning("%s", sentence)

@@ -1,4 +1,4 @@
-"""FMUs that stand still where steps may be made again: they repeat their values exactly, whatever the tolerance."""
+"""FMUs without motion in repeatable steps: they repeat their values exactly, which is suspicious."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CHANGE = 1e-6  # of an input's magnitude, from one half of a step to the other
 
 
 class Standstill:
-    """Looks for units whose values are the same to the last bit at the middle and at the end of steps.
+    """Detects FMUs whose values are identical at the middle and the end of steps.
 
-    Only those count that have moved before, or in another run, and whose inputs change. To step doubling such a unit
-    is exact.
+    Only FMUs that have moved before, or in another run, and whose inputs change are considered. Step doubling would
+    regard such an FMU as exact.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Standstill:
         elsewhere: NDArray[np.bool_],
         time: float,
     ) -> None:
-        """Look at a step that was taken.
+        """Check an accepted step.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Standstill:
             self._moved[index] |= bool((begin[columns] != end[columns]).any() or elsewhere[columns].any())
 
     def note(self) -> str | None:
-        """Return a sentence on FMUs that stand still, if there are such."""
+        """Return a message on FMUs without motion, if there are any."""
         still = np.flatnonzero(self._counts >= _MOST)
         if not len(still):
             return None

@@ -1,4 +1,4 @@
-"""Step control: how long communication steps are, and which are made again."""
+"""Step control: lengths of communication steps, and rejection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_ERROR = 1e-12
 
 @dataclass
 class StepAttempt:
-    """A step that was tried.
+    """A trial step.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class StepAttempt:
 
 
 class Controller(ABC):
-    """Estimates errors of steps, and proposes the length of the next one.
+    """Base of step controllers: error estimate and next step length.
 
     A PI controller with Gustafsson's gains, h ← 0.9 h r^(−0.7/q) r₋₁^(0.4/q): r is the estimate as a share of what is
     allowed, r₋₁ the one before, r ~ h^q.
@@ -70,15 +70,15 @@ class Controller(ABC):
     @property
     @abstractmethod
     def power(self) -> float:
-        """The power q with which the estimate falls with the step."""
+        """Exponent q of the error estimate as a function of the step."""
 
     def attempt(self, history: OutputHistory, time: float, step: float) -> StepAttempt:
-        """Make a step in s and estimate its error; the history stays as it is.
+        """Make a step in s and estimate its error; the history is unchanged.
 
         Raises
         ------
         SimulationError
-            When a unit refuses.
+            When an FMU refuses.
         """
         if self.returns:
             self.stepping.save(BEGIN, time)
@@ -89,14 +89,14 @@ class Controller(ABC):
 
     @abstractmethod
     def _take(self, attempt: StepAttempt, time: float, step: float) -> None:
-        """Remember what the next estimates need of an attempt of a step from a time, both in s."""
+        """Store the data of a trial step from a time for later estimates, both in s."""
 
     def undo(self) -> None:
-        """Go back to before the last attempt."""
+        """Undo the last trial step."""
         self.stepping.restore(BEGIN)
 
     def accept(self, attempt: StepAttempt, time: float, step: float) -> float:
-        """Take an attempt of a step from a time in s for good; return the factor for the next step."""
+        """Accept a trial step from a time in s; return the factor for the next step."""
         self._take(attempt, time, step)
         ratio = max(attempt.ratio, _NO_ERROR)
         factor = _SAFETY * ratio ** (-(_INTEGRAL + _PROPORTIONAL) / self.power)
@@ -105,21 +105,21 @@ class Controller(ABC):
         return min(max(factor, _SMALLEST_FACTOR), _LARGEST_FACTOR)
 
     def reject(self, attempt: StepAttempt) -> float:
-        """Return the factor for the step that is to be made again."""
+        """Return the factor for a rejected step."""
         return min(max(_SAFETY * attempt.ratio ** (-1.0 / self.power), _SMALLEST_FACTOR), _SAFETY)
 
     def restart(self) -> None:
-        """Forget the past after a jump of an input."""
+        """Discard the history after a discontinuity of an input."""
         self._last = 1.0
 
     def restart_run(self) -> None:
-        """Take what the user has set in the members where the run is."""
+        """Apply values set by the user to the members in the run."""
         self.restart()
 
     def first_step(self, step: float) -> float:
-        """Return the length in s of the first step, where one is wanted."""
+        """Return the length in s of the first step, if prescribed."""
         return step
 
     def notes(self) -> list[str]:
-        """Return sentences for the user on what was found, at the end of the run."""
+        """Return messages on the findings at the end of the run."""
         return []

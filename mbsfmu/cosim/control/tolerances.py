@@ -1,4 +1,4 @@
-"""What step control may let pass."""
+"""Tolerances of step control."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CouplingTolerances:
-    """What step control may let pass.
+    """Tolerances of step control.
 
     Attributes
     ----------

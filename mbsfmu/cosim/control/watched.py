@@ -1,4 +1,4 @@
-"""What error control goes by: outputs and states that FMUs name, and what may be wrong about each of them."""
+"""Variables and tolerances of error control."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOTHING = 1e-7
 
 
 class Watched:
-    """Outputs of all members, and the continuous states that their model structures name.
+    """Outputs of all members, and the continuous states in their model structures.
 
     Outputs alone may hide an error for a while: a position shows what a step has done wrong to the velocity one step
     later, by a power of the step less.
@@ -37,7 +37,7 @@ class Watched:
     names
         `unit.variable` of each value: all outputs as the exchange has them, then the states.
     seen
-        Names of the units whose states are among them.
+        Names of the FMUs whose states are among them.
     unread
         States that an FMU names and does not let be read, as `unit.variable`.
     """
@@ -80,16 +80,16 @@ class Watched:
         return len(self.names)
 
     def read(self, outputs: Floats) -> Floats:
-        """Return outputs that were read, with the states as they are now behind them, in an array of its own."""
+        """Return read outputs, followed by the present states, in a new array."""
         return np.concatenate([outputs, *(port.read() for port in self._ports)])
 
     def nominals(self, otherwise: float) -> Floats:
-        """Return the nominal value of each variable as its FMU declares it, or another one where it does not."""
+        """Return the nominal value of each variable, with a default for undeclared ones."""
         return np.where(self._declared > 0.0, self._declared, otherwise)
 
 
 class ErrorWeights:
-    """What may be wrong about each watched variable: a share of its magnitude so far and one of its nominal value.
+    """Allowed error of each watched variable: relative to its magnitude so far, plus relative to its nominal value.
 
     A force that begins at zero has no magnitude yet. In the first time after the start and after jumps, the magnitude
     of a variable is what its slope and its curvature make of it within a horizon, as far as that is more.
@@ -128,7 +128,7 @@ class ErrorWeights:
         self._magnitudes, self._errors = np.abs(start), np.zeros(len(start))
 
     def of(self, *points: Floats, step: float = 0.0) -> Floats:
-        """Return what may be wrong about each variable, shape (watched,).
+        """Return the allowed error of each variable, shape (watched,).
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class ErrorWeights:
         return self._absolute * self._nominals + self._relative * magnitudes
 
     def _expected(self, points: Sequence[Floats], step: float) -> Floats:
-        """Return the magnitudes that variables come to within the horizon after a step in s, as they go in it."""
+        """Return the expected magnitudes within the horizon after a step in s."""
         begin, middle, end = points
         share = self._horizon / step
         return (
@@ -156,7 +156,7 @@ class ErrorWeights:
         )
 
     def take(self, *points: Floats, time: float = 0.0, step: float = 0.0) -> None:
-        """Take values that the run has come to by a step from a time in s; points and step are those of `of`."""
+        """Accept values after a step from a time in s; points and step are those of `of`."""
         np.maximum(self._magnitudes, np.abs(points[-1]), out=self._magnitudes)
         if len(points) < 3:
             return
@@ -165,15 +165,15 @@ class ErrorWeights:
         self._ahead = self._expected(points, step) if is_young else np.zeros_like(self._magnitudes)
 
     def take_errors(self, errors: Floats) -> None:
-        """Take what is estimated to be wrong about the variables."""
+        """Accept estimated errors of the variables."""
         np.maximum(self._errors, errors, out=self._errors)
 
     def restart(self) -> None:
-        """Forget how the variables went on: something jumps."""
+        """Discard the history at a discontinuity."""
         self._ahead = self._since = None
 
     def note(self) -> str | None:
-        """Return a sentence where the absolute part let something be wrong that the relative one would not."""
+        """Return a message if the absolute tolerance allowed more than the relative one."""
         allowed = self._relative * self._magnitudes
         is_small = (self._errors > allowed) & (self._errors <= self.of(self._magnitudes))
         is_small &= self._magnitudes > _NOTHING * self._watched.nominals(1.0)

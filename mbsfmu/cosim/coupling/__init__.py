@@ -1,1 +1,1 @@
-"""Coupling algorithms: what is connected, exchanged and extrapolated, and in which order FMUs step."""
+"""Coupling algorithms: connections, data exchange, extrapolation, and order of steps."""

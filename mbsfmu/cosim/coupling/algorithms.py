@@ -1,4 +1,4 @@
-"""The coupling algorithms by their names."""
+"""Coupling algorithms by name."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ITERATED = tuple(name for name, kind in _CLASSES.items() if kind.iterates)
 
 
 def algorithms_with(option: str) -> tuple[str, ...]:
-    """Return the names of the algorithms that have an option of their own."""
+    """Return the names of the algorithms with a given own option."""
     return tuple(name for name, kind in _CLASSES.items() if option in kind.options)
 
 
 def make_algorithm(exchange: CouplingData, settings: Settings) -> Algorithm:
-    """Make an algorithm for members that are initialized."""
+    """Return an algorithm for initialized members."""
     return _CLASSES[settings.algorithm](exchange, settings)

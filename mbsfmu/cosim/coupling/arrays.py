@@ -1,4 +1,4 @@
-"""Connections, values and connectors of whole arrays, as those of their elements."""
+"""Connections, values and connectors of arrays, element by element."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Instance
 
 
 def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
-    """Return a graph of scalars alone: what is said of a whole array is said of each of its elements.
+    """Return a graph of scalars: declarations of an array apply to each element.
 
     Flat names become those of the variables that they mean.
 
@@ -39,7 +39,7 @@ def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> S
 
 
 def _with_known_names(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
-    """Return a graph whose ends have the names of variables in place of flat ones."""
+    """Return a graph with variable names in place of flat names."""
 
     def known(end: tuple[str, str]) -> tuple[str, str]:
         name, variable = end
@@ -90,7 +90,7 @@ def _connections(connection: Connection, instances: Mapping[str, Instance]) -> I
 
 
 def _shown(exposed: Exposed, instances: Mapping[str, Instance]) -> Iterator[Exposed]:
-    """Yield the connectors that show the elements of an array: they have their indices."""
+    """Yield the connectors of an array's elements, which have indices."""
     elements = _elements(exposed.end, instances)
     if elements is None:
         yield exposed

@@ -1,4 +1,4 @@
-"""Energy that the coupling itself brings in or takes out."""
+"""Residual energy of power bonds: energy created or removed by the coupling."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PowerBond:
         self.giver, self.taker = giver, taker
 
     def exchanged(self, before: Floats, after: Floats, step: float) -> tuple[float, float]:
-        """Return what the taker got and the giver gave in the last step in s, in J, from all outputs around it."""
+        """Return the energies received and given in the last step in s, in J, from all outputs around it."""
         taker, giver = self.taker, self.giver
         half = 0.5 * step
         got = taker.member.mean_of(taker.entry) * (before.item(taker.output) + after.item(taker.output))
@@ -53,7 +53,7 @@ class PowerBond:
         return half * got, half * given
 
     def missed(self, true: Floats) -> tuple[float, float]:
-        """Return what the effort and the flow that were taken in the last step were off the true means of outputs."""
+        """Return the errors of the means of effort and flow in the last step."""
         taker, giver = self.taker, self.giver
         return (
             taker.member.mean_of(taker.entry) - true.item(giver.output),
@@ -68,7 +68,7 @@ class PowerBond:
 def find_bonds(
     exchange: CouplingData, connections: Sequence[Connection], declared: Sequence[str] = ()
 ) -> list[PowerBond]:
-    """Find the pairs of connections between two instances whose units make a power, and those that are declared.
+    """Return the power bonds: pairs of connections between two instances whose product is a power, and declared ones.
 
     Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
     between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond.

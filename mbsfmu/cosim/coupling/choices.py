@@ -1,4 +1,4 @@
-"""Algorithms with their extrapolation, each as one word."""
+"""Coupling algorithms with extrapolation, as one word."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHOICES = tuple(
 )
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
 USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
-"""Those that every FMU can do, and that are compared where nothing is said."""
+"""Algorithms that every FMU supports, compared by default."""
 
 
 def parted(choice: str) -> tuple[str, str]:

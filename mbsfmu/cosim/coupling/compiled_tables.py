@@ -1,4 +1,4 @@
-"""Fills the structures of compiled code with the arrays of the master: both work on the same memory."""
+"""Fills the structures of compiled code with the master's arrays, which are shared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELEMENTS = {
 
 
 class Tables:
-    """The structures of a run, with the arrays that belong to them alone.
+    """The structures of a run with their own arrays.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ class Tables:
         )
 
     def pointer(self, array: NDArray[Any]) -> Any:
-        """Return a pointer to a contiguous array, which stays as long as the tables do."""
+        """Return a pointer to a contiguous array, kept alive by the tables."""
         assert array.flags.c_contiguous
         self._kept.append(array)
         return array.ctypes.data_as(POINTER(_ELEMENTS[array.dtype]))
 
     def weigh(self, extrapolation: NDArray[np.float64], interpolation: NDArray[np.float64]) -> None:
-        """Take other weights, shape (coefficients, known rows, outputs), contiguous."""
+        """Set other weights, shape (coefficients, known rows, outputs), contiguous."""
         self._weights = extrapolation, interpolation
         pointers = (each.ctypes.data_as(POINTER(c_double)) for each in self._weights)
         self.exchange.extrapolation, self.exchange.interpolation = pointers

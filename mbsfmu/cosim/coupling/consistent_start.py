@@ -1,4 +1,4 @@
-"""A consistent start: connected values passed on in initialization mode, algebraic loops solved."""
+"""Consistent initialization: propagation of connected values, and algebraic loops."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PERTURBATION = 1e-6
 
 
 def initialize_values(exchange: CouplingData, time: float) -> None:
-    """Pass connected values on, in the order in which outputs depend on each other; all FMUs initialize.
+    """Propagate connected values in the order of dependence, and initialize all FMUs.
 
-    An output is read when the inputs that it depends on have their values, so that start values of the units stand
+    An output is read when the inputs that it depends on have their values, so that start values of the FMUs stand
     where nothing is connected. Outputs that determine each other, an algebraic loop, are solved by Newton's method
-    with the units' directional derivatives, or with differences: FMI 2.0 lets inputs be set and outputs be read
+    with the FMUs' directional derivatives, or with differences: FMI 2.0 lets inputs be set and outputs be read
     again in initialization mode.
 
     Parameters
@@ -63,7 +63,7 @@ class OutputsOfInstance:
         self.outputs = member.instance.port(names)
 
     def evaluate(self, values: Floats) -> Floats:
-        """Set the entries from the values of all columns and return the outputs."""
+        """Set the inputs from the values of all columns and return the outputs."""
         if len(self.sources):
             self.inputs.values[:] = values[self.sources] * self.factors + self.offsets
             self.inputs.write()

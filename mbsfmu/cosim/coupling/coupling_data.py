@@ -1,4 +1,4 @@
-"""The exchange of values between instances: what each one takes, from where."""
+"""Coupling data: inputs and outputs of instances, and their connections."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Instance, Port
 from mbsfmu.modelling.variables import Variability
 
 NUMERIC = ("Real", "Integer", "Enumeration", "Boolean")
-"""Kinds of variables that have a number."""
+"""Numeric kinds of variables."""
 _LINE = np.array([[-1.0 / 3.0], [4.0 / 3.0]])  # what the curvature of a parabola adds to the straight line through it
 
 
 class CoupledInstance:
-    """An instance with the variables that it takes and gives.
+    """An instance with its connected inputs and outputs.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class CoupledInstance:
     shares
         Whether `taken` is what is set.
     finishes
-        Whether it makes the rest of a step of which its unit has discarded all but a part; else the step fails.
+        Whether it makes the rest of a step of which its FMU has discarded all but a part; else the step fails.
     direct, perhaps_direct
         Outputs that depend on entries without delay: those of which the FMU says so, and with them those of which it
         says nothing.
@@ -92,24 +92,24 @@ class CoupledInstance:
         self.perhaps_direct = {name for name in names if self._depends(name) is not False}
 
     def _depends(self, output: str) -> bool | None:
-        """Tell whether an output depends directly on what the member takes; None where its unit does not say."""
+        """Return whether an output depends directly on a connected input; None if not declared."""
         needed = self.instance.dependencies.get(output)
         return None if needed is None else not set(self.entries.names).isdisjoint(needed)
 
     @property
     def applied(self) -> Floats:
-        """Mean value of each entry over the last communication step."""
+        """Mean value of each input over the last communication step."""
         return mean(self.taken)
 
     def mean_of(self, entry: int) -> float:
-        """Return the mean value of one entry over the last communication step."""
+        """Return the mean value of one input over the last communication step."""
         result = self.taken.item(0, entry)
         for power in range(1, len(self.taken)):
             result += self.taken.item(power, entry) / (power + 1)
         return result
 
     def advance(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
-        """Set the inputs to polynomials over a communication step in s, and make it.
+        """Set the inputs to polynomials over a communication step in s, and make the step.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class CoupledInstance:
             self.finish(error, time, step)
 
     def finish(self, error: FmuError, time: float, step: float) -> None:
-        """Make the rest of a step of the instance in s that it has discarded, but for a part; its inputs run on.
+        """Complete a partly discarded step of the instance in s; its inputs continue.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class CoupledInstance:
         """Set the inputs for one step of the instance.
 
         An FMU that interpolates gets a straight line, of a parabola the one with the same mean and the same end
-        (θ² ≈ 4/3 θ − 1/3): what the unit integrates stays right to third order, for which the mean must be, and so
+        (θ² ≈ 4/3 θ − 1/3): what the FMU integrates stays right to third order, for which the mean must be, and so
         do outputs that depend directly on the input, which show its end. One that holds its inputs gets the mean. An
         output of it that depends directly on the input shows the mean at the end, and is first order: the standard
         does not allow to set the end value and read again without a step.
@@ -271,51 +271,51 @@ class CouplingData:
         return next(member for member in self.members if member.instance.name == name)
 
     def nominals(self) -> Floats:
-        """Return the nominal value of each output, 1 where none is declared as FMI 2.0 has it; shape (outputs,)."""
+        """Return the nominal value of each output, 1 without a declaration; shape (outputs,)."""
         variables = {member.instance.name: member.instance.variables for member in self.members}
         return np.array([abs(variables[name][variable].nominal or 1.0) for name, variable in self.names])
 
     def read(self) -> Floats:
-        """Read all outputs into `outputs` and return it; the next reading overwrites it."""
+        """Read all outputs into `outputs` and return it; it is overwritten in the next call."""
         for member in self.members:
             member.outputs.read()
         return self.outputs
 
     def save(self, slot: str, time: float) -> None:
-        """Keep the states of all instances at a time in s under a name."""
+        """Save the states of all instances at a time in s under a name."""
         for member in self.members:
             member.instance.save(slot, time)
 
     def release(self, slot: str) -> None:
-        """Promise not to bring the instances back any more to what is kept under a name."""
+        """Discard the states under a name."""
         for member in self.members:
             member.instance.release(slot)
 
     def restore(self, slot: str) -> None:
-        """Bring all instances back to the states that were kept under a name."""
+        """Restore the states of all instances under a name."""
         for member in self.members:
             member.instance.restore(slot)
 
     def next_event(self, time: float) -> float:
-        """Return when a signal inside a unit jumps or bends next after a time in s; infinity where none says so."""
+        """Return when a signal inside an FMU jumps or bends next after a time in s; infinity where none says so."""
         events = (member.instance.read_next_event() for member in self.members)
         return min((event for event in events if event > time), default=math.inf)
 
     def forget_events(self) -> None:
-        """Let `first_event` tell of what happens from now on."""
+        """Reset `first_event`."""
         for member in self.members:
             member.instance.happened = math.inf
 
     def first_event(self) -> float:
-        """Return when the first event inside of steps has happened since `forget_events`, in s; infinity for none."""
+        """Return the first event inside of steps since `forget_events`, in s; infinity without one."""
         return min(member.instance.happened for member in self.members)
 
     def without_states(self) -> list[str]:
-        """Return the names of the instances that cannot save their state."""
+        """Return the names of the instances without saved states."""
         return [member.instance.name for member in self.members if not member.instance.saves_state]
 
     def find_rates(self) -> list[str]:
-        """Find out which driving outputs give their derivative by time, for `read_rates`.
+        """Determine which driving outputs have time derivatives, for `read_rates`.
 
         Those that depend directly on inputs are left out: what an FMU says of them has the slopes in it that its
         inputs were given for the last step, or none.
@@ -351,14 +351,14 @@ class CouplingData:
         return missing
 
     def read_rates(self) -> Floats:
-        """Return the derivatives of the outputs by time, NaN where none is given; the next reading overwrites them."""
+        """Return the time derivatives of the outputs, NaN for missing ones; overwritten in the next call."""
         for columns, port in self.rate_ports:
             self._rates[columns] = port.read_rates()
         return self._rates
 
 
 def _converting(connection: Connection, instances: Mapping[str, Instance]) -> Connection:
-    """Return a connection whose factor and offset convert the unit too."""
+    """Return a connection whose factor and offset include the unit conversion."""
     way = value_map(connection, instances)
     return replace(connection, factor=way.factor, offset=way.offset, convert_units=False)
 

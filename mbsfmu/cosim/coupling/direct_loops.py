@@ -1,4 +1,4 @@
-"""Which outputs determine which ones without delay, and the algebraic loops among them."""
+"""Direct dependence between outputs, and algebraic loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Dependencies = Mapping[str, Mapping[str, tuple[str, ...] | None]]
 
 
 def needed_entries(exchange: CouplingData, column: int, dependencies: Dependencies) -> list[int]:
-    """Return which entries of its member an output depends on directly; all of them where its unit does not say."""
+    """Return which entries of its member an output depends on directly; all of them where its FMU does not say."""
     name, variable = exchange.names[column]
     entries = exchange.member(name).entries.names
     known = dependencies[name].get(variable)
@@ -24,7 +24,7 @@ def needed_entries(exchange: CouplingData, column: int, dependencies: Dependenci
 
 
 def sort_outputs(exchange: CouplingData, dependencies: Dependencies) -> list[list[int]]:
-    """Sort all outputs so that each one comes after those that it depends on without delay.
+    """Sort all outputs so that each follows those on which it depends directly.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def sort_outputs(exchange: CouplingData, dependencies: Dependencies) -> list[lis
 
 
 def is_loop(exchange: CouplingData, group: Sequence[int], dependencies: Dependencies) -> bool:
-    """Tell whether outputs that `sort_outputs` puts together determine each other, or one itself."""
+    """Return whether outputs grouped by `sort_outputs` form an algebraic loop."""
     return len(group) > 1 or group[0] in _sources(exchange, group[0], dependencies)
 
 
 def loop_names(exchange: CouplingData, group: Sequence[int]) -> str:
-    """Return the outputs of a loop as they stand in a sentence."""
+    """Return the outputs of a loop in words."""
     return ", ".join(".".join(exchange.names[column]) for column in group)
 
 
@@ -68,7 +68,7 @@ def _needs(exchange: CouplingData, dependencies: Dependencies) -> dict[int, list
 
 
 def _sources(exchange: CouplingData, column: int, dependencies: Dependencies) -> list[int]:
-    """Return the outputs that drive the entries which an output depends on."""
+    """Return the sources of the inputs on which an output depends."""
     member = exchange.member(exchange.names[column][0])
     sources = [int(member.sources[entry]) for entry in needed_entries(exchange, column, dependencies)]
     return [source for source in sources if source < len(exchange.names)]

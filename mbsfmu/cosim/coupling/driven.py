@@ -1,4 +1,4 @@
-"""Inputs that follow signals: functions of time, or tables that say when they jump and bend."""
+"""Inputs driven by signals: functions of time, or tables with events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.modelling.variables import Causality
 
 @runtime_checkable
 class EventSignal(Protocol):
-    """A signal that says when it jumps or bends; those of `mbsfmu.io.signals` do."""
+    """A signal with events, as those of `mbsfmu.io.signals`."""
 
     @property
     def events(self) -> tuple[float, ...]:
@@ -38,7 +38,7 @@ Signal = Callable[[float], float] | EventSignal
 
 
 class DrivenInputs:
-    """Inputs that follow signals.
+    """Inputs driven by signals.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ class DrivenInputs:
         )
 
     def jumps(self, time: float) -> bool:
-        """Tell whether a signal jumps at a time in s."""
+        """Return whether a signal is discontinuous at a time in s."""
         return any(each.before(time) != each.after(time) for each in self._followers if isinstance(each, _Follower))
 
     def events(self, start: float, stop: float) -> list[float]:
-        """Return the times inside (start, stop) in s at which a signal jumps or bends, no two that are one."""
+        """Return the event times of the signals inside (start, stop) in s, without duplicates."""
         same = tolerance(self._step, start, stop)
         found = sorted({time for each in self._followers if isinstance(each, _Follower) for time in each.events})
         kept = [start]
@@ -116,7 +116,7 @@ class DrivenInputs:
 
 
 class _Follower:
-    """A signal that is asked at communication points: an event that such a point misses by round-off is at it."""
+    """A signal evaluated at communication points: an event within round-off is at the point."""
 
     def __init__(self, signal: EventSignal, step: float) -> None:
         self.events = sorted(signal.events)

@@ -1,4 +1,4 @@
-"""Coupling without iteration: each FMU steps once with inputs that are extrapolated."""
+"""Explicit coupling: each FMU steps once with extrapolated inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Explicit(Algorithm):
-    """Steps of one sweep.
+    """Base of explicit algorithms.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Explicit(Algorithm):
         return self.again > 0 and history.is_fresh
 
     def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
-        """Make a step without iteration; where too little is known of the past, make it again if states can be saved.
+        """Make a step without iteration; without sufficient history repeat it, if states can be saved.
 
         The second time, inputs interpolate to what the first one found: a single step with held inputs would spoil
         the third order, and make step control begin with tiny ones; so would a second one with straight inputs where
@@ -60,7 +60,7 @@ class Explicit(Algorithm):
 
 
 class Jacobi(Explicit):
-    """All members step with what is known at the beginning."""
+    """Jacobi: all members step with the data at the start of the step."""
 
     options: ClassVar[tuple[str, ...]] = ("threads",)
     in_turn = False
@@ -70,7 +70,7 @@ class Jacobi(Explicit):
 
 
 class GaussSeidel(Explicit):
-    """Members step one after the other; later ones take the new outputs of earlier ones.
+    """Gauss–Seidel: members step in sequence; later ones use new outputs of earlier ones.
 
     With held inputs a later member gets the end value, else the polynomial to it.
     """

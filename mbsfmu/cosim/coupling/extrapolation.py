@@ -1,4 +1,4 @@
-"""How coupled inputs run over a communication step: polynomials through what is known of the outputs."""
+"""Extrapolation of coupled inputs over a communication step by polynomials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class Extrapolation(StrEnum):
-    """Polynomials that continue outputs over a step.
+    """Degree of extrapolation.
 
     `zero` holds the value at the beginning, `linear` and `quadratic` run through the last two and three
     communication points, `derivatives` takes value and derivative by time at the beginning, as the FMUs give them.
@@ -36,7 +36,7 @@ class Extrapolation(StrEnum):
 
 
 class PolynomialWeights:
-    """How the coefficients of polynomials follow from what is known.
+    """Weights of the polynomial coefficients on known values.
 
     Products are rounded one by one and added to zero in the order of the known rows. Compiled code does the same to the
     last bit, which no library of linear algebra promises.
@@ -125,14 +125,14 @@ class OutputHistory:
         self._weights: dict[str, PolynomialWeights] = {}
 
     def copy(self) -> OutputHistory:
-        """Return a history that goes on by itself."""
+        """Return an independent copy of the history."""
         twin = copy(self)
         twin.known = self.known.copy()
         twin._weights = dict(self._weights)
         return twin
 
     def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
-        """Take the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
+        """Append the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
         known, most = self.known, self.points
         if most:
             known[2 : 2 + most] = known[1 : 1 + most]
@@ -144,30 +144,30 @@ class OutputHistory:
         self.now = now
 
     def went_on(self, step: float, count: int) -> None:
-        """Take it that steps in s were pushed, so many, all of which wrote into `known` themselves."""
+        """Record that a number of steps in s was written into `known` directly."""
         self._lengths = ((step,) * min(count, self.points) + self._lengths)[: self.points]
         self.now = self.known[1].copy()
 
     def restart(self) -> None:
-        """Forget the past: at a jump of an input it says nothing of what comes."""
+        """Discard the history at a discontinuity of an input."""
         self._lengths = ()
 
     @property
     def is_fresh(self) -> bool:
-        """Whether less is known of the past than the polynomials need."""
+        """Whether the history is too short for the polynomials."""
         return self.points > len(self._lengths)
 
     @property
     def rates(self) -> Floats | None:
-        """Derivatives of the outputs by time, zero where an FMU gives none; None unless they are used."""
+        """Time derivatives of the outputs, zero for missing ones; None unless used."""
         return self.known[-1] if self.extrapolation is Extrapolation.DERIVATIVES else None
 
     def is_even(self, step: float) -> bool:
-        """Tell whether the weights for a step in s are those for the ones after it too."""
+        """Return whether the weights for a step in s also apply to the following ones."""
         return self._lengths == (step,) * self.points
 
     def extrapolate(self, step: float) -> Floats:
-        """Return the polynomials over the coming step in s; not to be written to where there is one row."""
+        """Return the polynomials over the coming step in s; read-only with one row."""
         if self.rows == 1:
             return self.now.reshape(1, -1)
         result = self.weights("extrapolate", step).combine(self.known, slice(None))
@@ -198,7 +198,7 @@ class OutputHistory:
         return result
 
     def weights(self, kind: str, step: float) -> PolynomialWeights:
-        """Return what polynomials over a step in s `extrapolate` or `interpolate` with; held values need none.
+        """Return the weights of `extrapolate` or `interpolate` over a step in s; none for constant values.
 
         They are made anew only where lengths have changed. Outputs without derivatives go by points.
         """
@@ -253,7 +253,7 @@ def mean(polynomials: Floats) -> Floats:
 
 
 def part(polynomials: Floats, begin: float, end: float) -> Floats:
-    """Return polynomials over the part of the step from θ = begin to end, as polynomials of that part's own θ."""
+    """Return polynomials restricted to θ = begin to end, in the θ of that part."""
     width = end - begin
     result = polynomials.copy()
     if len(polynomials) > 1:

@@ -1,4 +1,4 @@
-"""Iterated coupling: FMUs step again and again until what they are told is what they give."""
+"""Iterated coupling by fixed-point iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RELAXATION_RANGE = (0.05, 2.0)
 
 
 class FixedPoint(Algorithm):
-    """Sweeps one after the other, relaxed, until interface values settle.
+    """Relaxed sweeps until interface values converge.
 
     What each sweep changes is taken over with a factor ω, given or found by Aitken's rule
     ω ← −ω rᵀ(r' − r)/|r' − r|² from the last two residuals (Küttler and Wall 2008, "Fixed-point fluid–structure

@@ -1,4 +1,4 @@
-"""What is coupled with what: instances, connections, parameter values."""
+"""System graph: instances, connections, parameter values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CONVERTED_KINDS = {
     ("Enumeration", "Integer"),
     ("Integer", "Enumeration"),
 }
-"""Kinds of source and target that may differ: none of them rounds."""
+"""Compatible kinds of source and target that differ, without rounding."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """A variable that drives another one.
+    """A connection from a source to a target variable.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Exposed:
-    """A connector of the whole system, and the variable behind it.
+    """A connector of the whole system, and its variable.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Exposed:
 
 @dataclass(frozen=True)
 class SystemGraph:
-    """Units and their connections.
+    """FMUs and their connections.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class SystemGraph:
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:
-    """Hold the connections against the descriptions of the units.
+    """Check the connections against the descriptions of the FMUs.
 
     Raises
     ------
@@ -150,9 +150,9 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
 def undriven_inputs(
     graph: SystemGraph, instances: Mapping[str, Instance], given: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Return the inputs that neither a connection nor a given value drives, as `instance.variable`.
+    """Return the inputs without a connection or given value, as `instance.variable`.
 
-    Those that follow a signal inside their unit are none of them, where the FMU says so.
+    Those that follow a signal inside their FMU are none of them, where the FMU says so.
     """
     driven = {*given, *(connection.target for connection in graph.connections)}
     result = []
@@ -193,7 +193,7 @@ def _check_kinds(connection: Connection, instances: Mapping[str, Instance]) -> N
 
 
 def value_map(connection: Connection, instances: Mapping[str, Instance]) -> LinearMap:
-    """Return what becomes of a value on a connection: the conversion of its unit, then the transformation.
+    """Return the conversion of a value on a connection: unit, then transformation.
 
     Raises
     ------
@@ -213,6 +213,6 @@ def value_map(connection: Connection, instances: Mapping[str, Instance]) -> Line
 
 
 def is_text(connection: Connection, instances: Mapping[str, Instance]) -> bool:
-    """Tell whether a connection is one of String variables."""
+    """Return whether a connection is of String variables."""
     name, variable = connection.source
     return instances[name].kinds[variable] == "String"

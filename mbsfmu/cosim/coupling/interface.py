@@ -1,4 +1,4 @@
-"""The interface equations: what each FMU is told over a step is what the others then give."""
+"""Interface equations: the inputs over a step equal the resulting outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class InterfaceError(SimulationError):
-    """Interface equations that were not solved in a step."""
+    """Interface equations without convergence in a step."""
 
 
 class Interface:
@@ -52,7 +52,7 @@ class Interface:
         self._magnitudes = exchange.nominals()[self.columns]
 
     def take(self, outputs: Floats) -> None:
-        """Let scales grow to the magnitudes of outputs that were accepted."""
+        """Increase the scales to the magnitudes of accepted outputs."""
         np.maximum(self._magnitudes, np.abs(outputs[self.columns]), out=self._magnitudes)
 
     def scales(self, values: Floats) -> Floats:
@@ -60,7 +60,7 @@ class Interface:
         return np.maximum(self._magnitudes, np.abs(values))
 
     def failure(self, time: float, residual: Floats, scales: Floats, iterations: int) -> InterfaceError:
-        """Return the error that says where the equations are off most, at a time in s."""
+        """Return the error with the largest residual, at a time in s."""
         worst = int(np.argmax(np.abs(residual) / scales))
         name = ".".join(self._exchange.names[self.columns[worst]])
         return InterfaceError(

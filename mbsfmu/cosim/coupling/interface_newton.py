@@ -24,7 +24,7 @@ class InterfaceNewton(Algorithm):
     """Solves G(z) − z = 0 for the interface values z at the end of the step.
 
     The Jacobian dG/dz has a block for each FMU: how its outputs at the end follow from where its inputs run to.
-    It is found by differences, each FMU stepping alone from its saved state; or from the unit's directional
+    It is found by differences, each FMU stepping alone from its saved state; or from the FMU's directional
     derivatives, which see what passes directly but not what the step integrates, of order h. Broyden's update
     keeps the Jacobian true over iterations and steps; it is made anew by differences where it converges slowly.
     (Interface Jacobians: Sicklinger et al. 2014, "Interface Jacobian-based co-simulation".)
@@ -82,7 +82,7 @@ class InterfaceNewton(Algorithm):
             return np.asarray(np.linalg.lstsq(self._jacobian, residual)[0], dtype=np.float64)
 
     def _update(self, change: Floats, difference: Floats, scales: Floats) -> None:
-        """Let the Jacobian of the residual agree with the last change of the trial; Broyden's update, scaled."""
+        """Return the Broyden update of the residual's Jacobian from the last change of the trial, scaled."""
         assert self._jacobian is not None
         weighted = change / scales**2
         squared = float(change @ weighted)
@@ -101,7 +101,7 @@ class InterfaceNewton(Algorithm):
         time: float,
         step: float,
     ) -> Floats:
-        """Return dG/dz − 1 with the blocks of some members, each stepping alone from its saved state."""
+        """Return dG/dz − 1 with differences for some members, each stepping alone from its saved state."""
         columns = self._interface.columns
         self.jacobians += 1
         jacobian = -np.eye(len(columns))
@@ -122,7 +122,7 @@ class InterfaceNewton(Algorithm):
     def _from_units(
         self, history: OutputHistory, trial: Floats, found: Floats, scales: Floats, time: float, step: float
     ) -> Floats:
-        """Return dG/dz − 1 from the directional derivatives of the FMUs that give them, else by differences."""
+        """Return dG/dz − 1 from directional derivatives, or differences for FMUs without them."""
         columns = self._interface.columns
         by_differences = []
         jacobian = np.zeros((len(columns), len(columns)))

@@ -1,4 +1,4 @@
-"""Communication steps of all members with what they exchange: the part that fixed and controlled runs share."""
+"""Communication steps of all members, shared by fixed and controlled runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
 class CommunicationPoint(NamedTuple):
-    """What a communication point is recorded with.
+    """Data recorded at a communication point.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class CommunicationPoint(NamedTuple):
 
 
 class Stepping:
-    """An algorithm together with the bonds that it is watched by.
+    """An algorithm with its power bonds.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Stepping:
         Raises
         ------
         SimulationError
-            When a unit refuses, an iteration does not converge or an output is not finite.
+            When an FMU refuses, an iteration does not converge or an output is not finite.
         """
         before = history.now
         self.algorithm.step(history, time, step)
@@ -85,7 +85,7 @@ class Stepping:
         return CommunicationPoint(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
 
     def check(self, outputs: Floats, time: float) -> None:
-        """Check outputs at a time in s.
+        """Check that outputs at a time in s are finite.
 
         Raises
         ------
@@ -98,10 +98,10 @@ class Stepping:
             raise SimulationError(f"{instance}.{variable} is not finite at t = {time:.9g} s: the run diverges")
 
     def save(self, slot: str, time: float) -> None:
-        """Keep the states of all members at a time in s under a name."""
+        """Save the states of all members at a time in s under a name."""
         self.exchange.save(slot, time)
 
     def restore(self, slot: str) -> None:
-        """Bring all members back."""
+        """Restore all members."""
         self.algorithm.rollbacks += 1
         self.exchange.restore(slot)

@@ -1,4 +1,4 @@
-"""String outputs: handed on at communication points, and recorded where they change."""
+"""String outputs: passed on at communication points, and recorded when they change."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ class Texts:
             self.changes[name][:] = [(time, text) for time, text in each]
 
     def read(self) -> dict[tuple[str, str], str]:
-        """Return the text of each output as it stands."""
+        """Return the present text of each output."""
         return {(name, variable): self._instances[name].read_text(variable) for name, variable in self._sources}
 
     def hand_on(self, texts: Mapping[tuple[str, str], str]) -> None:
-        """Set the connected inputs to what `read` gave."""
+        """Set the connected inputs to the texts of `read`."""
         for each in self._connections:
             self._instances[each.target[0]].set_start(each.target[1], texts[each.source])
 
     def record(self, time: float, texts: Mapping[tuple[str, str], str]) -> None:
-        """Take down what changed by a time in s."""
+        """Record changes up to a time in s."""
         for source, text in texts.items():
             changes = self.changes[".".join(source)]
             if not changes or changes[-1][1] != text:
                 changes.append((time, text))
 
     def propagate(self) -> None:
-        """Hand on at the start until nothing changes: text may pass through any number of units.
+        """Pass texts on at the start until nothing changes.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What all coupling algorithms share: sweeps over the members, and what a step leaves in the history."""
+"""Base of coupling algorithms: sweeps over the members, and their history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, en
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 START = "start of the step"
-"""Slot of the states that an iteration goes back to."""
+"""Slot of the states at the start of an iterated step."""
 JACOBIANS = ("differences", "directional")
 AITKEN = "aitken"
 OF_ITERATIONS = ("iteration_tolerance", "maximum_iterations")
@@ -24,7 +24,7 @@ OF_ITERATIONS = ("iteration_tolerance", "maximum_iterations")
 
 @dataclass(frozen=True)
 class Settings:
-    """How a communication step is made.
+    """Settings of communication steps.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Settings:
 
 
 class Algorithm(ABC):
-    """Makes communication steps of all members.
+    """Base of coupling algorithms.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Algorithm(ABC):
     CHANGES: ClassVar[tuple[str, ...]] = ("sweeps", "rollbacks")
     iterates = False
     options: ClassVar[tuple[str, ...]] = ()
-    """Names of the options that have an effect with it, and not with all others."""
+    """Names of the options specific to it."""
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         self.exchange = exchange
@@ -117,7 +117,7 @@ class Algorithm(ABC):
 
         The degree of the polynomials and one more: an input that is right to h^(k+1) makes states right to h^(k+2)
         in a step. Derivatives at the beginning and the value at the end make parabolas, where steps are iterated. A
-        unit that holds its inputs over its steps gets their mean, which is good for 2, and for 1 where an output
+        FMU that holds its inputs over its steps gets their mean, which is good for 2, and for 1 where an output
         depends directly on it; the straight line that others get of a parabola, for 3.
         """
         holding = [each for each in self.exchange.members if len(each.sources) and not each.instance.interpolates]
@@ -126,18 +126,18 @@ class Algorithm(ABC):
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
 
     def history(self) -> OutputHistory:
-        """Return the history that begins with the outputs as they are now."""
+        """Return a history that starts with the present outputs."""
         now = self.exchange.read().copy()
         rates = self.exchange.read_rates() if self.takes_rates else None
         return OutputHistory(self.settings.extrapolation, now, rates, self.exchange.held)
 
     def step(self, history: OutputHistory, time: float, step: float) -> None:
-        """Make a communication step in s, and add its end to the history.
+        """Make a communication step in s, and append its end to the history.
 
         Raises
         ------
         SimulationError
-            When a unit refuses, or an iteration does not converge.
+            When an FMU refuses, or an iteration does not converge.
         """
         end = self._advance(history, time, step)
         missed = self._missed(history, end, step) if self.settings.energy_correction else None
@@ -146,12 +146,12 @@ class Algorithm(ABC):
 
     @abstractmethod
     def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
-        """Advance all members and return the outputs at the end, in an array of their own."""
+        """Advance all members and return the outputs at the end, in a new array."""
 
     # -- sweeps ---------------------------------------------------------------------------------------------
 
     def _complete(self, polynomials: Floats, time: float, step: float) -> Floats:
-        """Add the columns of signals: their value at the beginning, or the line through both ends of the step."""
+        """Add the columns of signals: start value, or the line through both ends of the step."""
         if not self._is_driven:
             return polynomials
         driven = self.exchange.driven
@@ -183,7 +183,7 @@ class Algorithm(ABC):
     def _in_turn(
         self, history: OutputHistory, polynomials: Floats, time: float, step: float, integral: Floats | None = None
     ) -> Floats:
-        """Let the members step one after the other; later ones interpolate to the new outputs of earlier ones.
+        """Let the members step in sequence; later ones interpolate to new outputs of earlier ones.
 
         Returns the outputs, which the next sweep overwrites; the polynomials are overwritten too.
         """
@@ -197,12 +197,12 @@ class Algorithm(ABC):
         return self.exchange.outputs
 
     def _return(self) -> None:
-        """Bring all members back to the start of the step."""
+        """Restore all members to the start of the step."""
         self.rollbacks += 1
         self.exchange.restore(START)
 
     def _missed(self, history: OutputHistory, end: Floats, step: float) -> Floats:
-        """Return the integral up to the end of the step of outputs, less that of the inputs that were set; (entries,).
+        """Return the integral of outputs minus that of the inputs up to the end of the step; (inputs,).
 
         What was missed before and made up for in this step falls out.
 
@@ -225,12 +225,12 @@ def _columns(member: CoupledInstance) -> list[int]:
 
 
 def predicted(history: OutputHistory, step: float) -> Floats:
-    """Return the outputs that extrapolation expects at the end of a step in s, shape (outputs,)."""
+    """Return the extrapolated outputs at the end of a step in s, shape (outputs,)."""
     return ends(history.extrapolate(step))
 
 
 def means(history: OutputHistory, end: Floats, step: float) -> Floats:
-    """Return the means of the outputs over a step in s to its end: of polynomials through it, straight lines at least.
+    """Return the means of the outputs over a step in s, of at least linear polynomials.
 
     The history ends where the step begins; shape (outputs,).
     """
@@ -240,5 +240,5 @@ def means(history: OutputHistory, end: Floats, step: float) -> Floats:
 
 
 def names_of(members: Sequence[str]) -> str:
-    """Return names as they stand in a sentence."""
+    """Return names in words."""
     return " and ".join([", ".join(members[:-1]), members[-1]]) if len(members) > 1 else members[0]

@@ -1,1 +1,1 @@
-"""Loaded FMUs, whatever version of FMI and interface they are of."""
+"""Loaded FMUs of any FMI version and interface."""

@@ -1,4 +1,4 @@
-"""An FMU file, checked and unpacked."""
+"""A checked and unpacked FMU file."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Archive:
             raise
 
     def _interface(self, version: str | None) -> str:
-        """Return what an FMU is for that cannot be run."""
+        """Return the interface of an FMU that cannot be run."""
         kinds = {
             _KINDS[False]: self.description.coSimulation,
             _KINDS[True]: self.description.modelExchange,
@@ -100,7 +100,7 @@ class Archive:
         return f"FMI {version} for {' and '.join(given) or 'nothing'}"
 
     def _read_flags(self, path: Path) -> None:
-        """Read what FMPy leaves out of FMI 3.0, or looks for by its name of FMI 2.0."""
+        """Read FMI 3.0 flags that FMPy omits, or reads by their FMI 2.0 names."""
         with zipfile.ZipFile(path) as archive:
             root = etree.fromstring(archive.read("modelDescription.xml"))
         given = root.xpath(
@@ -112,7 +112,7 @@ class Archive:
         self.intermediate = frozenset(int(each) for each in given if each is not None)
 
     def _check_entries(self, names: list[PurePosixPath], platform: str) -> None:
-        """Check that there is a library for this platform, and that nothing would be unpacked outside."""
+        """Check for a library of this platform, and for paths outside the folder."""
         binaries = [name for name in names if len(name.parts) == 3 and name.parts[0] == "binaries"]
         platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
         if platform not in platforms:
@@ -129,7 +129,7 @@ class Archive:
 
     @cached_property
     def carried(self) -> str | None:
-        """What the FMU says of the machine that it is; None where it does not, as those of others."""
+        """Machine data of the FMU; None without it."""
         file = Path(self.folder, "resources", CARRIED)
         try:
             return file.read_text(encoding="utf-8")
@@ -142,6 +142,6 @@ class Archive:
 
 
 def _entries(path: Path) -> list[PurePosixPath]:
-    """Return what an archive holds."""
+    """Return the entries of an archive."""
     with zipfile.ZipFile(path) as archive:
         return [PurePosixPath(name) for name in archive.namelist()]

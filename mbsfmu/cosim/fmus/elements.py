@@ -1,4 +1,4 @@
-"""Arrays of FMI 3.0 element by element: `force` of three elements is `force[1]`, `force[2]`, `force[3]`."""
+"""FMI 3.0 arrays element by element: `force` of three elements is `force[1]`, `force[2]`, `force[3]`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 
 MOST_ELEMENTS = 1_000_000
-"""Elements of one array beyond which its description is taken for damaged."""
+"""Largest number of elements of one array; a larger one is treated as a damaged description."""
 
 
 @dataclass(frozen=True)
 class ArrayElement:
-    """An element of a described variable; a scalar is its own only one.
+    """An element of a described variable; a scalar has one.
 
     Attributes
     ----------

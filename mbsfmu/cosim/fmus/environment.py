@@ -1,4 +1,4 @@
-"""The floating-point environment, which belongs to a thread and which an FMU may leave changed."""
+"""Floating-point environment of a thread, which an FMU may change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def environment() -> int:
 
 
 def restore_environment(wanted: int) -> bool:
-    """Let the floating-point environment of this thread be what it was; return whether it was another one."""
+    """Restore the floating-point environment of this thread; return whether it had changed."""
     get, put = _functions()
     if get() == wanted:
         return False
@@ -25,7 +25,7 @@ def restore_environment(wanted: int) -> bool:
 
 @cache
 def _functions() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """Return what gets and what sets the environment: of the compiled code, else of the C library, else nothing."""
+    """Return the functions that get and set the environment, from compiled code or the C library."""
     if exchange_function() is not None:
         library = compiled_library()
         get, put = library.mbsfmu_environment, library.mbsfmu_set_environment

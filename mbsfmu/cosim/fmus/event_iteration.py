@@ -1,4 +1,4 @@
-"""The event iteration of units: discrete states are updated until they are settled."""
+"""Event iteration of FMUs: updates of discrete states until convergence."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.times import NEIGHBOURS, resolution
 
 MOST_ITERATIONS = 1000
-"""Event iterations at one instant, and returns to it without getting on, after which an FMU is at fault."""
+"""Largest number of event iterations at one instant, and of returns without progress."""
 
 
 class Update(NamedTuple):
-    """What an FMU says of an update of its discrete states.
+    """Result of an update of discrete states.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class Update(NamedTuple):
 
 
 def next_event(defined: bool, time: float) -> float:
-    """Return the time in s of a next event that may not be defined."""
+    """Return the time in s of the next event, if defined."""
     return time if defined else math.inf
 
 
 def gets_nowhere(before: float, now: float, end: float) -> bool:
-    """Tell whether two times in s of a step that goes to an end are nearer than what can be told apart there.
+    """Return whether two times in s of a step differ by less than round-off.
 
     FMUs that test whether a time is behind that of an event, or name events by round-off, go on so for ever.
     """
@@ -48,7 +48,7 @@ def gets_nowhere(before: float, now: float, end: float) -> bool:
 
 
 def iterate_events(name: str, time: float, update: Callable[[], Update]) -> Update:
-    """Update discrete states until they are settled, or the unit ends the run; return what holds of all updates.
+    """Update discrete states until convergence, or the end of the run; return the combined result.
 
     Parameters
     ----------

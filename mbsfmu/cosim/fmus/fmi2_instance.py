@@ -37,7 +37,7 @@ class Fmi2Instance(Fmi2Library):
         self._real_status = self.function("fmi2GetRealStatus", (c_void_p, c_int, c_void_p))
 
     def sets_at_events(self, name: str) -> bool:
-        """Tell whether a variable is set in event mode, which co-simulation has from FMI 3.0 on."""
+        """Return whether a variable is set in event mode, which co-simulation has from FMI 3.0 on."""
         del name
         return False
 
@@ -62,9 +62,9 @@ class Fmi2Instance(Fmi2Library):
         Raises
         ------
         FmuError
-            When the unit refuses; the message has instance, time and reason.
+            When the FMU refuses; the message has instance, time and reason.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         clock = self.clock
         clock.time = time
@@ -75,20 +75,20 @@ class Fmi2Instance(Fmi2Library):
             self.stepped(step, status)
 
     def step_function(self, calls: FmuCalls) -> MakeStep | None:
-        """Return what makes a step, for compiled code to call, which says that it will not go back."""
+        """Return the step function for compiled code, with the flag of no return."""
         if self._saved:
             return None
         return MakeStep(address_of(self._do_step), None, calls.number(self, "fmi2DoStep"))
 
     def stepped(self, step: float, status: int) -> None:
-        """Look at what a step in s has led to whose status is worse than a warning.
+        """Handle the result of a step in s whose status is worse than a warning.
 
         Raises
         ------
         FmuError
-            When the unit refuses; the message has instance, time and reason.
+            When the FMU refuses; the message has instance, time and reason.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         if status != DISCARD:
             self.fail("fmi2DoStep", status)
@@ -99,7 +99,7 @@ class Fmi2Instance(Fmi2Library):
         self._end(reached, self.time + step, step)
 
     def _step_report(self, function: Callable[..., int], kind: int, answer: c_double | c_int) -> float:
-        """Return what the unit tells of a step that it discards, or what is there; what it said of the step stays."""
+        """Return the FMU's information on a discarded step."""
         self._forget_earlier_steps()
         messages, otherwise = list(self._messages), answer.value
         status = function(self._address, kind, byref(answer))

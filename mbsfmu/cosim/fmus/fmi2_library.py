@@ -1,4 +1,4 @@
-"""A loaded FMU of FMI 2.0, over FMPy: what co-simulation and model exchange have in common."""
+"""FMI 2.0 library, common to co-simulation and model exchange."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
 
 
 class Fmi2Library(LibraryInstance, ABC):
-    """An FMU of FMI 2.0, whatever it is for.
+    """An FMU of FMI 2.0 for any interface.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Fmi2Library(LibraryInstance, ABC):
         self._instantiate(callbacks=self._callbacks)
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+        """Set up the experiment, times in s; the tolerance of the FMU's own solver is what it suggests by default."""
         self.time = start
         self._call("setupExperiment", self.own_tolerance(tolerance), start, stop)
 
@@ -100,7 +100,7 @@ class Fmi2Library(LibraryInstance, ABC):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         references = [[self.element(name).described.valueReference for name in names] for names in (unknowns, knowns)]
         columns = [self._call("getDirectionalDerivative", references[0], [known], [1.0]) for known in references[1]]

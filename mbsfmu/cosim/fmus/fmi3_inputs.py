@@ -1,4 +1,4 @@
-"""Inputs that an FMU of FMI 3.0 asks for inside of its steps: the intermediate update."""
+"""Inputs set inside of steps in FMI 3.0: the intermediate update."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mbsfmu.cosim.fmus.linear_inputs import LinearInputs
 
 
 class InputsWithin:
-    """Continuous inputs of a unit, which run straight over its steps where it asks for them.
+    """Continuous inputs that are linear over a step, set by intermediate update.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class InputsWithin:
     references
         Of the inputs; none unless the FMU asks for all continuous ones.
     callback
-        What the unit calls; NULL where it asks for nothing.
+        What the FMU calls; NULL where it asks for nothing.
     """
 
     def __init__(self, archive: Archive, clock: Clock, report: Report) -> None:
@@ -43,7 +43,7 @@ class InputsWithin:
 
     @property
     def environment(self) -> int:
-        """What the unit hands to the callback."""
+        """Callback environment of the FMU."""
         return addressof(self._ramp)
 
     def _made_callback(self) -> Any:
@@ -63,7 +63,7 @@ class InputsWithin:
         return fmi3.fmi3IntermediateUpdateCallback(set_within)
 
     def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
-        """Let inputs run by the values and slopes of a port from now on.
+        """Use values and slopes of a port for the inputs from now on.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class InputsWithin:
         self._ramp.component = port.unit.component
 
     def set_at(self, time: float) -> None:
-        """Set inputs to where they are at a time in s inside of a step, as compiled code does."""
+        """Set inputs to a time in s inside of a step, as compiled code does."""
         if self._straight is None:
             return
         status = self._straight.set_after(time - self._clock.time)

@@ -87,7 +87,7 @@ class Fmi3Instance(Fmi3Library):
         )
 
     def follow(self, port: LibraryPort, group: VariableBlock, buffer: NDArray[Any]) -> None:
-        """Let inputs run straight, by the values and slopes of a port, where the FMU asks for them within steps."""
+        """Make inputs linear by values and slopes of a port, if the FMU supports the intermediate update."""
         self._within.follow(port, group, buffer)
 
     # -- life cycle -----------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ class Fmi3Instance(Fmi3Library):
         Raises
         ------
         FmuError
-            When the unit refuses; the message has instance, time and reason.
+            When the FMU refuses; the message has instance, time and reason.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         clock = self.clock
         clock.time = time
@@ -115,27 +115,27 @@ class Fmi3Instance(Fmi3Library):
         self._go_on(time, time, time + step, step)
 
     def step_function(self, calls: FmuCalls) -> MakeStep | None:
-        """Return what makes a step, for compiled code to call, which says that it will not go back."""
+        """Return the step function for compiled code, with the flag of no return."""
         if self._saved:
             return None
         return MakeStep(None, address_of(self._do_step), calls.number(self, "fmi3DoStep"), pointer(self.report))
 
     def stepped(self, step: float, status: int) -> None:
-        """Look at what a step in s has led to that compiled code made, and go on from there to its end.
+        """Handle the result of a step in s of compiled code, and complete the step.
 
         Raises
         ------
         FmuError
-            When the unit refuses; the message has instance, time and reason.
+            When the FMU refuses; the message has instance, time and reason.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         end = self.time + step
         now = self._arrive(end, status) if self.report.asked else self.time
         self._go_on(self.time, now, end, step)
 
     def _go_on(self, begin: float, now: float, end: float, step: float) -> None:
-        """Go from a time in s inside a step to its end, and handle what happens on the way."""
+        """Continue from a time in s inside a step to its end, with its events."""
         same = tolerance(step, begin, end)
         before, stays = -math.inf, 0
         while not self.report.ends and (now < end - same or self.report.event or self.report.next_event <= now):
@@ -157,17 +157,17 @@ class Fmi3Instance(Fmi3Library):
             self._end(now, end, step)
 
     def _goal(self, now: float, end: float, same: float) -> float:
-        """Return how far an FMU may be asked to go: to its next event, unless it must be asked for equal steps."""
+        """Return the largest requested end of a step: the next event, unless steps must be equal."""
         following = self.report.next_event
         return following if self.takes_any_step and now < following < end - same else end
 
     def _arrive(self, goal: float, status: int) -> float:
-        """Return the time in s that a step has led to which was to go to another one.
+        """Return the time in s that a step has reached.
 
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         trouble, self.report.trouble = self.report.trouble, 0
         if trouble:
@@ -193,7 +193,7 @@ class Fmi3Instance(Fmi3Library):
         self._leave_event_mode()
 
     def _leave_event_mode(self) -> None:
-        """Iterate until the discrete states are settled, and go back to steps."""
+        """Iterate the discrete states to convergence, and return to step mode."""
         event_info = iterate_events(self.name, self.time, self._update_discrete_states)
         self.report.next_event = event_info.following
         self._call("enterStepMode")
@@ -201,7 +201,7 @@ class Fmi3Instance(Fmi3Library):
             self.report.ends = True
 
     def read_next_event(self) -> float:
-        """Return when an event or a jump of a signal inside comes next, in s; infinity where the FMU does not say."""
+        """Return the next event or signal discontinuity in s; infinity if unknown."""
         return min(super().read_next_event(), self.report.next_event)
 
     # -- states ---------------------------------------------------------------------------------------------
@@ -218,12 +218,12 @@ class Fmi3Instance(Fmi3Library):
     # -- values ---------------------------------------------------------------------------------------------
 
     def sets_at_events(self, name: str) -> bool:
-        """Tell whether a variable is set in event mode: discrete inputs are, where there is one."""
+        """Return whether a variable is set in event mode, as discrete inputs are."""
         described = self.element(name).described
         return self.has_events and described.causality == "input" and described.variability == "discrete"
 
     def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
-        """Set an element of a variable in the mode that it is set in; a text only where it is another one."""
+        """Set an element of a variable in the right mode; texts only if changed."""
         if kind_of(element.described) == "String":
             if self.is_stepping and self._texts.get(element.name) == value:
                 return

@@ -1,4 +1,4 @@
-"""A loaded FMU of FMI 3.0, over FMPy: what co-simulation and model exchange have in common."""
+"""FMI 3.0 library, common to co-simulation and model exchange."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BITS = (8, 16, 32, 64)
 
 
 class Fmi3Library(LibraryInstance, ABC):
-    """An FMU of FMI 3.0, whatever it is for.
+    """An FMU of FMI 3.0 for any interface.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Fmi3Library(LibraryInstance, ABC):
         self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
 
     def _make(self, function: str, *arguments: Any) -> None:
-        """Make the instance by a function of the FMI, which is handed arguments behind those that all of them have.
+        """Return an instance from an FMI function with additional arguments.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class Fmi3Library(LibraryInstance, ABC):
         return fmi3.fmi3LogMessageCallback(log)
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+        """Set up the experiment, times in s; the tolerance of the FMU's own solver is what it suggests by default."""
         self.time = start
         self._experiment = self.own_tolerance(tolerance), start, stop
 
@@ -136,7 +136,7 @@ class Fmi3Library(LibraryInstance, ABC):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         elements = [self.element(name) for name in unknowns]
         sizes = {each.described.valueReference: each.size for each in elements}

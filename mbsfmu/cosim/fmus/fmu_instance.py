@@ -1,4 +1,4 @@
-"""A loaded FMU as the master needs it, whatever standard it speaks."""
+"""Interface of loaded FMUs for the master, for any standard."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEPT_MESSAGES = 5
 
 
 class FmuError(SimulationError):
-    """A function of an FMU that went wrong; after a fatal error nothing may be called any more.
+    """Failed function of an FMU; after a fatal error no call is allowed.
 
     `reached` is the time in s up to which an FMU has made a step that it discards, where it says so.
     """
@@ -37,7 +37,7 @@ class FmuError(SimulationError):
 
 
 class FmuEnded(Exception):  # noqa: N818 - no error: an FMU may end a run
-    """An FMU that ended the run by itself, within a step; `time` in s is the last that it reached."""
+    """FMU that ended the run within a step; `time` in s is the last time reached."""
 
     def __init__(self, time: float) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class FmuEnded(Exception):  # noqa: N818 - no error: an FMU may end a run
 
 
 class FmuCalls:
-    """Functions of FMUs that compiled code calls, by number: what is to be said of one that goes wrong."""
+    """Functions of FMUs called by compiled code, by number, with their error messages."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Instance, str]] = []
@@ -94,7 +94,7 @@ class Port(ABC):
 
     @property
     def compiles(self) -> bool:
-        """Whether compiled code can read and write it."""
+        """Whether compiled code can access it."""
         return False
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Port(ABC):
         """Set the variables to `values`; whole numbers are rounded."""
 
     def expect_slopes(self) -> None:  # noqa: B027 - there is nothing to do for most
-        """Make ready for slopes that compiled code sets; nothing where the FMU is told of them in every step."""
+        """Prepare slopes set by compiled code."""
 
     @abstractmethod
     def write_slopes(self) -> None:
@@ -117,15 +117,15 @@ class Port(ABC):
         """Return the first derivatives of the outputs by time in 1/s; all must be Real."""
 
     def table(self, calls: FmuCalls) -> PortTable:
-        """Return the port as compiled code sees it, if that can read and write it."""
+        """Return the port's table for compiled code, if supported."""
         raise NotImplementedError
 
 
 class Instance(ABC):
-    """An instance of a unit.
+    """An instance of an FMU.
 
     What it is described as stands in attributes that those of a standard's version set. A call that goes wrong raises
-    a `FmuError`, whose message has instance, time, function and the unit's own reason.
+    a `FmuError`, whose message has instance, time, function and the FMU's own reason.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Instance(ABC):
     states, derivatives
         Names of its continuous states and of their derivatives, as far as its model structure names them.
     default_experiment
-        Stop time and step size in s that the unit suggests.
+        Stop time and step size in s that the FMU suggests.
     interpolates
         Whether inputs may be given with derivatives.
     gives_rates, gives_directional_derivatives
@@ -168,7 +168,7 @@ class Instance(ABC):
     happened
         Time in s of the first event inside of steps since it was set to infinity; who wants to know sets it.
     events
-        Number of events that were handled in steps that were not undone; None where the unit handles them by itself.
+        Number of events that were handled in steps that were not undone; None where the FMU handles them by itself.
     ends
         By instance, the time in s at which it ended the run by itself; one for all instances of a run.
     disturbs
@@ -210,7 +210,7 @@ class Instance(ABC):
 
     @property
     def time(self) -> float:
-        """Where it is, in s: the beginning of the last step."""
+        """Present time in s: start of the last step."""
         return self.clock.time
 
     @time.setter
@@ -229,25 +229,25 @@ class Instance(ABC):
     # -- what it says ---------------------------------------------------------------------------------------
 
     def known_name(self, name: str) -> str:
-        """Return the name of what a name means that may be a flat one: a variable, an array or one of its elements."""
+        """Return the known name of a variable, array or element from a name that may be flat."""
         whole, bracket, indices = name.partition("[")
         return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
 
     def flat_name(self, name: str) -> str:
-        """Return the name that the FMU has for a variable, or an element of an array, by the one it has here."""
+        """Return the FMU's own name of a variable or element."""
         flat = {structured: each for each, structured in self.flat_names.items()}
         whole, bracket, indices = name.partition("[")
         return flat.get(name) or f"{flat.get(whole, whole)}{bracket}{indices}"
 
     def log(self, status: int, category: str, text: str) -> None:
-        """Take a message of the unit; what is worse than OK, zero, counts as the reason if the call fails."""
+        """Store a message of the FMU; one worse than OK is the reason of a failure."""
         if status:
             self._forget_earlier_steps()
             self._messages.append(text)
         logger.log(_LEVEL.get(status, logging.ERROR), "%s [%s]: %s", self.name, category, text)
 
     def _forget_earlier_steps(self) -> None:
-        """Drop messages of earlier steps: they are no reason for what goes wrong in this one."""
+        """Discard messages of earlier steps."""
         if self._spoke_in_step != self.steps:
             self._spoke_in_step = self.steps
             self._messages.clear()
@@ -257,7 +257,7 @@ class Instance(ABC):
         return "; ".join(dict.fromkeys(self._messages)) or otherwise
 
     def _failed(self, function: str, word: str, *, fatal: bool) -> NoReturn:
-        """Raise a FmuError with what the FMU has said."""
+        """Raise a FmuError with the FMU's messages."""
         self._fatal = self._fatal or fatal
         reason = self._reason("no reason given")
         self._messages.clear()
@@ -267,7 +267,7 @@ class Instance(ABC):
 
     @abstractmethod
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+        """Set up the experiment, times in s; the tolerance of the FMU's own solver is what it suggests by default."""
 
     @abstractmethod
     def enter_initialization(self) -> None:
@@ -284,63 +284,63 @@ class Instance(ABC):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
 
     def step_function(self, calls: FmuCalls) -> MakeStep | None:
-        """Return what makes a step, for compiled code to call; None where Python has to."""
+        """Return the step function for compiled code; None if Python is required."""
         del calls
         return None
 
     def fail(self, function: str, status: int) -> NoReturn:
-        """Raise what a function that compiled code called means by its status.
+        """Raise the error of a function called by compiled code, from its status.
 
         Raises
         ------
         FmuError
-            Always; the message has instance, time, function and the unit's own reason.
+            Always; the message has instance, time, function and the FMU's own reason.
         """
         raise NotImplementedError
 
     def stepped(self, step: float, status: int) -> None:
-        """Look at what a step in s has led to that compiled code made; raises what `step` raises."""
+        """Handle the result of a step in s of compiled code; raises what `step` raises."""
         raise NotImplementedError
 
     @abstractmethod
     def read_next_event(self) -> float:
-        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+        """Return when a signal of the FMU's own jumps or bends next, in s; infinity where it does not say."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free saved states and the instance; after a fatal error nothing may be called any more."""
+        """Free saved states and the instance; after a fatal error no call is allowed."""
 
     # -- states ---------------------------------------------------------------------------------------------
 
     def serialize(self) -> bytes:
-        """Return the state for another process, where it can be handed to one."""
+        """Return the state for another process, if supported."""
         raise NotImplementedError
 
     def deserialize(self, state: bytes) -> None:
-        """Take a state of another process, where that can be handed on."""
+        """Restore a state of another process, if supported."""
         raise NotImplementedError
 
     @abstractmethod
     def save(self, slot: str, time: float) -> None:
-        """Keep the state at a time in s under a name; what was kept under it is replaced."""
+        """Save the state at a time in s under a name, replacing an earlier one."""
 
     @abstractmethod
     def restore(self, slot: str) -> None:
-        """Go back to the state that was kept under a name."""
+        """Restore the state under a name."""
 
     def release(self, slot: str) -> None:
-        """Promise not to go back to what is kept under a name any more."""
+        """Discard the state under a name."""
         self._saved.pop(slot, None)
         self._earliest = min(self._saved.values(), default=math.inf)
 
     def _keeps(self, slot: str, time: float) -> None:
-        """Note what is kept under a name."""
+        """Record the name of a saved state."""
         self._saved[slot] = time
         self._earliest = min(self._saved.values())
 
@@ -348,11 +348,11 @@ class Instance(ABC):
 
     @abstractmethod
     def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
-        """Return what reads and writes numeric variables; `values` is where they stand."""
+        """Return a port of numeric variables; `values` is its array."""
 
     @abstractmethod
     def set_start(self, name: str, value: Any) -> None:
-        """Set a parameter, start value or String input, by the type of the variable.
+        """Set a parameter, start value or String input, by the variable's type.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Instances of units, by the version of FMI and the interface that they are of."""
+"""Instances of FMUs, by the version of FMI and the interface that they are of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What instances of all versions of FMI have in common: a library that FMPy loads, and a description that it reads.
+"""Base of instances of all FMI versions: a library and description loaded by FMPy.
 
 Fast access to numeric variables of a loaded FMU: one call for a whole list of them.
 """
@@ -43,12 +43,12 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
 from mbsfmu.modelling import closest_match
 
 _EXACT = 2.0**53
-"""Whole numbers of this magnitude and more are not all floating-point numbers."""
+"""Integers of at least this magnitude are not all floating-point numbers."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a version of FMI reads and writes values.
+    """Read and write functions of an FMI version.
 
     Attributes
     ----------
@@ -395,7 +395,7 @@ OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 _SERIALIZED = "for another process"
 """Slot of states on their way."""
 _NEXT_EVENT = "next_event"
-"""Name of the Real variable, in s, that tells when a signal of a unit's own jumps or bends next."""
+"""Name of the Real variable, in s, that tells when a signal of an FMU's own jumps or bends next."""
 
 
 class LibraryInstance(Instance):
@@ -480,22 +480,22 @@ class LibraryInstance(Instance):
             self.restore_environment()
 
     def restore_environment(self) -> None:
-        """Let the floating-point environment be what it was before the FMU was loaded: others compute in it."""
+        """Restore the floating-point environment from before the FMU was loaded."""
         if self._environment is not None and restore_environment(self._environment):
             self.disturbs = True
 
     def fail(self, function: str, status: int) -> NoReturn:
-        """Raise what a function of the FMI that went wrong means.
+        """Raise the error of a failed FMI function.
 
         Raises
         ------
         FmuError
-            Always; the message has instance, time, function and the unit's own reason.
+            Always; the message has instance, time, function and the FMU's own reason.
         """
         self._failed(function, _STATUS.get(status, str(status)), fatal=status == FATAL)
 
     def _discarded(self, function: str, reached: float) -> NoReturn:
-        """Raise that a step was discarded, of which the part up to a time in s was made.
+        """Raise the error of a discarded step that reached a time in s.
 
         Raises
         ------
@@ -517,7 +517,7 @@ class LibraryInstance(Instance):
         return self._slave.component
 
     def function(self, name: str, argument_types: Sequence[Any]) -> Callable[..., int]:
-        """Return a function of the FMU's library; it gives the status and raises nothing."""
+        """Return a function of the FMU's library; it returns the status and raises nothing."""
         function = self._slave.dll[name]
         function.argtypes, function.restype = argument_types, c_int
         return function
@@ -548,7 +548,7 @@ class LibraryInstance(Instance):
         return given
 
     def _end(self, reached: float, end: float, step: float) -> None:
-        """Take down that the unit ended the run at a time in a step in s, which was to go to another one.
+        """Record that the FMU ended the run at a time in a step in s.
 
         Raises
         ------
@@ -560,7 +560,7 @@ class LibraryInstance(Instance):
             raise FmuEnded(reached)
 
     def read_next_event(self) -> float:
-        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+        """Return when a signal of the FMU's own jumps or bends next, in s; infinity where it does not say."""
         if not self._gives_next_event():
             return math.inf
         if self._next_event is None:
@@ -608,7 +608,7 @@ class LibraryInstance(Instance):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         status = self._set_state(self.component, self._states[slot])
         if status > WARNING:
@@ -623,7 +623,7 @@ class LibraryInstance(Instance):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         self.save(_SERIALIZED, self.time)
         try:
@@ -637,7 +637,7 @@ class LibraryInstance(Instance):
         Raises
         ------
         FmuError
-            When the unit refuses.
+            When the FMU refuses.
         """
         if _SERIALIZED in self._states:
             self._free_state(self._states.pop(_SERIALIZED))
@@ -647,11 +647,11 @@ class LibraryInstance(Instance):
         self.restore(_SERIALIZED)
 
     def _memory(self) -> bytes:
-        """Return what there is to be kept beside the state of the unit; it is always as long."""
+        """Return the additional data of a saved state, of fixed size."""
         return b""
 
     def _remember(self, memory: bytes) -> None:
-        """Take what was kept beside the state of the unit, which has just gone back to it."""
+        """Restore the additional data of a saved state."""
         del memory
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Inputs that run straight over a step, set to where they are at times inside it."""
+"""Inputs that are linear over a step, evaluated inside it."""
 
 from __future__ import annotations
 

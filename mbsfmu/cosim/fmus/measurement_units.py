@@ -50,7 +50,7 @@ class UnitOfMeasurement:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """What becomes of a value on its way: factor · value + offset."""
+    """Conversion of a value: factor · value + offset."""
 
     factor: float = 1.0
     offset: float = 0.0
@@ -60,11 +60,11 @@ class LinearMap:
         return self.factor * value + self.offset
 
     def then(self, other: LinearMap) -> LinearMap:
-        """Return the map that does this one first and the other one after it."""
+        """Return the composition of this map with a following one."""
         return LinearMap(other.factor * self.factor, other.factor * self.offset + other.offset)
 
     def inverse(self) -> LinearMap:
-        """Return the map back."""
+        """Return the inverse map."""
         return LinearMap(1.0 / self.factor, -self.offset / self.factor)
 
 
@@ -72,7 +72,7 @@ IDENTITY = LinearMap()
 
 
 def conversion(source: UnitOfMeasurement, target: UnitOfMeasurement) -> LinearMap:
-    """Return the map of values in one unit to values in another one.
+    """Return the conversion between two units.
 
     A unit without a name or called `1` says nothing of its values, which then stay as they are.
 

@@ -1,4 +1,4 @@
-"""What the description of a unit says of its variables, in our words."""
+"""Variables of an FMU from its description."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kind_of(described: Any) -> str:
 
 
 def described_variable(element: ArrayElement) -> Variable:
-    """Return an element of a described variable as ours."""
+    """Return the description of an element of a variable."""
     described = element.described
     causality = described.causality or "local"
     if causality not in list(Causality):
@@ -44,7 +44,7 @@ def described_variable(element: ArrayElement) -> Variable:
 
 
 def with_article(causality: str) -> str:
-    """Return what a variable of a causality is called in a sentence."""
+    """Return the words for a variable of a causality."""
     known = {"output": "an output", "input": "an input", "local": "a local variable", "independent": "the time"}
     return known.get(causality, f"a {causality}")
 
@@ -120,7 +120,7 @@ _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.
 
 
 def is_no_number(value: Any) -> bool:
-    """Tell whether a value, which may be written, is not-a-number: no variable means anything by that."""
+    """Return whether a value, possibly a text, is not-a-number."""
     try:
         return math.isnan(float(value))
     except (TypeError, ValueError):

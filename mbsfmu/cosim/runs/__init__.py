@@ -1,1 +1,1 @@
-"""Coupled runs: loaded, prepared, stepped, recorded, saved."""
+"""Coupled runs: loading, preparation, steps, records, saved runs."""

@@ -1,4 +1,4 @@
-"""Communication steps of a run that compiled code makes, as many at a time as nothing else has to be looked at."""
+"""Communication steps of a run in compiled code, several per call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CHUNK = 4096  # steps for which signals are asked at once
 
 
 class CompiledSteps:
-    """Makes communication steps in compiled code.
+    """Runner of communication steps in compiled code.
 
     It works on the memory of history, members and record: Python may make any of the steps between.
 
@@ -145,7 +145,7 @@ class CompiledSteps:
             self._history.correction = self._tables.missed
 
     def _look(self, outcome: int, index: int, step: float) -> None:
-        """Raise what has gone wrong."""
+        """Raise the error of compiled code, if any."""
         exchange = self._tables.exchange
         if outcome == REFUSED:
             instance, function = self._calls[exchange.refused]
@@ -161,7 +161,7 @@ class CompiledSteps:
 def compile_steps(
     stepping: Stepping, history: OutputHistory, record: Record, times: list[float], lengths: Floats
 ) -> CompiledSteps | None:
-    """Return what makes the steps of a run in compiled code, or None where Python has to make them all.
+    """Return the compiled runner of a run, or None if Python is required.
 
     Algorithms that iterate, threads and FMUs that compiled code cannot call are for Python; so are runs where there is
     no compiler.

@@ -1,4 +1,4 @@
-"""Runs with steps whose lengths a controller chooses."""
+"""Runs with controlled step lengths."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _CRAWLING = (1e-2, 1e-3)  # of the first step, from which on a hundred steps cra
 
 
 class ControlledRunLoop(CoupledRunLoop):
-    """A run with steps whose length a controller chooses, cut at the events.
+    """Run loop with controlled step lengths and events.
 
-    Events are those of the followed signals and of the scenario, and those inside units: what these tell beforehand,
+    Events are those of the followed signals and of the scenario, and those inside FMUs: what these tell beforehand,
     and others, to which a step is made again in which they have happened.
     """
 
@@ -38,16 +38,16 @@ class ControlledRunLoop(CoupledRunLoop):
 
     @property
     def time(self) -> float:
-        """Where it is, in s."""
+        """Present time in s."""
         return self._time
 
     def restart(self) -> None:
-        """Forget the past: something jumps."""
+        """Discard the history at a discontinuity."""
         super().restart()
         self.controller.restart()
 
     def notes(self) -> list[str]:
-        """Return sentences for the user on what the run has come to."""
+        """Return messages on the findings of the run."""
         return [*super().notes(), *self.controller.notes()]
 
     def set(self, values: Values) -> None:
@@ -67,7 +67,7 @@ class ControlledRunLoop(CoupledRunLoop):
             self._report_end(self._time)
 
     def _try(self, inside: float) -> int:
-        """Try a step; return whether it was taken. `inside` is the next event in s inside a unit."""
+        """Try a step; return whether it was taken. `inside` is the next event in s inside an FMU."""
         controller, statistics, time, same = self.controller, self.parts.statistics, self._time, self._same
         bounds = controller.tolerances
         end = min(inside, self._last, *(event for event in self._events if event > time + same))
@@ -111,7 +111,7 @@ class ControlledRunLoop(CoupledRunLoop):
         return True
 
     def _go_on(self, attempt: StepAttempt, end: float, jumps: bool) -> None:
-        """Look at what was taken: whether an FMU has ended the run, and whether something jumps where it ends."""
+        """Handle an accepted step: end of the run by an FMU, and discontinuities at its end."""
         self._count += 1
         if self.parts.stepping.exchange.ends:
             self._report_end(self._time)
@@ -128,7 +128,7 @@ class ControlledRunLoop(CoupledRunLoop):
         return self.parts.driven.jumps(time)
 
     def _next_length(self, attempt: StepAttempt, length: float, reaches: bool) -> float:
-        """Return the length in s that the next step shall have, after an attempt of one that was taken."""
+        """Return the length in s of the next step after an accepted one."""
         bounds = self.controller.tolerances
         proposed = length * self.controller.accept(attempt, self._time, length)
         # A step that was cut short says nothing against the longer one that was wanted.
@@ -136,7 +136,7 @@ class ControlledRunLoop(CoupledRunLoop):
         return min(max(proposed, bounds.smallest), bounds.largest)
 
     def _take(self, attempt: StepAttempt, target: float) -> None:
-        """Record what an attempt led to, up to a time in s."""
+        """Record an accepted step up to a time in s."""
         self.parts.history = attempt.history
         for point in _ended(attempt.points, target):
             self.parts.record.add(point.time, point.outputs, point.energies)
@@ -166,7 +166,7 @@ class ControlledRunLoop(CoupledRunLoop):
         return None
 
     def _warn_crawling(self) -> None:
-        """Tell once what would help where steps have become far shorter than the first one."""
+        """Warn once, with advice, of steps that have become much shorter than the first one."""
         begin, self._reported_at = self._reported_at, self._time
         mean = (self._time - begin) / PROGRESS_INTERVAL
         stepping = self.parts.stepping

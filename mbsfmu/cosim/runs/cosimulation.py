@@ -1,4 +1,4 @@
-"""A coupled run in one's own hands: stepped, read, changed."""
+"""Interactive coupled runs: step, read, change."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 
 
 class Cosimulation:
-    """A run of coupled FMUs, which are loaded and at their start inside `with`.
+    """A run of coupled FMUs, which are loaded and initialized inside `with`.
 
     ::
 
@@ -73,7 +73,7 @@ class Cosimulation:
         At once or where `with` begins, when the call or a file is wrong, an option has no effect, or an FMU cannot do
         what is asked.
     SimulationError
-        Where `with` begins, when a unit fails before the first step, or the start has no solution.
+        Where `with` begins, when an FMU fails before the first step, or the start has no solution.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Cosimulation:
             raise CosimulationInterrupted(self.result()) from None
 
     def _load(self, stack: ExitStack) -> tuple[SystemGraph, dict[str, Instance]]:
-        """Return what is coupled, and its units."""
+        """Return what is coupled, and its FMUs."""
         chosen = self.options
         graph = load_graph(self._source, stack, strict=chosen.strict)
         graph = replace(graph, connections=(*graph.connections, *self._connections))
@@ -144,7 +144,7 @@ class Cosimulation:
         return graph, instances
 
     def _prepare(self, stack: ExitStack) -> None:
-        """Load the units, and bring them to their start, or to where a saved run is."""
+        """Load the FMUs, and bring them to their start, or to where a saved run is."""
         chosen = self.options
         graph, instances = self._graph, self._instances = self._load(stack)
         settings = chosen.settings(instances)
@@ -228,7 +228,7 @@ class Cosimulation:
 
     @contextmanager
     def _guarded(self, run_loop: CoupledRunLoop) -> Iterator[None]:
-        """Let what goes wrong in steps hand on what was recorded; the record is complete where the run is."""
+        """Attach the recorded rows to errors of steps; complete the record at the end of the run."""
         begin = clock.perf_counter()
         try:
             yield
@@ -245,7 +245,7 @@ class Cosimulation:
             raise CosimulationInterrupted(self._kept()) from None
 
     def _kept(self) -> CosimulationResult:
-        """Return what was recorded of a run that ended before its time."""
+        """Return the record of a run that ended early."""
         try:
             self._finish()
         except WriteError as error:
@@ -258,7 +258,7 @@ class Cosimulation:
             self._record.finish()
 
     def end(self) -> None:
-        """End the run where it is: what was recorded is complete, and nothing goes on."""
+        """End the run at its present time with a complete record."""
         self._running()
         self._finish()
 
@@ -270,7 +270,7 @@ class Cosimulation:
         InputError
             When the run has ended.
         CosimulationError
-            When a unit fails, an iteration does not converge, an output is not finite or a row cannot be written.
+            When an FMU fails, an iteration does not converge, an output is not finite or a row cannot be written.
         """
         run_loop = self._running()
         with self._guarded(run_loop):
@@ -299,7 +299,7 @@ class Cosimulation:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run where it is to a file, from which the same call goes on with `resume`, in another process too.
 
-        Signals must be given again, as they were; units in processes of their own, threads and pace may be others.
+        Signals must be given again, as they were; FMUs in processes of their own, threads and pace may be others.
         Where rows go to a file, that one is gone on with.
 
         Raises
@@ -307,7 +307,7 @@ class Cosimulation:
         InputError
             When it is not loaded or has failed, or an FMU cannot save its state for another process.
         SimulationError
-            When a unit refuses.
+            When an FMU refuses.
         WriteError
             When the file cannot be written.
         """
@@ -319,7 +319,7 @@ class Cosimulation:
         write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._run_loop)))
 
     def _changing(self, run_loop: CoupledRunLoop) -> dict[str, Any]:
-        """Return all that changes from step to step, beside the units."""
+        """Return all objects with changing state, except the FMUs."""
         parts = run_loop.parts
         return {
             "run_loop": run_loop,
@@ -335,7 +335,7 @@ class Cosimulation:
 
     @property
     def time(self) -> float:
-        """Where the run is, in s."""
+        """Present time of the run in s."""
         if self._run_loop is None:
             return self._graph.start
         return self._record.time if self._ended else self._run_loop.time
@@ -353,7 +353,7 @@ class Cosimulation:
         return self._algorithm.exchange
 
     def result(self) -> CosimulationResult:
-        """Return what was recorded until now, and what it has cost."""
+        """Return the recorded result with its cost."""
         self._record.flush()
         self.statistics.iterations, self.statistics.rollbacks = self._algorithm.sweeps, self._algorithm.rollbacks
         self.statistics.unit_steps = {name: instance.steps for name, instance in self._instances.items()}
@@ -402,7 +402,7 @@ class Cosimulation:
         InputError
             When a variable is not there, cannot be set now, or the value is none of its type.
         SimulationError
-            When a unit refuses.
+            When an FMU refuses.
         """
         run_loop = self._running()
         found = by_instance(behind_connectors(values, self._graph), self._instances)

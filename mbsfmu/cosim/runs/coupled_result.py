@@ -1,4 +1,4 @@
-"""What a coupled run gives back, and what is recorded on its way."""
+"""Results of coupled runs."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LARGE_RESIDUAL = 2e-3
-"""Share of the energy exchanged at a power bond from which on the residual energy is told; forces of the hydraulic
-mechanisms are off by 5 % of their range there, and by all of it at 5e-2."""
+"""Residual energy relative to the exchanged energy of a power bond at which a warning is given; forces of the hydraulic
+mechanisms are off by 5 % of their range there, and by all of it at 5e-2.
+"""
 _NO_ENERGY = 1e-6  # J, of machines at rest
 
 
 class CosimulationResult(Trajectory):
-    """Outputs of all FMUs over time, and what the run was and cost; rows that are in a file are read when asked for.
+    """Outputs of all FMUs over time with run statistics; rows in a file are read on demand.
 
     Attributes
     ----------
     statistics
         What the run was and cost; each of its attributes is one of the result too.
     drawable
-        What a picture is made from where the units say what they are; None where the run is not one of units.
+        What a picture is made from where the FMUs say what they are; None where the run is not one of FMUs.
     flat_names
         Names of signals by those with the flat names that FMUs have for the variables.
     """
@@ -91,7 +92,7 @@ class CosimulationResult(Trajectory):
         Parameters
         ----------
         model
-            What the units were exported from; where it is not given, what they carry along.
+            What the FMUs were exported from; where it is not given, what they carry along.
         beside
             Another run of the same model, or several by their labels, as ghosts.
         chosen
@@ -153,19 +154,19 @@ class CosimulationResult(Trajectory):
 
 
 class CosimulationError(RunError):
-    """A coupled run that failed on its way; `result` has what was recorded until then."""
+    """Failed coupled run; `result` has the recorded part."""
 
     result: CosimulationResult
 
 
 class CosimulationInterrupted(RunInterrupted):
-    """A coupled run that was interrupted; `result` has what was recorded until then."""
+    """Interrupted coupled run; `result` has the recorded part."""
 
     result: CosimulationResult
 
 
 def residual_notes(result: CosimulationResult) -> Iterator[str]:
-    """Say where the energy that the coupling brought in or took out is large beside what was exchanged."""
+    """Return messages on bonds with large residual energy."""
     for bond, exchanged in result.statistics.energy_exchanged.items():
         residual = result.statistics.energy_residual_largest[bond]
         if residual > LARGE_RESIDUAL * exchanged + _NO_ENERGY:

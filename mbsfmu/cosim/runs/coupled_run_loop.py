@@ -1,4 +1,4 @@
-"""The course of a run: from one communication point to the next, to the end."""
+"""Run loop of coupled runs, from one communication point to the next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Progress = Callable[[float], None]
 
 @dataclass
 class RunSetup:
-    """What a run is made of.
+    """Parts of a run.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class RunSetup:
 
 
 class CoupledRunLoop(ABC):
-    """A run between start and stop, which may be left and gone on with at any communication point.
+    """A run between start and stop, which may be interrupted and continued at any communication point.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class CoupledRunLoop(ABC):
     @property
     @abstractmethod
     def time(self) -> float:
-        """Where it is, in s."""
+        """Present time in s."""
 
     @property
     def done(self) -> bool:
@@ -113,7 +113,7 @@ class CoupledRunLoop(ABC):
         Raises
         ------
         SimulationError
-            When a unit refuses, an iteration does not converge or an output is not finite.
+            When an FMU refuses, an iteration does not converge or an output is not finite.
         WriteError
             When rows cannot be written.
         """
@@ -139,7 +139,7 @@ class CoupledRunLoop(ABC):
             self.restart()
 
     def restart(self) -> None:
-        """Forget the past: something jumps."""
+        """Discard the history at a discontinuity."""
         self.parts.history.restart()
 
     @abstractmethod
@@ -158,9 +158,9 @@ class CoupledRunLoop(ABC):
     # -- FMUs that end the run -------------------------------------------------------------------------------
 
     def _end_within(self, time: float, end: float) -> float:
-        """End a run in a step from a time in s which a unit ended at another one; return where it is then.
+        """End a run in a step from a time in s which an FMU ended at another one; return where it is then.
 
-        A unit alone leaves the row of where it ended; among several, the last row is the last one that all reached.
+        An FMU alone leaves the row of where it ended; among several, the last row is the last one that all reached.
         """
         parts, exchange = self.parts, self.parts.stepping.exchange
         if len(exchange.members) == 1 and end > time:

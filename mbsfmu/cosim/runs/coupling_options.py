@@ -1,4 +1,4 @@
-"""Options of a co-simulation: how communication steps are made, and what goes with what."""
+"""Options of a co-simulation, and their compatibility."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.model_exchange import SOLVERS
 
 TOLERANCE = 1e-4
-"""Of step control, where nothing is said."""
+"""Default tolerance of step control."""
 OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "record_interval", "pace")
-"""Options that change nothing of how FMUs are coupled."""
+"""Options without effect on the coupling."""
 TIME_LIMIT = 60.0
-"""Of a call of an isolated FMU in s of the clock, where nothing is said."""
+"""Default time limit of a call of an isolated FMU in s of wall time."""
 ALL = "all"
-"""In the place of the names of units: every one of them."""
+"""In the place of the names of FMUs: every one of them."""
 _OF_ERROR_CONTROL = 1e-5  # of the tolerance of error control, for iterations
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
@@ -40,7 +40,7 @@ class _Relaxation(Number):
 
 
 class _Units(ListOption):
-    """Names of units, or the word for all."""
+    """Names of FMUs, or the word for all."""
 
     def taken(self, name: str, value: Any) -> tuple[Any, ...]:
         if isinstance(value, str) and value != ALL:
@@ -97,7 +97,7 @@ class CouplingOptions(Options):
     a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
     bonds; with `gauss-seidel` and `zero` it gains nothing over equal steps.
     Without saved states errors are estimated from the extrapolation and no step is repeated. Controlled steps end
-    where a unit tells its next event (a variable `next_event` in s, as ours have). What happens inside another FMU
+    where an FMU tells its next event (a variable `next_event` in s, as ours have). What happens inside another FMU
     at rest, such as a jump of a signal of its own, is seen only where a step ends soon after: bound the steps by it.
 
     Raises
@@ -299,7 +299,7 @@ class CouplingOptions(Options):
                 raise option.without_effect(name, value, "units in the process of the master", ["isolate"])
 
     def settings(self, instances: Mapping[str, Instance]) -> Settings:
-        """Return how steps of units are made.
+        """Return how steps of FMUs are made.
 
         Raises
         ------

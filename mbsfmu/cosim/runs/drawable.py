@@ -1,4 +1,4 @@
-"""What is known of coupled FMUs for a picture of them: what they carry along, and how they were joined and set."""
+"""Machine data of coupled FMUs for animations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawable:
-    """What a picture of a coupled run is made from, where FMUs say what they are.
+    """Data for an animation of a coupled run.
 
     Attributes
     ----------
     texts
-        What units carry along, by name; nothing of those of others.
+        What FMUs carry along, by name; nothing of those of others.
     connections
         Source and target of each connection.
     given, driven

@@ -1,4 +1,4 @@
-"""Runs with steps of one length."""
+"""Runs with equal steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE = 1 << 18  # communication points that are laid out at once
 
 
 class FixedRunLoop(CoupledRunLoop):
-    """A run with steps of one length in s, cut at events."""
+    """Run loop with equal steps in s, divided at events."""
 
     CHANGES = ("_point",)
 

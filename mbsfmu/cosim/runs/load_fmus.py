@@ -1,4 +1,4 @@
-"""Where the units of a run come from: an SSP file, a folder that holds one, or FMU files."""
+"""FMUs of a run from an SSP file, a folder with one, or FMU files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def instantiate(
     Parameters
     ----------
     graph
-        The units.
+        The FMUs.
     isolated
         Names of those that have a process of their own; `all` means all.
     limit
@@ -106,7 +106,7 @@ def instantiate(
     exchanged
         Names of those that are run by model exchange though they are for co-simulation too; `all` means all.
     solver
-        Of units for model exchange.
+        Of FMUs for model exchange.
 
     Raises
     ------

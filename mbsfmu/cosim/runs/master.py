@@ -1,4 +1,4 @@
-"""Runs coupled FMUs, from start to stop at once."""
+"""Coupled runs from start to stop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cosimulate(
     Parameters
     ----------
     source
-        An SSP file, a folder that holds one, or FMU files; the units of FMU files have the files' names, or the name in
+        An SSP file, a folder that holds one, or FMU files; the FMUs of FMU files have the files' names, or the name in
         `name=file.fmu`, so that one file may be several FMUs.
     options, given
         Options, and those of them that are given by name; `CouplingOptions` says what they are.
@@ -70,9 +70,9 @@ def cosimulate(
     InputError
         When the call or a file is wrong, an option has no effect, or an FMU cannot do what is asked.
     SimulationError
-        When a unit fails before the first step, or the start has no solution.
+        When an FMU fails before the first step, or the start has no solution.
     CosimulationError
-        When a unit fails, an iteration does not converge, an output is not finite or a row cannot be written; the
+        When an FMU fails, an iteration does not converge, an output is not finite or a row cannot be written; the
         message has unit, time and reason, `result` what was recorded.
     """
     with Cosimulation(

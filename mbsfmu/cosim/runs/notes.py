@@ -1,4 +1,4 @@
-"""Sentences for the user: what FMUs lack for the chosen algorithm, and what that does."""
+"""Messages on missing features of FMUs and on connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GROWING = ", and may grow where inputs are extrapolated"
 def report_undriven(
     statistics: RunStatistics, connections: Sequence[Connection], given: Collection[tuple[str, str]]
 ) -> None:
-    """Tell which inputs nobody drives; an FMU may have a signal of its own for them, so it need be no mistake.
+    """Warn of inputs without a connection; an FMU may have an internal signal for them.
 
     Of a component whose other variables are connected, such as a cylinder without its velocity, it mostly is one.
 
@@ -58,7 +58,7 @@ def report_undriven(
 def report_crossed(
     statistics: RunStatistics, connections: Sequence[Connection], instances: Mapping[str, Instance]
 ) -> None:
-    """Tell of components whose efforts and motions are connected crosswise, such as those of two cylinders.
+    """Warn of components whose efforts and motions are cross-connected, such as those of two cylinders.
 
     Component g pushes component t, but is moved by another one that is pushed by someone else. With FMUs of a stranger
     it may be meant, as in controllers that are coupled.
@@ -70,7 +70,7 @@ def report_crossed(
     connections
         The connections.
     instances
-        The units by name.
+        The FMUs by name.
     """
     pushes: set[tuple[str, str]] = set()
     moved: dict[tuple[str, str], list[str]] = {}
@@ -99,7 +99,7 @@ def _component(name: str) -> str:
 def report_notes(
     statistics: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation
 ) -> None:
-    """Tell the user what FMUs lack for the chosen algorithm."""
+    """Report the features that FMUs lack for the chosen algorithm."""
     if not iterates:
         for group in _loops(exchange):
             statistics.warn(
@@ -131,7 +131,7 @@ def _loops(exchange: CouplingData) -> Iterator[list[int]]:
 
 
 def loop_notes(exchange: CouplingData) -> list[str]:
-    """Return sentences on algebraic loops that have come apart: inputs are not what the outputs have become.
+    """Return messages on inconsistent algebraic loops: inputs differ from the resulting outputs.
 
     What goes round with a delay and a gain beyond one changes its sign or its size from step to step; what is solved,
     or settles, changes by what the step does.
@@ -177,7 +177,7 @@ def _distances(exchange: CouplingData, group: Collection[int]) -> Iterator[_Dist
 
 
 def environment_notes(exchange: CouplingData) -> list[str]:
-    """Return a sentence on the FMUs that leave another floating-point environment, if there are such."""
+    """Return a message on FMUs that change the floating-point environment, if any."""
     names = [member.instance.name for member in exchange.members if member.instance.disturbs]
     if not names:
         return []

@@ -1,4 +1,4 @@
-"""Runs that keep pace with the clock."""
+"""Real-time pacing of runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 
 
 class Pacer:
-    """Lets a run wait for the clock, and notes where it comes late.
+    """Lets a run wait for the clock, and records delays.
 
     A step that is ready after its time is late by what it is behind; those after it are not waited for until the run
     has caught up.

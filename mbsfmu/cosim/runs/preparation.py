@@ -1,4 +1,4 @@
-"""What a coupled run is checked for and prepared with before its first step."""
+"""Checks and preparation of a coupled run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SMALLEST, _LARGEST = 1e-3, 10.0  # of the first step, where bounds are not give
 def experiment(
     graph: SystemGraph, instances: Mapping[str, Instance], stop: float | None, step: float | None
 ) -> tuple[float, float]:
-    """Return stop time and communication step in s: as called, else as package or units suggest."""
+    """Return stop time and communication step in s: as called, else as package or FMUs suggest."""
     defaults = [instance.default_experiment for instance in instances.values()]
     stops = [each for each, _ in defaults if each is not None]
     steps = [each for _, each in defaults if each is not None]
@@ -63,7 +63,7 @@ def whole_rates(rates: Mapping[str, float] | None, instances: Mapping[str, Insta
 
 
 def tolerances(options: CouplingOptions, step: float) -> CouplingTolerances:
-    """Return what step control may let pass, with a first step in s."""
+    """Return the tolerances of step control, with the first step in s."""
     relative = TOLERANCE if options.tolerance is None else options.tolerance
     absolute = relative if options.absolute_tolerance is None else options.absolute_tolerance
     smallest, largest = options.smallest_step, options.largest_step

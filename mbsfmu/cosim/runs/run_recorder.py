@@ -1,4 +1,4 @@
-"""What is recorded on the way of a run: which columns, which rows, and where they go."""
+"""Recording of a run: columns, rows, and storage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ON_TIME = 1e-9  # of an interval
 
 @dataclass(frozen=True)
 class Column:
-    """A column of what is recorded.
+    """A recorded column.
 
     Attributes
     ----------
@@ -53,12 +53,12 @@ class Column:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """What patterns may mean it by."""
+        """Names that patterns may match."""
         return (self.name, self.flat) if self.flat else (self.name,)
 
 
 def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
-    """Return what can be recorded: outputs of units, residual energies of bonds, and outputs of the whole system."""
+    """Return all recordable columns: outputs of FMUs, residual energies of bonds, outputs of the whole system."""
     variables = {member.instance.name: member.instance.variables for member in exchange.members}
     units = [variables[instance][variable].unit for instance, variable in exchange.names]
     names = [f"{instance}.{variable}" for instance, variable in exchange.names]
@@ -84,7 +84,7 @@ def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Seq
 def chosen_columns(
     columns: Sequence[Column], patterns: Sequence[str] | None, instances: Mapping[str, Instance]
 ) -> list[Column]:
-    """Return the columns that one of some patterns means, such as `unit.*`; all where there are none.
+    """Return the columns that match a pattern, such as `unit.*`; all without patterns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def chosen_columns(
     patterns
         The patterns.
     instances
-        The units, whose other variables are told from names that there are not.
+        The FMUs, whose other variables are told from names that there are not.
 
     Raises
     ------

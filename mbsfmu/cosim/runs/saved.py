@@ -1,8 +1,8 @@
 """Coupled runs in files: what changes from step to step, so that another process can go on from there.
 
 What an object changes from one communication point to the next stands by name in the `CHANGES` of its class; all else
-follows from the call and the units. A file is a ZIP archive with `run.json`, the arrays as `.npy`, as exact as the
-numbers in JSON are, and the states of the units as they serialize them. Nothing in it is executed.
+follows from the call and the FMUs. A file is a ZIP archive with `run.json`, the arrays as `.npy`, as exact as the
+numbers in JSON are, and the states of the FMUs as they serialize them. Nothing in it is executed.
 """
 
 from __future__ import annotations

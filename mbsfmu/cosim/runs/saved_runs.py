@@ -1,4 +1,4 @@
-"""What of a run is saved, and what it was called with, by which it is known again."""
+"""Saved data of a run, and its identification by the call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def call_in_words(
 
 
 def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the states of units with where they are, and what has changed of other things, by their names.
+    """Return the states of FMUs with where they are, and what has changed of other things, by their names.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) 
 
 
 def put_all_back(instances: Mapping[str, Instance], changing: Mapping[str, Any], content: Mapping[str, Any]) -> None:
-    """Let units and other things be as they were; errors as for `all_changes`."""
+    """Restore FMUs and other objects; errors as for `all_changes`."""
     _check_units(instances)
     for name, (state, time, steps) in content["units"].items():
         instances[name].deserialize(state)

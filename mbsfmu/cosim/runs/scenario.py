@@ -1,4 +1,4 @@
-"""Values that are set while a run goes on: at times that are known before, or by hand."""
+"""Values set during a run: at given times, or manually."""
 
 from __future__ import annotations
 

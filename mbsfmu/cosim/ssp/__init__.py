@@ -1,4 +1,4 @@
-"""System structure packages (SSP 1.0 and 2.0): units, their connections and parameter values in one file."""
+"""System structure packages (SSP 1.0 and 2.0): FMUs, their connections and parameter values in one file."""
 
 from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
 from mbsfmu.cosim.ssp.ssp_package import read_ssp, read_structure, write_ssp, write_structure

@@ -1,4 +1,4 @@
-"""All that is wrong with a package, told together."""
+"""All errors of a package in one message."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mbsfmu.base.errors import InputError
 _Read = TypeVar("_Read")
 _Node = TypeVar("_Node")
 _MOST = 50
-"""Faults that one message tells."""
+"""Largest number of errors in one message."""
 
 
 class Faults:
-    """What is wrong with a package.
+    """Collected errors of a package.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class Faults:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Note what is raised inside instead of ending with it."""
+        """Record exceptions of a block instead of raising them."""
         try:
             yield
         except InputError as error:
             self.note(str(error))
 
     def note(self, sentence: str) -> None:
-        """Note a sentence, once."""
+        """Record an error, once."""
         if sentence not in self._sentences:
             self._sentences.append(sentence)
 
@@ -49,7 +49,7 @@ class Faults:
         return tuple(result)
 
     def check(self) -> None:
-        """Raise what was noted.
+        """Raise the recorded errors.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""From the structure of a package to units and connections between them: nested systems dissolve."""
+"""Flattening of nested systems to FMUs and connections."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class SignalPath:
-    """How a value comes from one connector of an FMU to another one.
+    """Conversion of a value between two connectors of an FMU.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class SignalPath:
     unit: UnitOfMeasurement | None
 
     def over(self, wire: SspWire, target: UnitOfMeasurement | None) -> SignalPath:
-        """Return the way prolonged by a connection to a connector of a unit; None lets the unit be.
+        """Return the conversion extended by a connection to a connector; None keeps the unit.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class SignalPath:
 
 
 class Flattening:
-    """Finds what is connected with what, through the connectors of systems.
+    """Traces connections through the connectors of systems.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Flattening:
         self._faults.check()
 
     def graph(self) -> SystemGraph:
-        """Return units, connections, parameter values and the connectors of the outermost system.
+        """Return FMUs, connections, parameter values and the connectors of the outermost system.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Flattening:
             inputs.append(Exposed(source[1], end, way.map, self._connectors[source].unit or ""))
 
     def _add_output(self, connector: Connector, outputs: list[Exposed]) -> None:
-        """Add a connector of the outermost system that shows a variable of a unit."""
+        """Add a connector of the outermost system that shows a variable of an FMU."""
         place: Place = ((), connector.name)
         if connector.kind not in _SOURCES["element"] or place not in self._inward:
             return
@@ -202,7 +202,7 @@ class Flattening:
                 self._connect(element, (*path, element.name))
 
     def _lead(self, wire: SspWire, system: SspSystem, path: tuple[str, ...]) -> None:
-        """Note where a connection leads."""
+        """Record the target of a connection."""
         start, end = (self._place(system, path, each, wire) for each in (wire.start, wire.end))
         gives = [self._gives(place, path) for place in (start, end)]
         if gives[0] == gives[1]:

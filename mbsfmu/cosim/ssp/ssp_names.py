@@ -35,7 +35,7 @@ _KINDS_2 = {"structuralParameter": "parameter", "local": "output", "constant": "
 
 
 def check_schema(root: etree._Element, namespace: str, what: str) -> str:
-    """Hold a document against the schema of SSP 1.0; one of SSP 2.0 less what only that has.
+    """Validate a document against the schema of SSP 1.0; one of SSP 2.0 without its new elements.
 
     Returns
     -------

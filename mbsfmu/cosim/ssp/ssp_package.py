@@ -66,7 +66,7 @@ def read_ssp(path: Path, folder: Path, *, strict: bool = False) -> SystemGraph:
 
 
 def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructure:
-    """Return what a package says, and unpack its files into a folder.
+    """Return the structure of a package, and unpack its files into a folder.
 
     Parameters and errors as for `read_ssp`.
     """
@@ -86,7 +86,7 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
 
 
 def write_structure(path: str | os.PathLike[str], structure: SystemStructure, files: Mapping[str, Path]) -> Path:
-    """Write a package, complete or not at all; the same structure and files give the same bytes.
+    """Write a package, atomically and reproducibly.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def write_ssp(
     connections
         Connections between them; of FMUs with flat names they may have structured ones.
     stop
-        Default stop time in s. SSP has no place for a communication step; the units suggest theirs.
+        Default stop time in s. SSP has no place for a communication step; the FMUs suggest theirs.
     parameters
         Values by component and variable, written as parameter sets in their types and units; names as in connections.
     version

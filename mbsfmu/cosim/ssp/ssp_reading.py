@@ -1,4 +1,4 @@
-"""Reads the documents of a package; what a run cannot do is refused."""
+"""Reader of a package's documents; unsupported features are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 
 
 class StructureReader:
-    """Reads a package that lies unpacked in a folder.
+    """Reader of an unpacked package.
 
     Parameters
     ----------

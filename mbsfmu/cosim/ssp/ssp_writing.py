@@ -1,4 +1,4 @@
-"""Writes the structure description of a package; the same structure gives the same bytes."""
+"""Writer of a package's structure description, reproducible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PREFIXES = {"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM}
 
 
 def structure_xml(structure: SystemStructure) -> bytes:
-    """Return the document `SystemStructure.ssd`, held against its schema."""
+    """Return the document `SystemStructure.ssd`, validated against its schema."""
     root = etree.Element(
         f"{_SSD}SystemStructureDescription", nsmap=_PREFIXES, version=structure.version, name=structure.name
     )

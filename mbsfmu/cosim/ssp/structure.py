@@ -1,6 +1,6 @@
-"""What an SSP package says, as data: one class for each of its elements that has a meaning for a run.
+"""SSP package as data: one class for each element with a meaning for a run.
 
-Geometry, graphical elements and annotations have none and are not kept.
+Geometry, graphical elements and annotations are not stored.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ParameterSet:
 
 @dataclass(frozen=True)
 class MappingEntry:
-    """What a value of a parameter set is called in the component or system, and what becomes of it."""
+    """Name and transformation of a parameter in the component or system."""
 
     source: str
     target: str
@@ -171,7 +171,7 @@ class SspSystem:
 
 @dataclass(frozen=True)
 class SystemStructure:
-    """A whole package.
+    """A complete package.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Messages between two processes over a socket: one at a time, to and fro."""
+"""Messages between two processes over a socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Channel:
         self._socket = connected
 
     def wait_for(self, limit: float | None) -> None:
-        """Wait for messages for a time in s at most; None for any, as at first."""
+        """Set the time limit of waiting in s; None for no limit, the default."""
         self._socket.settimeout(limit)
 
     def send(self, message: Any) -> None:
@@ -62,5 +62,5 @@ class Channel:
         return data
 
     def close(self) -> None:
-        """Leave the other end alone."""
+        """Close the connection."""
         self._socket.close()

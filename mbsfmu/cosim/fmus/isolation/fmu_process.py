@@ -1,4 +1,4 @@
-"""The process of a unit as the master sees it: it is asked, and may end or be late."""
+"""The process of an FMU as the master sees it: it is asked, and may end or be late."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _OTHERWISE = "while its variables were set and read"
 
 
 class FmuProcess:
-    """A process of its own for a unit.
+    """A process of its own for an FMU.
 
     Parameters
     ----------
     name
-        Name of the unit.
+        Name of the FMU.
     limit
         Time in s of the clock that a call may take; None for any.
 
@@ -73,7 +73,7 @@ class FmuProcess:
             os.close(inside)
 
     def ask(self, calls: list[Call], time: float) -> Reply:
-        """Let the unit make calls at a time in s, and return what they gave.
+        """Let the FMU make calls at a time in s, and return what they gave.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class FmuProcess:
         return reply
 
     def _begin(self) -> None:
-        """Wait until the process has loaded what it needs, which says nothing of its unit."""
+        """Wait until the process has loaded what it needs, which says nothing of its FMU."""
         self._channel.wait_for(_PATIENCE_AT_FIRST)
         self._channel.receive()
         self._channel.wait_for(self._limit)
@@ -133,7 +133,7 @@ class FmuProcess:
         self._process.wait()
 
     def close(self, *calls: Call) -> None:
-        """Let the unit make its last calls, if it still can, and end the process."""
+        """Let the FMU make its last calls, if it still can, and end the process."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""An FMU in a process of its own, as the master needs it."""
+"""An FMU in a separate process, with the interface of an instance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class IsolatedInstance(Instance):
     """An instance in a process of its own, in which it is one as any other.
 
     What is set, saved and restored waits for the next call that has an answer; what was read after the last step is
-    read with the next one at once. So a step is one message to and fro, and the unit sees the same calls in one order.
+    read with the next one at once. So a step is one message to and fro, and the FMU sees the same calls in one order.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class IsolatedInstance(Instance):
             setattr(self, attribute, value)
 
     def _ask(self, *calls: Call) -> Any:
-        """Let the unit make calls, after those that wait; return what the first of these gave."""
+        """Let the FMU make calls, after those that wait; return what the first of these gave."""
         return self._ask_all(calls)[0]
 
     def _ask_all(self, calls: Sequence[Call]) -> list[Any]:
@@ -62,11 +62,11 @@ class IsolatedInstance(Instance):
         return reply.answers[len(waiting) :]
 
     def later(self, *call: Any) -> None:
-        """Let the unit make a call before the next one that has an answer."""
+        """Queue a call for the next one with an answer."""
         self._waiting.append(call)
 
     def fetch(self, *call: Any) -> Any:
-        """Return the answer of a call that changes nothing; it is made with the next step too."""
+        """Return the answer of a read-only call, which is made with the next step too."""
         self._wanted[call] = None
         answer = self._answers[call] if call in self._answers and not self._waiting else self._ask(call)
         if isinstance(answer, Failure):
@@ -76,7 +76,7 @@ class IsolatedInstance(Instance):
     # -- life cycle -----------------------------------------------------------------------------------------
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance of the unit's own solver is what it suggests by default."""
+        """Set up the experiment, times in s; the tolerance of the FMU's own solver is what it suggests by default."""
         self.time = start
         self._ask(("setup", start, stop, tolerance))
 
@@ -94,9 +94,9 @@ class IsolatedInstance(Instance):
         Raises
         ------
         FmuError
-            When the unit refuses, or its process ends.
+            When the FMU refuses, or its process ends.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         self.clock.time = time
         self.clock.steps += 1
@@ -109,7 +109,7 @@ class IsolatedInstance(Instance):
         self._answers = dict(zip(wanted, answers, strict=True))
 
     def read_next_event(self) -> float:
-        """Return when a signal of the unit's own jumps or bends next, in s; infinity where it does not say."""
+        """Return when a signal of the FMU's own jumps or bends next, in s; infinity where it does not say."""
         return self.fetch("read_next_event")
 
     def close(self) -> None:

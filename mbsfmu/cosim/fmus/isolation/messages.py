@@ -1,4 +1,4 @@
-"""What the master and the process of a unit tell each other.
+"""Messages between the master and the process of an FMU.
 
 The master sends a list of calls, each a tuple of a name and arguments; the process makes them in turn, up to the first
 that goes wrong, and sends one `Reply`. Numbers go as the bytes that they are: nothing is rounded.
@@ -29,11 +29,11 @@ DESCRIBED = (
     "serializes_state",
     "takes_any_step",
 )
-"""Attributes of an instance that the master knows as well; `arrays` too."""
+"""Instance attributes that the master knows, including `arrays`."""
 
 
 class Failure(NamedTuple):
-    """An exception on its way: its kind, its sentence, and what a FmuError or FmuEnded has beside."""
+    """A transferred exception: its kind, message, and further data."""
 
     kind: str
     text: str
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Return an exception as it travels."""
+        """Return an exception in transferable form."""
         if isinstance(error, FmuError):
             return cls("unit", str(error), error.fatal, error.reached)
         if isinstance(error, FmuEnded):
@@ -65,7 +65,7 @@ _KINDS: dict[str, type[Exception]] = {"input": InputError, "simulation": Simulat
 
 
 class Reply(NamedTuple):
-    """What the calls of a list have given.
+    """Results of a list of calls.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Reply(NamedTuple):
     logs
         What was logged: logger, level and text.
     events
-        Number of events that the unit's integration has handled; None where it is not integrated.
+        Number of events that the FMU's integration has handled; None where it is not integrated.
     happened
         When the first event inside of steps has happened since the last reply, in s; infinity for none.
     """

@@ -1,4 +1,4 @@
-"""What the process of a unit does: it loads the unit and makes the calls that the master asks for."""
+"""Worker process of an FMU: loads it and makes the master's calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mbsfmu.cosim.fmus.library_instance import LibraryInstance
 
 
 class _Logs(logging.Handler):
-    """Keeps what is logged until it is sent."""
+    """Stores log records until they are sent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _Logs(logging.Handler):
 
 
 class Service:
-    """The unit of this process, and its ports by their numbers; methods are what the master may ask for."""
+    """The FMU of this process, and its ports by number; methods are the allowed calls."""
 
     def __init__(self) -> None:
         self._logs = _Logs()

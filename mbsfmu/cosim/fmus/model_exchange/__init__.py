@@ -1,4 +1,4 @@
-"""Units for model exchange: they give derivatives and events, and the master integrates them."""
+"""FMUs for model exchange, integrated by the master."""
 
 from mbsfmu.cosim.fmus.model_exchange.fmi2_model import Fmi2Model
 from mbsfmu.cosim.fmus.model_exchange.fmi3_model import Fmi3Model

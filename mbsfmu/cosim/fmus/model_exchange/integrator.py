@@ -1,8 +1,8 @@
-"""States of units over time, by one-step methods of SciPy, up to where an event indicator changes its sign.
+"""Integration of FMU states by one-step methods of SciPy up to event indicators.
 
 One-step methods, for a run stops at every communication point, where inputs jump or bend: methods with a memory (CVODE,
 LSODA) would begin there anew with their lowest order, and what they remember could not be saved with the states of the
-units. All that is kept here from one step to the next is a length.
+FMUs. All that is kept here from one step to the next is a length.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from mbsfmu.base.times import NEIGHBOURS, resolution
 Floats = NDArray[np.float64]
 
 SOLVERS = ("radau", "dop853")
-"""Radau IIA of order 5, for stiff units too; Dormand's and Prince's explicit method of order 8, cheaper for others."""
+"""Radau IIA of order 5, for stiff FMUs too; Dormand's and Prince's explicit method of order 8, cheaper for others."""
 RELATIVE_TOLERANCE = 1e-6
 """Of states, where neither the call nor the FMU says another one."""
 _LEAST_TOLERANCE = 1e-13
 _NEAR = 1e-10
-"""Share of a step that an event may be off from where the indicator changes its sign."""
+"""Tolerance of event times relative to a step."""
 _MOST_CUTS = 30
 _LOOKS = (0.25, 0.5, 0.75)
-"""Where inside a step indicators are looked at, for two changes of a sign between its ends."""
+"""Points of a step at which indicators are checked for double sign changes."""
 _CLOSE_LOOKS = (*(0.5**power for power in range(40, 2, -1)), *_LOOKS)
 """The same in a step that begins where an indicator is next to zero, on either side, as after an event: it may be back
 there at any time, as that of a ball that bounces again."""
@@ -36,7 +36,7 @@ _SHORTER = 0.25
 
 
 class Refused(Exception):  # noqa: N818 - no error: a shorter step may do
-    """An FMU that refuses to be evaluated at states that a step has tried; `reason` is its sentence."""
+    """An FMU that cannot be evaluated at trial states; `reason` is its message."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -44,7 +44,7 @@ class Refused(Exception):  # noqa: N818 - no error: a shorter step may do
 
 
 class ModelEquations(Protocol):
-    """What is integrated.
+    """The integrated equations.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ModelEquations(Protocol):
 
 
 class Arrival(NamedTuple):
-    """Where a step has led to: time in s and states, and whether an indicator has just changed its sign."""
+    """End of a step: time in s, states, and whether an indicator has changed its sign."""
 
     time: float
     states: Floats
@@ -76,7 +76,7 @@ class Arrival(NamedTuple):
 
 
 class FmuIntegrator:
-    """Integrates one unit.
+    """Integrates one FMU.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class FmuIntegrator:
         self._looks = _LOOKS
 
     def begin(self, time: float, states: Floats, goal: float, *, follows_event: bool) -> None:
-        """Begin at a time in s to go to a later one; tell whether an event was handled there."""
+        """Start integration at a time in s towards a later one; return whether an event was handled there."""
         self._time, self._states, self._goal = time, states, goal
         # About time zero floating-point numbers are closer to each other than steps can be.
         self._closest = resolution(time, goal)
@@ -114,7 +114,7 @@ class FmuIntegrator:
         self._solver = None
 
     def advance(self) -> Arrival:
-        """Make one step towards the goal, or to just behind the first change of an indicator's sign inside it.
+        """Make one step towards the goal, or to just after the first sign change of an indicator.
 
         Raises
         ------

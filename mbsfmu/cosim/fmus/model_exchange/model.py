@@ -1,4 +1,4 @@
-"""An FMU for model exchange as one that makes steps: the master integrates it and handles its events."""
+"""Model-exchange FMU with the interface of co-simulation: integration and events by the master."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mbsfmu.modelling.variables import Causality, Variability
 logger = logging.getLogger(__name__)
 
 _KEPT = struct.Struct("<dddqq")
-"""Beside the state of a unit: its time, that of its next event, the length of its next step, its number of events, and
+"""Beside the state of an FMU: its time, that of its next event, the length of its next step, its number of events, and
 whether it has just had one."""
 _SAME_EVENT = 1e-9
 """Share of a step behind its end in which an event counts as one at the end."""
@@ -111,7 +111,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         Raises
         ------
         Refused
-            When the unit discards the call: another one may do.
+            When the FMU discards the call: another one may do.
         FmuError
             When it went wrong.
         """
@@ -168,7 +168,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     # -- life cycle -----------------------------------------------------------------------------------------
 
     def setup(self, start: float, stop: float, tolerance: float | None = None) -> None:
-        """Set up the experiment, times in s; the tolerance is what the unit suggests by default."""
+        """Set up the experiment, times in s; the tolerance is what the FMU suggests by default."""
         super().setup(start, stop, tolerance)
         self._relative = self.own_tolerance(tolerance) or RELATIVE_TOLERANCE
 
@@ -191,7 +191,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         self._iterate_events()
 
     def _iterate_events(self) -> None:
-        """Update discrete states until they are settled, and go back to continuous time, unless the unit ends."""
+        """Update discrete states until they are settled, and go back to continuous time, unless the FMU ends."""
         event_info = iterate_events(self.name, self.time, self._update)
         self._follows_event = True
         self._following, self._over = event_info.following, event_info.ends
@@ -211,11 +211,11 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         Raises
         ------
         FmuError
-            When the unit refuses; the message has instance, time and reason.
+            When the FMU refuses; the message has instance, time and reason.
         SimulationError
             When it cannot be integrated, or events do not end.
         FmuEnded
-            When the unit ended the run before the end of the step; at the end, it is noted in `ends`.
+            When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
         self.clock.time = time
         self.clock.steps += 1
@@ -233,7 +233,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
             self._end(reached, time + step, step)
 
     def _go(self, now: float, end: float) -> float:
-        """Go from a time in s to another one, event by event, or to where the unit ends the run; return where it is."""
+        """Go from a time in s to another one, event by event, or to where the FMU ends the run; return where it is."""
         if self._jumped():
             with self.event():
                 pass
@@ -284,7 +284,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     # -- equations ------------------------------------------------------------------------------------------
 
     def _put(self, time: float, states: Floats) -> None:
-        """Bring the unit to a time in s and states."""
+        """Bring the FMU to a time in s and states."""
         self._check(f"{self.dialect.prefix}SetTime", self._set_time(self.component, time))
         if self._straight is not None:
             self._check("setting inputs", self._straight.set_after(time - self.time))
@@ -328,7 +328,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
             return self.differences(time, states)
 
     def differences(self, time: float, states: Floats) -> Floats:
-        """Return the same by differences, for the rest of a step that was begun with derivatives of the unit."""
+        """Return the same by differences, for the rest of a step that was begun with derivatives of the FMU."""
         at, result = self.rates(time, states), np.zeros((len(states), len(states)))
         for column, scale in enumerate(self.tolerances):
             moved = states.copy()
@@ -350,7 +350,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     # -- states ---------------------------------------------------------------------------------------------
 
     def _memory(self) -> bytes:
-        """Return what the integrator goes on with."""
+        """Return the data of the integrator for saved states."""
         kept = _KEPT.pack(self._now, self._following, self.integrator.length, self.events, self._follows_event)
         return kept + self.tolerances.tobytes() + self._before.tobytes()
 

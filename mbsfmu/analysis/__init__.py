@@ -1,1 +1,1 @@
-"""Analyses of a model about a point: linear systems, their modes and frequency responses."""
+"""Analyses of a model: linear systems, modes, frequency responses, sensitivities, fits."""

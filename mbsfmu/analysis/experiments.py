@@ -1,4 +1,4 @@
-"""Measured signals of experiments: which column is an input of the model, and which one is measured."""
+"""Measured signals of experiments: assignment of columns to inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 
 Measured: TypeAlias = "str | os.PathLike[str] | Trajectory | Mapping[str, Floats]"
-"""A file of signals, a trajectory, or arrays by name with `time` among them."""
+"""A file of signals, a trajectory, or arrays by name including `time`."""
 TIME = "time"
 
 
@@ -118,7 +118,7 @@ def read_experiment(
 
 
 def _factor(unit: str, variable: Variable, where: str) -> float:
-    """Return by how much a value in a unit is larger than that in SI; a column without a unit is in SI."""
+    """Return the factor from a unit to SI; 1 for a column without a unit."""
     if unit in ("1", "", variable.unit):
         return 1.0
     exposed = DISPLAY_UNITS.get(variable.unit)

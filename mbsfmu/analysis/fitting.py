@@ -20,9 +20,9 @@ from mbsfmu.tracing.workspace import Floats
 
 Loss = Literal["linear", "soft_l1", "huber", "cauchy"]
 LOSSES: tuple[Loss, ...] = ("linear", "soft_l1", "huber", "cauchy")
-"""Those of `scipy.optimize.least_squares` that are meant for outliers."""
+"""Losses of `scipy.optimize.least_squares` that are robust to outliers."""
 _FAILED = 1e6
-"""Residual in standard deviations of a run that fails: the search takes a shorter step."""
+"""Residual in standard deviations of a failed run, so that the search shortens its step."""
 _CONSISTENT = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 _UNEXPLAINED = 0.7
@@ -30,12 +30,12 @@ _UNEXPLAINED = 0.7
 _FOLLOWING, _SURELY = 0.5, 4.0
 """Autocorrelation of residuals from which on they are said to be no noise, which has at most 4/√k of k values."""
 _PASSES = 2
-"""Fits one after the other where the noise is not known: the second one weighs outputs by what the first one left."""
+"""Number of fits if the noise is unknown: the second one has the weights from the residuals of the first."""
 
 
 @dataclass(frozen=True)
 class FitSignal:
-    """A measured output beside the fitted one, in SI units.
+    """A measured and the fitted output, in SI units.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class FitSignal:
 
 @dataclass(frozen=True)
 class FitResult:
-    """Parameters that were fitted.
+    """Result of a fit.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class FitResult:
 
 @dataclass(frozen=True)
 class Free:
-    """What is fitted.
+    """Fitted parameters and delays.
 
     Attributes
     ----------
@@ -256,7 +256,9 @@ def fit(
     _check_delays(residuals, free, first)
     count, width = len(residuals.measured), free.high - free.low
     if count <= len(width):
-        raise InputError(f"{count} measured values cannot tell {len(width)} parameters; measure more, or free fewer")
+        raise InputError(
+            f"{count} measured values cannot determine {len(width)} parameters; measure more, or free fewer"
+        )
     start = _first_values(first, free)
     residuals.at(start)
     places = [each.outputs[place] for each, place in residuals.outputs]
@@ -331,7 +333,7 @@ def fit(
 
 
 def _check_delays(residuals: _Residuals, free: Free, simulation: Simulation) -> None:
-    """Refuse delays beyond the end of a signal: nothing of it would be left to compare with."""
+    """Refuse delays longer than a signal."""
     computed = computed_variables(simulation)
     for index, place in enumerate(free.delays, start=len(free.parameters)):
         ends = [each.times[own][-1] for each, own in residuals.outputs if each.outputs[own] == place]
@@ -343,7 +345,7 @@ def _check_delays(residuals: _Residuals, free: Free, simulation: Simulation) -> 
 
 
 def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
-    """Return sentences on measured signals that the fitted model does not follow."""
+    """Return messages on measured signals that the fitted model does not reproduce."""
     sentences = []
     for each in signals:
         left = _CONSISTENT * float(np.median(np.abs(each.fitted - each.measured)))
@@ -367,14 +369,14 @@ def _successive(signals: Sequence[FitSignal]) -> list[str]:
 
 
 def _spread(left: Floats, loss: Loss, parameters: float) -> float:
-    """Return the standard deviation of what a fit has left of an output, by its median where outliers are expected."""
+    """Return the standard deviation of an output's residual, by the median for robust losses."""
     if loss != "linear":
         return _CONSISTENT * float(np.median(np.abs(left))) or np.finfo(float).tiny
     return float(np.sqrt(np.sum(left**2) / max(len(left) - parameters, 1.0))) or np.finfo(float).tiny
 
 
 def _influence(off: Floats, loss: Loss) -> Floats:
-    """Return ρ′ of the squares of residuals, with which they count [Triggs et al. 2000, sect. 4.3]."""
+    """Return the weights ρ′ of the squared residuals [Triggs et al. 2000, sect. 4.3]."""
     squares = off**2
     return {
         "linear": np.ones_like(squares),
@@ -385,7 +387,7 @@ def _influence(off: Floats, loss: Loss) -> Floats:
 
 
 def _first_values(simulation: Simulation, free: Free) -> Floats:
-    """Return the model's values where they lie between the bounds, else the middle; delays begin in the middle."""
+    """Return the model's values if within the bounds, otherwise the middle; delays start in the middle."""
     given = simulation.run_loop.parameters[list(free.parameters)]
     middle = 0.5 * (free.low + free.high)
     start = middle.copy()

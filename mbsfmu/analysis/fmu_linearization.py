@@ -1,4 +1,4 @@
-"""Linear systems of FMUs, and of FMUs that connections couple."""
+"""Linear systems of single and coupled FMUs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def root_locus_of_fmus(
     parameters: Mapping[str, Any] | None = None,
     **given: Any,
 ) -> RootLocus:
-    """Linearize FMUs for several values of a parameter: how their modes change.
+    """Return the modes of FMUs for several values of a parameter.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def root_locus_of_fmus(
 
 
 def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
-    """Return the unit that an FMU declares for a variable; nothing where there is none."""
+    """Return the unit that an FMU declares for a variable; empty without one."""
     with ExitStack() as stack:
         files = load_graph(source, stack).units
         owner, _, variable = name.partition(".")
@@ -152,7 +152,7 @@ def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
 
 
 def _is_exchanged(file: Path) -> bool:
-    """Tell whether an FMU is for model exchange; a file that cannot be read is refused where it is loaded."""
+    """Return whether an FMU is for model exchange; an unreadable file is refused when loaded."""
     try:
         return fmpy.read_model_description(str(file), validate=False).modelExchange is not None
     except Exception:
@@ -169,14 +169,14 @@ def _given(patterns: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Signal:
-    """An input, state or output: its FMU's name and its own, and the names that patterns mean it by."""
+    """An input, state or output: its FMU, its name, and the names that patterns may match."""
 
     end: End
     names: tuple[str, ...]
 
 
 class _Coupled:
-    """FMUs where they are linearized, and the connections between them.
+    """FMUs at the linearization point, and their connections.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class _Coupled:
         self._notes = self._match() if moving and self._connections else []
 
     def _match(self) -> list[str]:
-        """Let connected inputs be what the outputs are now; return what has to be said where they cannot."""
+        """Set connected inputs to the present outputs; return a message if this is impossible."""
         held = [name for name, each in self._instances.items() if not isinstance(each, ModelExchangeInstance)]
         if held:
             return [f"connected inputs are those of the last communication step: {', '.join(held)} can take no others"]
@@ -213,7 +213,7 @@ class _Coupled:
         return []
 
     def system(self, name: str, inputs: Sequence[str], outputs: Sequence[str]) -> LinearSystem:
-        """Return the linear system with the inputs and outputs that patterns mean."""
+        """Return the linear system with the inputs and outputs that match patterns."""
         read = self._chosen(outputs, self._outputs() if outputs else self._signals(Causality.OUTPUT), "output")
         sources = [each.source for each in self._connections]
         wanted = dict.fromkeys((*(each.end for each in read), *sources))
@@ -259,7 +259,7 @@ class _Coupled:
     # -- names ------------------------------------------------------------------------------------------------
 
     def _called(self, end: End) -> tuple[str, ...]:
-        """Return the names that a variable goes by, the one of tables first."""
+        """Return the names of a variable, that of tables first."""
         whole = ".".join(end)
         return (*((end[1],) if end[0] == self._alone else ()), whole, *self._connectors.get(end, ()))
 
@@ -271,11 +271,11 @@ class _Coupled:
         ]
 
     def _outputs(self) -> list[_Signal]:
-        """Return what can be an output: outputs, local variables, states among them."""
+        """Return the possible outputs: outputs, local variables, states."""
         return [*self._signals(Causality.OUTPUT), *self._signals(Causality.LOCAL)]
 
     def _chosen(self, patterns: Sequence[str], among: Sequence[_Signal], kind: str) -> list[_Signal]:
-        """Return the signals that patterns mean, in the order of the patterns; all without a pattern."""
+        """Return the signals that match patterns, in order; all without a pattern."""
         if not patterns:
             return list(among)
         found: dict[End, _Signal] = {}
@@ -291,7 +291,7 @@ class _Coupled:
         return list(found.values())
 
     def _is_integral(self, end: End) -> bool:
-        """Tell whether a state is an integral of energy of one of our FMUs, on which nothing depends."""
+        """Return whether a state is an energy integral of one of our FMUs, on which nothing depends."""
         instance, parts = self._instances[end[0]], end[1].split(".")
         return (
             instance.carried is not None and bool(_INTEGRALS & set(parts[:-1])) and instance.units[end[1]].name == "J"
@@ -300,7 +300,7 @@ class _Coupled:
     # -- units of measurement ---------------------------------------------------------------------------------
 
     def _factors(self, ends: Sequence[End]) -> Floats:
-        """Return SI units in the units of measurement of the variables."""
+        """Return the conversion factors of the variables to SI."""
         return np.array([self._instances[unit].units[variable].factor for unit, variable in ends], dtype=float)
 
     def _value(self, end: End, value: float) -> OperatingValue:
@@ -309,7 +309,7 @@ class _Coupled:
 
 
 class _Blocks:
-    """Linear systems of FMUs beside each other, not coupled yet.
+    """Block-diagonal linear systems of FMUs without coupling.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class _Blocks:
         )
 
     def coupled(self, connections: Sequence[Connection], free: Sequence[End]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return A, B, C and D where connections drive inputs: u = K y + u₀, so (I − K D) u = K C x + u₀.
+        """Return A, B, C and D with connected inputs: u = K y + u₀, so (I − K D) u = K C x + u₀.
 
         Raises
         ------
@@ -366,7 +366,7 @@ class _Blocks:
         )
 
     def _check(self, loops: Floats) -> None:
-        """Check that algebraic loops have one solution, whatever units their variables are in."""
+        """Check that algebraic loops have one solution, independent of units."""
         from scipy.linalg import matrix_balance  # noqa: PLC0415 - takes long to load
 
         if not len(loops):
@@ -388,7 +388,7 @@ def _scaled(matrix: Floats, rows: Floats, columns: Floats) -> Floats:
 
 
 def _si_name(unit: UnitOfMeasurement) -> str:
-    """Return the name of the SI unit of a unit of measurement; its own where it is one, or says nothing."""
+    """Return the SI name of a unit of measurement; the unit itself if it is one, or undefined."""
     if unit.exponents is None or (unit.factor == 1.0 and unit.offset == 0.0):
         return unit.name
     if not any(unit.exponents[3:]) and (named := _NAMED.get(unit.exponents[:3])):

@@ -1,4 +1,4 @@
-"""The linear system of one loaded FMU where it is, in the FMU's own units of measurement."""
+"""Linear system of one loaded FMU at its present state, in its own units of measurement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIFFERENCE = float(np.cbrt(np.finfo(float).eps))
 
 
 def continuous_variables(instance: Instance, causality: Causality) -> list[str]:
-    """Return the names of the Real variables of an FMU that change continuously, of one causality."""
+    """Return the names of an FMU's continuous Real variables of one causality."""
     return [
         name
         for name, each in instance.variables.items()
@@ -28,7 +28,7 @@ def continuous_variables(instance: Instance, causality: Causality) -> list[str]:
 
 
 class FmuPoint:
-    """An FMU where it is linearized: δẋ = A δx + B δu, δy = C δx + D δu.
+    """Linearization point of an FMU: δẋ = A δx + B δu, δy = C δx + D δu.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class FmuPoint:
         self.a, self.b, self.c, self.d = self._matrices()
 
     def _check_states(self) -> None:
-        """Check that a co-simulation FMU tells its states and their derivatives."""
+        """Check that a co-simulation FMU declares its states and their derivatives."""
         instance = self.instance
         if self.states and len(instance.derivatives) == len(self.states) and instance.gives_directional_derivatives:
             return
@@ -87,7 +87,7 @@ class FmuPoint:
         )
 
     def _matrices(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return A, B, C and D: directional derivatives of the FMU, or differences."""
+        """Return A, B, C and D by directional derivatives of the FMU, or differences."""
         size, instance = len(self.states), self.instance
         if instance.gives_directional_derivatives:
             try:
@@ -149,7 +149,7 @@ class FmuPoint:
         return np.maximum(np.abs(self.input_values), np.abs(nominal))
 
     def kinks(self) -> list[str]:
-        """Return the states and inputs along which rates or outputs have a kink; none of a co-simulation FMU."""
+        """Return the states and inputs along which rates or outputs have a kink; none for co-simulation FMUs."""
         if not isinstance(self.instance, ModelExchangeInstance):
             return []
         states, inputs = self._state_scale(), self._input_scale()

@@ -1,4 +1,4 @@
-"""The gradient of scalars of a run by the discrete adjoint of its steps."""
+"""Gradient of scalars of a run by the discrete adjoint of its steps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Gradient:
 
 
 class Adjoint:
-    """The adjoint of a run for scalars of it.
+    """Discrete adjoint of a run for scalars of it.
 
     Trapezoidal steps are w_{n+1} = w_n + h/2 (F_n + F_{n+1}); with A = ∂F/∂w, B = ∂F/∂p and a scalar J(w, p) the
     derivative follows backward: (I − h/2 A_{n+1})ᵀ η = μ_{n+1}, μ_n = (I + h/2 A_n)ᵀ η + ∂J/∂w_n, and
@@ -86,7 +86,7 @@ class Adjoint:
         return OutputEnds(points.times, self._read[points.begins, column], self._read[points.ends, column])
 
     def gradient(self, index: int, chosen: Sequence[int], inputs: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return the derivatives of a scalar by parameters, shape (chosen,), and by inputs, (N + 1, inputs).
+        """Return the derivatives of a scalar with respect to parameters, shape (chosen,), and inputs, (N + 1, inputs).
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Adjoint:
 def gradient(
     simulation: Simulation, of: str | Measure, parameters: Sequence[str], inputs: Sequence[str], stop: float
 ) -> Gradient:
-    """Run a simulation and differentiate a scalar of it by parameters and inputs.
+    """Run a simulation and return the derivatives of a scalar with respect to parameters and inputs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What measured data say of parameters: covariance, intervals, correlation, and directions they say nothing of."""
+"""Identifiability of parameters: covariance, intervals, correlation, undetermined directions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from mbsfmu.tracing.workspace import Floats
 
 _SHARE = 1e-3
-"""Of the square of a direction, above which a parameter takes part in it."""
+"""Squared component of a direction above which a parameter takes part in it."""
 _EQUAL = 0.02
 """By which the exponent of a product may differ from a whole number, and the ratio of two changes from one."""
 _MOST = 4.5
 """Exponents beyond are no product that anybody has written."""
 _CORRELATED = 0.99
-"""Correlation from which on two parameters are said to be found together."""
+"""Correlation above which two parameters are reported as hardly distinguishable."""
 
 
 @dataclass(frozen=True)
 class Information:
-    """What a Jacobian of residuals says of parameters.
+    """Information on parameters from the Jacobian of residuals.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Information:
 def information(
     jacobian: Floats, names: Sequence[str], units: Sequence[str], values: Floats, ranges: Floats
 ) -> Information:
-    """Return what residuals with the variance 1 say of parameters.
+    """Return the information on parameters from residuals of variance 1.
 
     The covariance is (JᵀJ)⁻¹ [Seber, Wild 1989, sect. 2.1.2]. A direction in which the standard deviation exceeds the
     range between the bounds, singular vectors of J in units of the ranges, is one of which the data say nothing.
@@ -76,7 +76,7 @@ def information(
     correlation[unknown], correlation[:, unknown] = np.nan, np.nan
     pairs = [(first, second) for first in range(len(names)) for second in range(first)]
     sentences += [
-        f"{names[second]} and {names[first]} are hardly told apart: correlation {correlation[first, second]:.4f}"
+        f"{names[second]} and {names[first]} are hardly distinguishable: correlation {correlation[first, second]:.4f}"
         for first, second in pairs
         if abs(correlation[first, second]) > _CORRELATED
     ]
@@ -86,7 +86,7 @@ def information(
 def _sentence(
     direction: Floats, taking: Sequence[int], names: Sequence[str], units: Sequence[str], values: Floats
 ) -> str:
-    """Return what a direction in which the data say nothing means."""
+    """Return the meaning of an undetermined direction."""
     if len(taking) == 1:
         return f"the data say nothing of {names[taking[0]]}"
     if len(taking) == 2:

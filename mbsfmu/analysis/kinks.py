@@ -1,4 +1,4 @@
-"""Kinks: where the derivative of a function jumps."""
+"""Detection of kinks: discontinuities of a derivative."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _STEPS = (1e-6, 8e-6, 64e-6)
-"""Steps, as shares of the magnitude: the curvature of a smooth function changes slopes by about as much."""
+"""Relative steps, at which the curvature of a smooth function changes slopes similarly."""
 _GROWTH = 8.0
-"""What each is of the one before: so grow second differences at a kink, by the square where a function is smooth …"""
+"""Ratio of consecutive steps: second differences grow by it at a kink, by its square for a smooth function …"""
 _ABOUT = 2.5
-"""… and not at all where they are round-off. So many times more or less is the same."""
+"""… and not at round-off. Tolerance factor of these ratios."""
 _STILL = (0.7e-9, 1e-9, 1.3e-9)
-"""Steps in which second differences are round-off …"""
+"""Steps with second differences at round-off …"""
 _ABOVE = 30.0
-"""… that those of kinks exceed so many times."""
+"""… which those of kinks exceed by this factor."""
 _KINK = 1e-2
-"""Share of the slopes by which they differ at a kink."""
+"""Relative difference of slopes at a kink."""
 _COUNTS = 1e-6
-"""Share of what a value changes with all that it depends on, below which a kink does not count."""
+"""Change relative to the value's total change below which a kink is ignored."""
 _ROUND_OFF = 1e-13
-"""Share of the values by which differences may be off."""
+"""Relative round-off of differences."""
 
 
 def has_kink(function: Callable[[float], Floats], magnitude: float, range_: Floats) -> bool:
-    """Tell whether the derivative of a function jumps at zero.
+    """Return whether the derivative of a function is discontinuous at zero.
 
     Second differences grow with the step at a kink, and with its square where the function is smooth.
 

@@ -1,4 +1,4 @@
-"""A linear time-invariant system with names and units, its modes and its frequency response."""
+"""Linear time-invariant systems with names and units, modes and frequency responses."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 _ROUND_OFF = 1e-13
-"""Of |λ|: a real part that is smaller is none."""
+"""Real part relative to |λ| below which it is zero."""
 _STANDING = 1e-6
-"""In 1/s, rates of states over their magnitude at an equilibrium, as the search for it leaves them."""
+"""Rate of states relative to their magnitude at an equilibrium, in 1/s, within the search tolerance."""
 _MOST_PERIODS = 20.0
-"""Of the slowest mode that a step response has by default where it hardly decays."""
+"""Largest number of periods of the slowest mode in a default step response."""
 SUFFIXES = (".json", ".mat")
-"""Of the files that a linear system is written to."""
+"""Suffixes of linear-system files."""
 
 
 @dataclass(frozen=True)
 class OperatingValue:
-    """A state, an input or an output: its name, its SI unit, and its value at the operating point."""
+    """A state, input or output with name, SI unit, and value at the operating point."""
 
     name: str
     unit: str
@@ -47,7 +47,7 @@ class OperatingValue:
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode of a linear system: one real eigenvalue or a conjugate pair.
+    """A mode of a linear system: a real eigenvalue or a conjugate pair.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Mode:
 
     @property
     def is_still(self) -> bool:
-        """Whether the eigenvalue is zero: what moves so neither returns nor grows."""
+        """Whether the eigenvalue is zero."""
         return abs(self.eigenvalue) <= GROWING
 
     @property
@@ -80,11 +80,11 @@ class Mode:
 
     @property
     def grows(self) -> bool:
-        """Whether what moves so grows without bounds."""
+        """Whether the mode is unstable."""
         return self.eigenvalue.real > max(GROWING, _ROUND_OFF * abs(self.eigenvalue))
 
     def in_words(self) -> str:
-        """Say what the mode does: how often it oscillates, and how fast it decays or grows."""
+        """Return frequency and decay or growth of the mode in words."""
         if self.is_still:
             return "stays where it is put"
         if self.oscillates:
@@ -157,12 +157,12 @@ class LinearSystem:
 
     @property
     def vectors(self) -> tuple[NDArray[np.complex128], ...]:
-        """Right eigenvectors of the modes, in their order, each of shape (states,) and of length 1."""
+        """Right eigenvectors of the modes, in order, each of shape (states,) and of length 1."""
         return tuple(self._eigen[2][:, place] for place in self._places)
 
     @property
     def _places(self) -> list[int]:
-        """Places of the modes among the eigenvalues: of each conjugate pair, the one above."""
+        """Indices of the modes among the eigenvalues; for conjugate pairs the one with positive imaginary part."""
         values = self._eigen[0]
         return [int(place) for place in np.lexsort((-values.imag, -values.real)) if values[place].imag >= 0.0]
 
@@ -180,9 +180,9 @@ class LinearSystem:
 
     @property
     def moving(self) -> tuple[OperatingValue, float] | None:
-        """The state that changes fastest for its magnitude at the operating point, with ẋ; None at an equilibrium.
+        """The state with the largest relative rate at the operating point, with ẋ; None at an equilibrium.
 
-        At an equilibrium no state moves by more than 1e-6 of its magnitude, at least one SI unit, in a second.
+        At an equilibrium no state changes by more than 1e-6 of its magnitude, at least one SI unit, in a second.
         """
         sizes = np.array([max(abs(each.value), 1.0) for each in self.states])
         shares = np.abs(self.rates) / sizes
@@ -193,7 +193,7 @@ class LinearSystem:
 
     @property
     def sentences(self) -> list[str]:
-        """What has to be known of the operating point and of how the system was found."""
+        """Messages on the operating point and the linearization."""
         told = []
         if self.held:
             told.append(f"discrete states are fixed variables of the linearization: {', '.join(self.held)}")
@@ -243,7 +243,7 @@ class LinearSystem:
         return found
 
     def step_response(self, given: str, stop: float | None = None, points: int = 400) -> Trajectory:
-        """Return how the outputs differ from those of the operating point after a step of one input by one SI unit.
+        """Return the deviations of the outputs after a step of one input by one SI unit.
 
         The values are exact at each time: x(t + h) = Φ x(t) + Γ by the matrix exponential.
 
@@ -281,7 +281,7 @@ class LinearSystem:
 
     @property
     def _settling_time(self) -> float:
-        """Length of a step response in s: of the slowest decay or growth, but few periods of what hardly decays."""
+        """Default length of a step response in s."""
         values = self.eigenvalues[np.abs(self.eigenvalues) > GROWING]
         if not len(values):
             return 1.0
@@ -291,7 +291,7 @@ class LinearSystem:
         return min(float(np.max(constants, initial=0.0)) or bound, bound)
 
     def bode(self, frequencies: ArrayLike | None = None) -> Plot:
-        """Return magnitudes and phases of all outputs by all inputs over the frequency, as a plot.
+        """Return a Bode plot of all outputs by all inputs.
 
         `system.chosen(["valve.command"], ["boom.angle"]).bode().save("bode.html")` writes one as a page.
 
@@ -306,7 +306,7 @@ class LinearSystem:
         return bode_plot(f"{self.name}: Bode", grid, [(label, unit, values) for label, unit, values in responses])
 
     def nyquist(self, frequencies: ArrayLike | None = None) -> Plot:
-        """Return the frequency responses of all outputs by all inputs in the complex plane, as a plot.
+        """Return a Nyquist plot of all outputs by all inputs.
 
         Raises
         ------
@@ -322,7 +322,7 @@ class LinearSystem:
         return nyquist_plot(f"{self.name}: Nyquist", [(label, values) for label, _, values in responses], units[0])
 
     def poles(self, reach: float = np.inf) -> Plot:
-        """Return the eigenvalues in the complex plane, as a plot; stable, unstable and zero ones in colours.
+        """Return a plot of the eigenvalues in the complex plane, coloured by stability.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class LinearSystem:
         ]
 
     def chosen(self, inputs: Sequence[str], outputs: Sequence[str]) -> LinearSystem:
-        """Return the same system with some inputs and outputs, by their names and in their order.
+        """Return the system with selected inputs and outputs, by name and in order.
 
         Raises
         ------
@@ -401,7 +401,7 @@ class LinearSystem:
         return StateSpace(self.a, self.b, self.c, self.d, name=self.name, **names)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data: what the JSON file holds."""
+        """Return the content of the JSON file as plain data."""
         return {
             "model": self.name,
             "time": self.time,

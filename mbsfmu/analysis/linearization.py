@@ -1,4 +1,4 @@
-"""Linearizes a model about a point of a run, in the independent coordinates of its mechanism."""
+"""Linearization of a model at a point of a run, in independent coordinates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMULATION = "double-step"
 def linearize(
     simulation: Simulation, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
 ) -> LinearSystem:
-    """Linearize a simulation about where it is at a time.
+    """Return the linear system of a simulation at a time.
 
     States are independent coordinates, their velocities, and states of circuits and blocks; integrals of energy are
     none. All matrices are exact derivatives of the equations.
@@ -53,7 +53,7 @@ def linearize(
 def modal_analysis(
     simulation: Simulation, at: float = 0.0, inputs: Sequence[str] = (), outputs: Sequence[str] = ()
 ) -> ModalAnalysis:
-    """Linearize a simulation, with the shapes of its modes; parameters as for `linearize`."""
+    """Return the linear system of a simulation with mode shapes; parameters as for `linearize`."""
     given = simulation.functions.system
     drawn = [each.name for each in given.coordinates]
     drawn += [each.name for each in given.outputs if each.unit == "Pa"]
@@ -70,7 +70,7 @@ def modal_analysis(
 def _linearized(
     simulation: Simulation, at: float, inputs: Sequence[str], outputs: Sequence[str], more: Sequence[str]
 ) -> LinearSystem:
-    """Return the linear system whose outputs are those that patterns mean, and, after them, more by their names."""
+    """Return the linear system with outputs that match patterns, followed by further ones by name."""
     if not (np.isfinite(at) and at >= 0.0):
         raise InputError(f"a model is linearized at a time of 0 s or later; {at:g} s is none")
     system = simulation.functions.system
@@ -91,7 +91,7 @@ def _linearized(
 
 
 def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
-    """Return the places, among what is computed, of the outputs of a simulation."""
+    """Return the indices of a simulation's outputs among the computed variables."""
     names = [each.name for each in simulation.variables if each.causality is Causality.OUTPUT]
     places = {each.name: place for place, each in enumerate(computed)}
     return [places[name] for name in names if name in places]
@@ -100,9 +100,9 @@ def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:
 def chosen_places(
     patterns: Sequence[str], variables: Sequence[Variable], kind: str, simulation: Simulation
 ) -> list[int]:
-    """Return the places of the variables that patterns mean, in the order of the patterns; all without a pattern.
+    """Return the indices of the variables that match patterns, in order; all without a pattern.
 
-    A variable is meant by its name, and by `system.variable`.
+    Patterns match a variable's name, and `system.variable`.
     """
     names = [each.name for each in variables]
     qualified = simulation.exposed.qualified
@@ -122,7 +122,7 @@ def chosen_places(
 
 
 class _Point:
-    """A simulation where it is linearized.
+    """The linearization point of a simulation.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class _Point:
         moved: Callable[[int, float], tuple[Floats, Floats]],
         ranges: Floats,
     ) -> Iterator[str]:
-        """Yield the names of the states or inputs along which rates or outputs have a kink.
+        """Yield the names of states or inputs along which rates or outputs have a kink.
 
         Parameters
         ----------
@@ -236,12 +236,12 @@ class _Point:
         return self._form.start, inputs
 
     def _input_scale(self) -> Floats:
-        """Return how large the inputs are, at least their nominal values."""
+        """Return the magnitudes of the inputs, at least their nominal values."""
         nominal = [self._functions.system.inputs[each].nominal or 1.0 for each in self._driving]
         return np.maximum(np.abs(self._inputs[list(self._driving)]), nominal)
 
     def _along(self, states: Floats, accelerations: Floats, inputs: Floats) -> Floats:
-        """Return the changes of the outputs along directions, a column each, shape (outputs, directions).
+        """Return the changes of the outputs along directions, one column each, shape (outputs, directions).
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Scalars of a run: an end value, an integral, a mean, the largest value, the distance to a measured signal."""
+"""Scalar measures of a run: end value, integral, mean, largest value, distance to measurements."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class OutputEnds:
 
 @dataclass(frozen=True)
 class OutputWeights:
-    """Derivatives of a scalar by an output where each step begins and ends, shape (N,)."""
+    """Derivatives of a scalar with respect to an output at both ends of each step, shape (N,)."""
 
     begin: Floats
     end: Floats
@@ -60,7 +60,7 @@ class Measure(ABC):
 
     @abstractmethod
     def weights(self, ends: OutputEnds) -> OutputWeights:
-        """Return its derivatives by the output."""
+        """Return the derivatives with respect to the output."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class RootMeanSquare(Measure):
 
 @dataclass(frozen=True)
 class Largest(Measure):
-    """The largest value of the output, or the smallest: at ends of steps, one derivative where there are several."""
+    """The largest or smallest value of the output at ends of steps, with one derivative."""
 
     output: str
     sign: float = 1.0
@@ -183,7 +183,7 @@ class LeastSquares(Measure):
         return float(np.sum(self._off(ends)[2] ** 2))
 
     def weights(self, ends: OutputEnds) -> OutputWeights:
-        """Return 2 (y − m) / σ², spread over the ends of the steps in which the values were measured."""
+        """Return 2 (y − m) / σ², distributed over the ends of the steps of the measurements."""
         step, share, off = self._off(ends)
         begin, end = np.zeros_like(ends.begin), np.zeros_like(ends.end)
         np.add.at(begin, step, 2.0 * off * (1.0 - share) / self._noise)
@@ -197,7 +197,7 @@ class LeastSquares(Measure):
 
 
 def places_in_steps(ends: Floats, times: Floats, name: str) -> tuple[np.ndarray, Floats]:
-    """Return the step in which each time lies, and the share of the step that has passed then.
+    """Return the step of each time, and the fraction of the step before it.
 
     Raises
     ------
@@ -226,7 +226,7 @@ _WRITTEN = re.compile(r"\s*(?:(\w+)\(\s*([^()]+?)\s*\)|([^()]+?))\s*")
 
 
 def measure(text: str) -> Measure:
-    """Return the measure that a text names: `max(cylinder.pressure_piston)`, or the end value of a bare output.
+    """Return the measure of a text: `max(cylinder.pressure_piston)`, or the end value for a bare output.
 
     Raises
     ------

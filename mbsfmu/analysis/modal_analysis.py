@@ -1,4 +1,4 @@
-"""Modes of a model about an operating point: their shapes in coordinates and pressures, and how they look."""
+"""Modes of a model at an operating point: shapes in coordinates and pressures, and animations."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 
 _CYCLE = 2.0
-"""Time in s that one period takes in a picture."""
+"""Time in s of one period in an animation."""
 _FRAMES = 121
 """Rows of that period."""
 _ANGLE, _SHARE = 0.15, 0.06
-"""Largest motion in a picture: rad, and share of the size of the machine …"""
+"""Largest motion in an animation: rad, and relative to the machine's size …"""
 _PRESSURE = 10e5
-"""… and largest pressure in Pa: large enough to be seen, small enough that loops stay closed by eye."""
+"""… and largest pressure in Pa: visible, but with visibly closed loops."""
 _NEGLIGIBLE = 1e-9
-"""Share of the largest change of a kind below which a change is round-off."""
+"""Change relative to the largest of its kind below which it is round-off."""
 
 
 @dataclass(frozen=True)
 class ModeShape:
-    """How coordinates and pressures take part in a mode: δ = Re(shape · e^{λ t}).
+    """Shape of a mode in coordinates and pressures: δ = Re(shape · e^{λ t}).
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class ModeShape:
 
 @dataclass(frozen=True)
 class ModalAnalysis:
-    """Modes of a linear system, with their shapes and pictures where the machine is known.
+    """Modes of a linear system, with shapes and animations for a known machine.
 
     Attributes
     ----------
@@ -104,10 +104,9 @@ class ModalAnalysis:
         return ModeShape(mode, *kinds)
 
     def animation(self, place: int) -> Animation:
-        """Return a mode in motion on the machine, with pressures as colours, to be shown in a notebook or saved.
+        """Return an animation of a mode, with pressures as colours.
 
-        One period takes 2 s. The motion is as large as it is well seen, and so are pressures, each by itself:
-        `caption` says by how much they differ.
+        One period takes 2 s. Motion and pressures are scaled separately for visibility; `caption` gives the ratio.
 
         Parameters
         ----------
@@ -127,7 +126,7 @@ class ModalAnalysis:
         return Animation({**made, "notes": []}, f"{machine.name}: mode {place + 1}")
 
     def caption(self, place: int) -> str:
-        """Say what the animation of a mode shows, and how large."""
+        """Return the description of a mode's animation, with its scales."""
         machine, shape = self._drawn(place)
         moved, pressed = self._scales(machine, shape)
         mode = shape.mode
@@ -158,7 +157,7 @@ class ModalAnalysis:
         return self.machine, shape
 
     def _moves(self, shape: ModeShape) -> bool:
-        """Tell whether bodies take part in a mode by more than round-off."""
+        """Return whether bodies take part in a mode."""
         assert self.coordinates is not None
         names = {each.name for each in self.coordinates.states} & set(shape.motion)
         share = sum(value for name, value in shape.mode.participation.items() if name in names)
@@ -166,7 +165,7 @@ class ModalAnalysis:
 
     @property
     def moving(self) -> tuple[int, ...]:
-        """Places of the modes in which bodies move."""
+        """Indices of the modes with motion of bodies."""
         if self.machine is None:
             return ()
         return tuple(place for place, shape in enumerate(self.shapes) if self._moves(shape))
@@ -176,7 +175,7 @@ class ModalAnalysis:
         return next(each.unit for each in self.coordinates.outputs if each.name == name)
 
     def _scales(self, machine: Machine, shape: ModeShape) -> tuple[float, float]:
-        """Return by what the motion and the pressures of a shape are multiplied for a picture; 0 without pressures."""
+        """Return the scales of motion and pressures for an animation; 0 without pressures."""
         from mbsfmu.view.scene.payload import motion  # noqa: PLC0415 - drawn where asked for
 
         still = motion(machine, self._trajectory(machine, shape, (0.0, 0.0)), arrows=False)
@@ -224,7 +223,7 @@ class ModalAnalysis:
 
 
 def _held_nodes(machine: Machine) -> list[str]:
-    """Return the pressures of nodes that sources hold, which deviate by nothing."""
+    """Return the pressures of nodes held by sources, with zero deviation."""
     return [
         f"{name}.{node}.pressure"
         for name, data in machine.systems.items()

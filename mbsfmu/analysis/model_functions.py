@@ -1,4 +1,4 @@
-"""A model's equations as CasADi functions with names and units, for other people's tools."""
+"""Equations of a model as CasADi functions with names and units, for other tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mbsfmu.tracing.workspace import Floats
 
 @dataclass(frozen=True)
 class FunctionArgument:
-    """A vector of a model's functions: what its elements are.
+    """Argument of a model's functions, with its elements.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The command line; the only part that prints."""
+"""Command line, the only part that prints."""
 
 from __future__ import annotations
 

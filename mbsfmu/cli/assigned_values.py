@@ -1,4 +1,4 @@
-"""Values that the command line gives to variables of a model before a run."""
+"""Values of variables given on the command line."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def values_option(command: Command) -> Command:
-    """Add values of parameters, start values and inputs, with units where these are not those of the variables."""
+    """Add the option for values of parameters, start values and inputs, with optional units."""
     text = "Parameter, start value or input before the run, name=310 or name='200 bar'; repeatable."
     return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=text)(command)
 
 
 def assigned(assignments: Sequence[str]) -> dict[str, str]:
-    """Return values by name, as they are given.
+    """Return the given values by name.
 
     Raises
     ------

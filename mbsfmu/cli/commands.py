@@ -1,4 +1,4 @@
-"""The command line: finds the command, tells errors in one line."""
+"""Command line: dispatch of commands, one-line errors."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ COMMANDS = {
     "sweep": "Run MODEL at every combination of parameters and settings.",
     "validate": "Check FMU files, ours or not, of FMI 2.0 and 3.0.",
 }
-"""What each one does. Each has its module here, with the function `command`."""
+"""Commands and their help; each has a module here with the function `command`."""
 
 
 class _Commands(click.Group):
-    """Loads a command when it is called: each needs other libraries, which take longer to load than some commands."""
+    """Loads a command on demand, because libraries load slowly."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write what the commands do, and load none."""
+        """Write the help of the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown command with the one that may have been meant."""
+        """Refuse an unknown command with the closest match."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from mbsfmu.modelling import closest_match  # noqa: PLC0415 - takes longer to load than all that is there until now
 
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    """End with a sentence on stderr; with `--debug`, where the error comes from stands before it."""
+    """End with a message on stderr, with a traceback for `--debug`."""
     if "--debug" in sys.argv:
         traceback.print_exc()
     click.echo(f"mbsfmu: {message}", err=True)

@@ -54,7 +54,7 @@ def command(
 
 @contextmanager
 def _keep_runs(reporter: Reporter, json_file: str | None) -> Iterator[None]:
-    """Write the runs that were done until a comparison was interrupted, and say so."""
+    """Write the completed runs of an interrupted comparison, and report it."""
     try:
         yield
     except ComparisonInterrupted as ended:

@@ -133,7 +133,7 @@ def command(
 
 
 def _run(run: Callable[[], CosimulationResult], reporter: Reporter) -> CosimulationResult:
-    """Make a run and report on it; where it ends early, say which files have what was recorded until then."""
+    """Make a run and report it; for one that ended early, report the files with recorded rows."""
     try:
         result = run()
     except (CosimulationError, CosimulationInterrupted) as ended:

@@ -74,11 +74,11 @@ def command(
 
 
 _TOLD = ("angle", "displacement", "length", "pressure", "force", "torque", "command")
-"""Last words of the names of what is told; all the rest is in the JSON file."""
+"""Last words of the names that are printed; the JSON file has all."""
 
 
 def _valued(text: str) -> tuple[str, float | None]:
-    """Read `name` or `name=value`."""
+    """Parse `name` or `name=value`."""
     if "=" not in text:
         return text, None
     name, value = assignment(text)
@@ -89,13 +89,13 @@ def _valued(text: str) -> tuple[str, float | None]:
 
 
 def _start(model: CoupledModel, name: str) -> float:
-    """Return the value that a search for a variable begins with; 0 of one that is not there, which is refused then."""
+    """Return the start value of a free variable; 0 for an unknown one, which is refused later."""
     variable = model.system().settable().get(name)
     return 0.0 if variable is None or variable.start is None else variable.start
 
 
 def _content(found: Equilibrium[CoupledModel]) -> dict[str, Any]:
-    """Return what `--json` writes."""
+    """Return the content of the `--json` file."""
     return {
         "model": found.model.name,
         "found": found.found,

@@ -25,9 +25,9 @@ from mbsfmu.cli.terminal import at_work, print_table, shown
 from mbsfmu.coupled.coupled_model import CoupledModel
 
 _NAMED = 3
-"""States that a row of the table names."""
+"""Number of states in a row of the table."""
 _LEAST = 0.05
-"""Of the participation of a state that is named."""
+"""Least participation of a listed state."""
 
 
 @click.command("linearize")
@@ -126,7 +126,7 @@ def _of_fmus(
 
 
 def _varied(text: str) -> tuple[str, list[float]]:
-    """Read a parameter and its values, as boom.mass=100:500:20."""
+    """Parse a parameter and its values, such as boom.mass=100:500:20."""
     name, values = assignment(text)
     parts = values.split(":")
     if len(parts) != 3 or not parts[2].isdigit() or int(parts[2]) < 2:
@@ -136,7 +136,7 @@ def _varied(text: str) -> tuple[str, list[float]]:
 
 
 def _print_locus(locus: RootLocus) -> None:
-    """Print the least damped oscillation and the greatest real part over the parameter."""
+    """Print the least damped oscillation and the largest real part over the parameter."""
     rows = []
     for value, system, growth in zip(locus.values.tolist(), locus.systems, locus.growth.tolist(), strict=True):
         oscillating = [mode for mode in system.modes if mode.oscillates]
@@ -149,7 +149,7 @@ def _print_locus(locus: RootLocus) -> None:
 
 
 def _is_fmu(argument: str) -> bool:
-    """Tell whether MODEL is an FMU, a package of such, or a folder that holds one."""
+    """Return whether MODEL is an FMU, a package, or a folder with one."""
     return argument.endswith((".fmu", ".ssp")) or Path(argument).is_dir()
 
 

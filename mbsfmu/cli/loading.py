@@ -1,4 +1,4 @@
-"""Interruptions while libraries are loaded, which lose them, or tell them with a traceback."""
+"""Interruptions while libraries are loaded, which would lose them or print a traceback."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 INTERRUPTED = "interrupted"
-"""What stderr is told."""
+"""Message on stderr."""
 
 
 @contextmanager
 def interrupted_at_once() -> Iterator[None]:
-    """End the process where it is interrupted within: nothing has begun that would have to be put in order."""
+    """End the process immediately on interruption, as there is nothing to clean up."""
     before = {number: signal.signal(number, _end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -24,7 +24,7 @@ def interrupted_at_once() -> Iterator[None]:
 
 
 def interrupted_status(number: int) -> int:
-    """Return the exit status of what a signal has ended, as shells have it: 130 of SIGINT, 143 of SIGTERM."""
+    """Return the exit status of a signal, as in shells: 130 for SIGINT, 143 for SIGTERM."""
     return 128 + number
 
 

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def parts_option(command: Command) -> Command:
-    """Add the files that define parts of models; they are run first, for other options may name what they define."""
+    """Add the option for files of user-defined parts, which are run first."""
 
     def load(_: click.Context, __: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
         load_parts(files)
@@ -36,12 +36,12 @@ def parts_option(command: Command) -> Command:
 
 
 def model_argument(command: Command) -> Command:
-    """Add the model, and the files that define parts of it."""
+    """Add the model argument and the option for files of parts."""
     return click.argument("model")(parts_option(command))
 
 
 def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
-    """Return the model that an argument means.
+    """Return the model of an argument.
 
     Parameters
     ----------
@@ -124,6 +124,6 @@ def _loaded(path: str) -> ModuleType:
 
 
 def _reason(error: BaseException) -> str:
-    """Tell an error in one line; those of the library are sentences as they are."""
+    """Return an error in one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"

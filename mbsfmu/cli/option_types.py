@@ -1,4 +1,4 @@
-"""Options that several commands have, and what is checked of them."""
+"""Common options of commands, and their checks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 RUN = tuple(name for name in RunOptions.known() if name not in ("jacobian", "tolerances"))
-"""The options of a simulation that commands have; the others are for studies of the method, in Python."""
+"""Options of a simulation on the command line; others are available in Python only."""
 OF_FMUS = tuple(name for name in RUN if name != "check_error")
-"""Those that FMUs have, whose runs their hosts make."""
+"""Options of FMUs, whose runs their hosts make."""
 
 
 def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]:
-    """Make options of a command from options as data; the command gets None where they are left out."""
+    """Return click options from options as data; omitted ones are None."""
 
     def add(command: Command) -> Command:
         for name in reversed(names):
@@ -48,12 +48,12 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
 
 
 def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    """Read words between commas."""
+    """Parse words between commas."""
     return None if value is None else [each.strip() for each in value.split(",")]
 
 
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[float] | None:
-    """Read numbers between commas, as `2e-3,1e-3`."""
+    """Parse numbers between commas, such as `2e-3,1e-3`."""
     try:
         return None if value is None else [float(each) for each in value.split(",")]
     except ValueError:
@@ -61,7 +61,7 @@ def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[fl
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """Read `name=values`.
+    """Parse `name=values`.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float]]:
-    """Read `name=low:high` of an option that is repeated."""
+    """Parse `name=low:high` of a repeatable option."""
     found: dict[str, tuple[float, float]] = {}
     for text in given:
         name, bounds = assignment(text)
@@ -89,7 +89,7 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float
 
 
 def number_of(text: str, where: str) -> float:
-    """Read a number; `where` begins the sentence that refuses another word."""
+    """Parse a number; `where` begins the message on another word."""
     try:
         return float(text)
     except ValueError:
@@ -97,7 +97,7 @@ def number_of(text: str, where: str) -> float:
 
 
 def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Make the check of a file that a command writes: its suffix is one of these, and its folder is there."""
+    """Return the check of an output file: suffix and folder."""
 
     def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         if value is None:
@@ -111,11 +111,11 @@ def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str
 
 
 FORMATS = f"one of {', '.join(suffixes())}, or a format of --parts"
-"""What files of tables may be, for help texts."""
+"""Suffixes of table files, for help texts."""
 
 
 def table_file(what: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
-    """Make the check of a file for a table: some format has its suffix and can write, and its folder is there."""
+    """Return the check of a table file: writable format and existing folder."""
 
     def check(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
         if value is not None:
@@ -134,14 +134,14 @@ def _check_place(file: str) -> None:
 
 
 def stop_time(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    """Check the end of a run in s before a model is made for it."""
+    """Check the stop time in s before a model is made."""
     if value is not None:
         check_stop(value)
     return value
 
 
 def option_of(function: Callable[..., Any], flag: str, help: str, **settings: Any) -> Callable[[Command], Command]:  # noqa: A002
-    """Make an option with the default of the parameter of that name: commands have those of what they call."""
+    """Return an option with the default of the parameter of the same name."""
     name = flag.lstrip("-").replace("-", "_")
     given = inspect.signature(function).parameters[name].default
     if isinstance(given, tuple):
@@ -150,7 +150,7 @@ def option_of(function: Callable[..., Any], flag: str, help: str, **settings: An
 
 
 def refuse_same_files(*files: str | None, inputs: Iterable[str] = ()) -> None:
-    """Refuse two results in one file, and a result in the place of what a run is made from.
+    """Refuse two results in one file, and a result that would overwrite an input.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the commands write besides tables: the log on stderr, and results as JSON."""
+"""Output of commands besides tables: log on stderr, results as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mbsfmu.base.plain import plain
 
 
 def log_to_stderr(quiet: bool) -> None:
-    """Send the library's log to stderr: notes as well, or warnings only."""
+    """Send the library's log to stderr: all notes, or warnings only."""
     handler = _Stderr()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     root = logging.getLogger("mbsfmu")
@@ -27,7 +27,7 @@ def log_to_stderr(quiet: bool) -> None:
 
 
 class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to what stderr is at the time: a progress bar takes its place, and stays below the lines."""
+    """Writes to the present stderr, above a progress bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.stream = sys.stderr  # the one before may be closed by now, and cannot be flushed
@@ -35,7 +35,7 @@ class _Stderr(logging.StreamHandler[TextIO]):
 
 
 def _once() -> Callable[[logging.LogRecord], bool]:
-    """Let each message through once: several FMUs of one run say the same."""
+    """Pass each message once: several FMUs of one run have the same messages."""
     seen: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:
@@ -49,19 +49,19 @@ def _once() -> Callable[[logging.LogRecord], bool]:
 
 
 def warn(sentence: str) -> None:
-    """Say on stderr what a command has to say whether it is quiet or not."""
+    """Write a message to stderr, also in quiet mode."""
     click.echo(f"mbsfmu: {sentence}", err=True)
 
 
 def report_kept_rows(files: list[str], end: float) -> None:
-    """Say which files have what was recorded until a time in s; nothing where there are none."""
+    """Report the files with rows recorded until a time in s; nothing without files."""
     if files:
         warn(f"{' and '.join(files)} {'has' if len(files) == 1 else 'have'} what was recorded until {end:.9g} s")
 
 
 @contextmanager
 def to_the_end() -> Iterator[None]:
-    """Let what writes results end before an interruption counts; the second one counts at once."""
+    """Defer an interruption until results are written; a second one counts at once."""
     before = signal.getsignal(signal.SIGINT)
     waiting = False
 
@@ -82,7 +82,7 @@ def to_the_end() -> Iterator[None]:
 
 
 def write_json(path: str | None, data: Mapping[str, Any]) -> None:
-    """Write a result as JSON, complete or not at all; numbers that are not finite become null."""
+    """Write a result as JSON, atomically; non-finite numbers become null."""
     if path is None:
         return
     with complete_file(path) as partial:

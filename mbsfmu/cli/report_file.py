@@ -1,4 +1,4 @@
-"""Reports of commands: the option, what writes them, and what is kept of runs that end before their time."""
+"""Report files of commands: option, writer, and recorded rows of runs that ended early."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def report_option(command: Command) -> Command:
 
 
 class Reporter(logging.Handler):
-    """Writes the report of a command where one is wanted; from when it is made on it keeps warnings for it."""
+    """Writes the report of a command, if requested; it stores warnings from its creation on."""
 
     def __init__(self, path: str | None) -> None:
         super().__init__(logging.WARNING)
@@ -36,11 +36,11 @@ class Reporter(logging.Handler):
             logging.getLogger("mbsfmu").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a warning, once."""
+        """Store a warning, once."""
         self._warnings[record.getMessage()] = None
 
     def write(self, result: Any, ended: str = "") -> None:
-        """Write the report of a result where one is wanted; `ended` says why it is not all of it."""
+        """Write the report of a result, if requested; `ended` gives the reason of an early end."""
         if self.path is None:
             return
         from mbsfmu.view.report import Circumstances, write_report  # noqa: PLC0415 - few commands are reported on
@@ -50,13 +50,13 @@ class Reporter(logging.Handler):
             write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), list(self._warnings), ended))
 
     def write_until(self, ended: RunError | RunInterrupted) -> list[str]:
-        """Write the report of a run that ended before its time where one is wanted; return the files it is in."""
+        """Write the report of a run that ended early, if requested; return its files."""
         self.write(ended.result, str(ended) if isinstance(ended, RunError) else "it was interrupted")
         return [] if self.path is None else [self.path]
 
 
 def recorded(run: Callable[[], Recorded], output: str | None, reporter: Reporter) -> Recorded:
-    """Make a run, write its rows and its report; where it ends early, those of what was recorded, and say so."""
+    """Make a run, write its rows and its report, also for a run that ended early."""
     try:
         result = run()
     except (RunError, RunInterrupted) as ended:

@@ -102,7 +102,7 @@ def _show_motion(
     options: dict[str, Any],
     quiet: bool,
 ) -> None:
-    """Simulate a model and write a page with its mechanisms in motion."""
+    """Simulate a model and write a page with its animation."""
     with at_work("preparing", quiet):
         simulation = model.simulation(**options)
         set_values(simulation, assignments)
@@ -116,7 +116,7 @@ Listed = Iterator[tuple[str, list[str], list[list[str]]]]
 
 
 def _tables(model: CoupledModel, content: dict[str, Any]) -> Listed:
-    """Give the tables that are always there."""
+    """Return the tables that are always printed."""
     kinds = [(name, kind, names) for name, kinds in content["systems"].items() for kind, names in kinds.items()]
     yield "systems", ["system", "has", "names"], [[name, kind, ", ".join(names)] for name, kind, names in kinds]
     yield (
@@ -133,7 +133,7 @@ def _tables(model: CoupledModel, content: dict[str, Any]) -> Listed:
 
 
 def _freedom(warn: dict[str, Any]) -> list[str]:
-    """Return the cells of a row on how a mechanism may move."""
+    """Return the cells of a row on degrees of freedom."""
     counts = [str(warn["coordinates"]), str(warn["loop_equations"])]
     if "problem" in warn:
         return [*counts, "–", warn["problem"]]
@@ -143,7 +143,7 @@ def _freedom(warn: dict[str, Any]) -> list[str]:
 
 
 def _contents(content: dict[str, Any]) -> Listed:
-    """Give the tables of parts, and of what hangs on what."""
+    """Return the tables of parts and topology."""
     parts = content["parts"]
     yield (
         "parts",
@@ -167,7 +167,7 @@ def _given(data: dict[str, Any]) -> str:
 
 
 def _variables(content: dict[str, Any]) -> Listed:
-    """Give the tables of variables, one a kind."""
+    """Return the tables of variables, one per kind."""
     for kind, fields in _COLUMNS.items():
         found = [each for each in content["variables"] if each["kind"] == kind]
         yield (

@@ -1,4 +1,4 @@
-"""Tables of what an FMU or an SSP package holds, as `mbsfmu show` prints them."""
+"""Tables of an FMU or SSP package for `mbsfmu show`."""
 
 from __future__ import annotations
 

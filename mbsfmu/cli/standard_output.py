@@ -1,4 +1,4 @@
-"""What the commands print, line by line."""
+"""Line output of the commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.base.files import WriteError
 
 @contextmanager
 def standard_output() -> Iterator[None]:
-    """Name what cannot be written; a pipe that is closed is no error of ours."""
+    """Report stdout that cannot be written; a closed pipe is not an error."""
     try:
         yield
     except BrokenPipeError:

@@ -133,7 +133,7 @@ def command(
 def _samples(
     varied: dict[str, str], points: str | None, sample: str | None, seed: int | None
 ) -> dict[str, list[float]]:
-    """Return values that belong together, from a table or drawn from distributions; nothing where neither is asked for.
+    """Return samples from a table or drawn from distributions; empty without either.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _samples(
 
 
 def _print_result(result: StudyResult, output: str) -> None:
-    """Tell how the points came out.
+    """Print the status of the points.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _print_result(result: StudyResult, output: str) -> None:
 
 
 def _assigned(texts: Iterable[str], refusal: str, before: Container[str] = ()) -> Iterator[tuple[str, str]]:
-    """Read `name=values` one after the other; a name that came before is refused by a sentence with its place in it."""
+    """Parse `name=values` one by one; a repeated name is refused with its position."""
     names: set[str] = set()
     for name, text in map(assignment, texts):
         if name in names or name in before:
@@ -185,7 +185,7 @@ def _assigned(texts: Iterable[str], refusal: str, before: Container[str] = ()) -
 
 @contextmanager
 def _executor(scheduler: str | None) -> Iterator[Executor | None]:
-    """Give the executor of a Dask cluster; None where none is asked for."""
+    """Return the executor of a Dask cluster; None without one."""
     if scheduler is None:
         yield None
         return
@@ -198,7 +198,7 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 
 
 def _plain(word: str) -> Any:
-    """Return a number, a truth or the word, as a setting takes it."""
+    """Return a number, a truth value or the word, for a setting."""
     word = word.strip()
     if word in ("true", "false"):
         return word == "true"

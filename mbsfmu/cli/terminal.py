@@ -1,4 +1,4 @@
-"""Tables on stdout and progress on stderr; what draws them is loaded where something is drawn."""
+"""Tables on stdout and progress on stderr, with libraries loaded on demand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mbsfmu.cli.standard_output import standard_output
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; as wide as it needs to be where stdout is no terminal."""
+    """Print a table, in full width if stdout is not a terminal."""
     from rich.console import Console  # noqa: PLC0415 - see above
     from rich.table import Table  # noqa: PLC0415
 
@@ -25,7 +25,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 @contextmanager
 def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """Show a bar on stderr where that is a terminal; give the function that moves it, None where it is quiet."""
+    """Show a progress bar on a terminal's stderr; return its update function, None if quiet."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -40,7 +40,7 @@ def progress_bar(text: str, quiet: bool) -> Iterator[Callable[[float], None] | N
 
 @contextmanager
 def at_work(text: str, quiet: bool) -> Iterator[None]:
-    """Show on stderr, where that is a terminal, that something goes on of which nobody knows how long it takes."""
+    """Show an indeterminate progress on a terminal's stderr."""
     if quiet or not sys.stderr.isatty():
         yield
         return
@@ -54,7 +54,7 @@ def at_work(text: str, quiet: bool) -> Iterator[None]:
 
 
 def shown(value: Any) -> str:
-    """Write a value for a table."""
+    """Return a value as text for a table."""
     if value is None:
         return "–"
     if isinstance(value, bool):

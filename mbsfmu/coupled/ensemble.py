@@ -208,9 +208,9 @@ class Ensemble:
         assert self._library is not None
         recorded = [simulation.continuous[column] for column in columns]
         failures, warnings = self._diagnostics(runs, times, recorded)
-        _log("of %d machines, %d failed; the first are told", self.machines, list(failures.values()))
+        _log("of %d machines, %d failed; the first are listed", self.machines, list(failures.values()))
         told = [each[0] for each in warnings.values()]
-        _log("of %d machines, %d were warned of; the first are told", self.machines, told)
+        _log("of %d machines, %d have warnings; the first are listed", self.machines, told)
         return EnsembleResult(
             times,
             runs.rows[:, :, :shown],

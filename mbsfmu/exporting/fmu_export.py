@@ -239,7 +239,7 @@ def _check_words(layout: str, backend: str, exposed: str, naming: str, fmi: int)
         if word not in words:
             raise InputError(f"there is no {what} '{word}'; {closest_match(word, words)}")
     if fmi not in VERSIONS:
-        raise InputError(f"there is no FMI {fmi} for units; there are {' and '.join(map(str, VERSIONS))}")
+        raise InputError(f"there is no FMI {fmi} for FMUs; there are {' and '.join(map(str, VERSIONS))}")
 
 
 def _check_sources(sources: str | bool) -> None:
@@ -266,7 +266,7 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
         raise InputError(f"FMUs are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
     for each in kind:
         if each not in INTERFACES:
-            raise InputError(f"there is no kind '{each}' of units; {closest_match(each, INTERFACES)}")
+            raise InputError(f"there is no kind '{each}' of FMUs; {closest_match(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("FMUs of 'python' are for co-simulation; those of 'native' can be for model exchange")
 

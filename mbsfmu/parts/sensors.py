@@ -23,7 +23,7 @@ _STAYING = PointAcceleration(np.zeros(3), np.zeros(3))
 def _once(words: tuple[str, ...]) -> tuple[str, ...]:
     for word in words:
         if words.count(word) > 1:
-            raise ValueError(f"tells has '{word}' twice")
+            raise ValueError(f"measures has '{word}' twice")
     return words
 
 

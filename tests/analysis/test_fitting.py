@@ -173,7 +173,7 @@ def test_what_is_refused() -> None:
         ("has no column of an output", lambda: model.fit({"time": data["time"]}, FREE)),
         ("it must be positive", lambda: model.fit(data, FREE, noise={"*displacement": 0.0})),
         ("is unknown", lambda: model.fit(data, FREE, loss="sqare")),  # pyright: ignore[reportArgumentType]
-        ("cannot tell", lambda: model.fit({key: value[:2] for key, value in data.items()}, FREE)),
+        ("cannot determine", lambda: model.fit({key: value[:2] for key, value in data.items()}, FREE)),
     ):
         with pytest.raises(InputError, match=match):
             call()

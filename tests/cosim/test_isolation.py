@@ -134,7 +134,7 @@ def test_faults_in_reading(foreign: Foreign, phase: int, sentence: str) -> None:
 def test_what_cannot_be_isolated(foreign: Foreign) -> None:
     with pytest.raises(InputError, match=r"there is no FMU 'dahlquisd' to be isolated; .*dahlquist"):
         cosimulate(foreign("dahlquist"), isolate=["dahlquisd"])
-    with pytest.raises(InputError, match="time limit = 1 has no effect with units in the process of the master"):
+    with pytest.raises(InputError, match="time limit = 1 has no effect with FMUs in the process of the master"):
         cosimulate(foreign("dahlquist"), time_limit=1.0)
 
 
@@ -182,6 +182,6 @@ def test_an_interruption_in_a_call_ends_the_unit(foreign: Foreign) -> None:
 
 
 def test_what_units_say_reaches_the_log(foreign: Foreign, caplog: pytest.LogCaptureFixture) -> None:
-    """A warning in each step, as from units in the process of the master."""
+    """A warning in each step, as from FMUs in the process of the master."""
     cosimulate(foreign("moody"), parameters={"moody.talks": True}, step=0.25, stop=1.0, isolate=["all"])
     assert caplog.text.count("the step from 0.25 s") == 1

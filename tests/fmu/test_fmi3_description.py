@@ -116,7 +116,7 @@ def test_structure_goes_by_value_references(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"fmi": 3, "backend": "python"}, "FMUs of 'python' are of FMI 2.0"),
-        ({"fmi": 1}, "there is no FMI 1 for units; there are 2 and 3"),
+        ({"fmi": 1}, "there is no FMI 1 for FMUs; there are 2 and 3"),
         (
             {"fmi": 2, "platforms": ["aarch64-linux"]},
             "FMI 2.0 has no platform 'aarch64-linux', but linux64, win64",

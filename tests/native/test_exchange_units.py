@@ -506,9 +506,9 @@ def test_formulation_without_rates_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"kind": ("cs", "xx")}, "there is no kind 'xx' of units; there are cs, me"),
+        ({"kind": ("cs", "xx")}, "there is no kind 'xx' of FMUs; there are cs, me"),
         ({"kind": ()}, "kind is one of cs, me"),
-        ({"kind": "xs"}, "there is no kind 'xs' of units; there are cs, me"),
+        ({"kind": "xs"}, "there is no kind 'xs' of FMUs; there are cs, me"),
         ({"kind": ("me",), "backend": "python"}, "FMUs of 'python' are for co-simulation"),
     ],
 )

@@ -189,7 +189,7 @@ def test_acceleration_that_is_told_may_drive_the_mechanism_at_once_as_inertia_do
 
 
 def test_wrong_sensors_are_refused_in_words() -> None:
-    with pytest.raises(DataError, match="tells has 'position' twice"):
+    with pytest.raises(DataError, match="measures has 'position' twice"):
         PointSensor(name="eye", point="ball.p", measures=("position", "position"))
     with pytest.raises(DataError, match="measures"):
         PointSensor(name="eye", point="ball.p", measures=())

@@ -63,7 +63,9 @@ class Fmi3Library(LibraryInstance, ABC):
         clocks = [each for each in self._description.modelVariables if each.type == "Clock"]
         ticked = [each.name for each in clocks if each.causality == "input"]
         if ticked:
-            raise InputError(f"{archive.called} has the input clock {ticked[0]}; units with such are not supported")
+            raise InputError(
+                f"{archive.called} has the input clock {ticked[0]}; FMUs with input clocks are not supported"
+            )
         self._experiment: tuple[float | None, float, float] = (None, 0.0, 0.0)
 
     def _make(self, function: str, *arguments: Any) -> None:

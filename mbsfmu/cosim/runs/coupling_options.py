@@ -215,7 +215,7 @@ class CouplingOptions(Options):
         tuple[str, ...] | None,
         _Units(
             "FMUs to run by model exchange though they have co-simulation too: a,b, or all; none by default",
-            called="units by model exchange",
+            called="model-exchange FMUs",
             each=Option("", called="unit by model exchange"),
         ),
     ] = None
@@ -296,7 +296,7 @@ class CouplingOptions(Options):
             if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":
                 raise option.without_effect(name, value, "the control 'fixed'", CONTROLS[1:])
             if name == "time_limit" and self.isolate is None:
-                raise option.without_effect(name, value, "units in the process of the master", ["isolate"])
+                raise option.without_effect(name, value, "FMUs in the process of the master", ["isolate"])
 
     def settings(self, instances: Mapping[str, Instance]) -> Settings:
         """Return how steps of FMUs are made.

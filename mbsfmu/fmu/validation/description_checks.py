@@ -44,6 +44,6 @@ def _check_capabilities(subject: Subject) -> Iterator[tuple[str, str]]:
     if any(each is not None and each.get(state) not in _TRUE for each in (co_simulation, exchange)):
         yield "no-states", f"without {state}, no master can repeat a step"
     if co_simulation is None:
-        yield "no-co-simulation", "it has no co-simulation, by which most importers run units"
+        yield "no-co-simulation", "it has no co-simulation, which most importers need"
     elif co_simulation.get("canHandleVariableCommunicationStepSize") not in _TRUE:
         yield "equal-steps", "without canHandleVariableCommunicationStepSize, a master must make equal steps"

@@ -1,4 +1,4 @@
-"""Pages that load nothing: their skeleton, the elements that stand in them, and the libraries that draw those.
+"""Self-contained HTML pages: skeleton, elements, and JavaScript libraries.
 
 It knows arrays, names and units; what a run, a comparison or a machine is, it does not.
 """

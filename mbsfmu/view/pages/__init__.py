@@ -1,1 +1,1 @@
-"""The skeleton of pages, and the elements that stand in them."""
+"""Skeleton and elements of pages."""

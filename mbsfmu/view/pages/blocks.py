@@ -1,4 +1,4 @@
-"""What pages are put together from: sections, paragraphs, lists, and what is unfolded."""
+"""Building blocks of pages: sections, paragraphs, lists, collapsible parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STYLES = ("pages/blocks.css",)
 
 
 def stack(*parts: HtmlElement) -> HtmlElement:
-    """Return some elements one below the other."""
+    """Return elements one below the other."""
     return HtmlElement.around(Markup("\n").join(part.markup for part in parts), parts)
 
 
@@ -39,7 +39,7 @@ def as_sentence(text: str) -> str:
 
 
 def answer(sentences: Iterable[tuple[str, str]]) -> HtmlElement:
-    """Return what a page has to say, before anything else: sentences, each with its kind as of a paragraph."""
+    """Return the main result of a page: sentences, each with its kind as of a paragraph."""
     paragraphs = stack(*(paragraph(text, kind) for text, kind in sentences))
     return HtmlElement(
         Markup('<section class="answer" aria-label="In short">{}</section>').format(paragraphs.markup), _STYLES
@@ -53,7 +53,7 @@ def notes(title: str, texts: Iterable[str]) -> HtmlElement:
 
 
 def unfolded(summary: str, *parts: HtmlElement, opened: bool = False) -> HtmlElement:
-    """Return elements that show when their summary is chosen, or at once where they are opened."""
+    """Return collapsible elements, open if requested."""
     inside = stack(*parts)
     markup = Markup("<details{}><summary>{}</summary>\n{}\n</details>")
     made = markup.format(Markup(" open") if opened else "", summary, inside.markup)
@@ -68,6 +68,6 @@ def beside(*parts: HtmlElement) -> HtmlElement:
 
 
 def call(text: str) -> HtmlElement:
-    """Return a call as one types it, whose words are not broken."""
+    """Return a command line without word breaks."""
     words = Markup(" ").join(Markup("<span>{}</span>").format(word) for word in text.split(" "))
     return HtmlElement(Markup('<p><code class="call">{}</code></p>').format(words), _STYLES)

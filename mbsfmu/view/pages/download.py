@@ -1,4 +1,4 @@
-"""Data inside of a page, to be saved from it."""
+"""Data inside a page that can be saved as a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TYPES = {".csv": "text/csv", ".json": "application/json"}
 
 
 def download(label: str, name: str, data: Any) -> HtmlElement:
-    """Return a button that saves data that are in the page.
+    """Return a button that saves data of the page.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def download(label: str, name: str, data: Any) -> HtmlElement:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as a CSV file has them: numbers in all their digits, nothing where there is none."""
+    """Return rows as CSV text: numbers with all digits, empty for missing ones."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(columns)

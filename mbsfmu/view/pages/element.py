@@ -1,4 +1,4 @@
-"""What stands in a page: markup, with the styles and scripts that it needs, and data in it that scripts read."""
+"""Elements of a page: markup with its styles, scripts and data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPES = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 
 @dataclass(frozen=True)
 class HtmlElement:
-    """A piece of a page.
+    """An element of a page.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class HtmlElement:
 
     @classmethod
     def around(cls, markup: Markup, parts: Iterable[HtmlElement]) -> Self:
-        """Return an element whose markup has that of others inside: it needs what they need."""
+        """Return an element whose markup contains other elements, with their needs."""
         inside = list(parts)
         styles = dict.fromkeys(name for each in inside for name in each.styles)
         scripts = dict.fromkeys(name for each in inside for name in each.scripts)
@@ -45,7 +45,7 @@ class HtmlElement:
 
 
 def data_block(data: Any, kind: str = "data") -> Markup:
-    """Return data as JSON that scripts of a page read, and that no name in it can break out of.
+    """Return escaped JSON data for scripts of a page.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Numbers with units as readers want them; `quantities.js` writes them so in pages that are looked into."""
+"""Formatted numbers with units; `quantities.js` does the same in pages."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"))
 PREFIXED = frozenset({"A", "J", "N", "N.m", "Pa", "V", "W", "m", "m/s", "m/s2", "s"})
-"""Units that take a prefix by writing it before them: in mm³ it would count three times."""
+"""Units with a leading prefix only: in mm³ it would count three times."""
 BETWEEN = "\N{NO-BREAK SPACE}"
-"""What stands between a number and its unit."""
+"""Separator between a number and its unit."""
 NOTHING = "–"
-"""What stands where there is no number."""
+"""Text for a missing number."""
 _POWERS = str.maketrans("234", "²³⁴")
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e6
 
 
 def written(unit: str) -> str:
-    """Return a unit as it is written: m3/s as m³/s, N.m as N·m, nothing for pure numbers."""
+    """Return a unit in readable form: m3/s as m³/s, N.m as N·m, empty for ratios."""
     if unit == "1":
         return ""
     powers = re.sub(r"([a-zA-Z])([234])(?![0-9])", lambda found: found[1] + found[2].translate(_POWERS), unit)
@@ -25,7 +25,7 @@ def written(unit: str) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number in so many digits, with a power of ten where it is very small or large; a dash for none."""
+    """Return a number with a number of digits, with a power of ten if very small or large; a dash for none."""
     if value is None or not math.isfinite(value):
         return NOTHING
     rounded = float(f"{value:.{digits}g}") or 0.0  # and no −0
@@ -38,7 +38,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def quantity(value: float | None, unit: str, digits: int = 3) -> str:
-    """Return a number with its unit and a prefix that suits it: 0.0015 s as 1.5 ms."""
+    """Return a number with unit and suitable prefix: 0.0015 s as 1.5 ms."""
     if value is None or not math.isfinite(value):
         return NOTHING
     factor, prefix = next(((factor, prefix) for factor, prefix in PREFIXES if abs(value) >= factor), (1.0, ""))
@@ -48,10 +48,10 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
 
 
 def percent(share: float | None, digits: int = 3) -> str:
-    """Return a share in percent."""
+    """Return a fraction in percent."""
     return NOTHING if share is None or not math.isfinite(share) else f"{number(100.0 * share, digits)}{BETWEEN}%"
 
 
 def step_length(step: float | None) -> str:
-    """Return a step in s as it is typed, without a prefix."""
+    """Return a step in s without a prefix."""
     return NOTHING if step is None else f"{number(step)}{BETWEEN}s"

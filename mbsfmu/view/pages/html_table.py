@@ -1,4 +1,4 @@
-"""Tables that fit: rows become cards where the screen is narrow."""
+"""Responsive tables: rows become cards on narrow screens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STYLES = ("pages/table.css",)
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands at a place of a table.
+    """A cell of a table.
 
     Attributes
     ----------
@@ -60,5 +60,5 @@ def table(
 
 
 def key_value_table(pairs: Mapping[str, str]) -> HtmlElement:
-    """Return a list of what is known, each with what it is called."""
+    """Return a list of labelled values."""
     return HtmlElement(filled("pages/facts.html", pairs=pairs), _STYLES)

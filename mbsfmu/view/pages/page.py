@@ -1,4 +1,4 @@
-"""The skeleton of all pages: one file that loads nothing, light and dark, on paper, screen and phone."""
+"""Skeleton of all pages: one self-contained file, light and dark, for paper, screen and phone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mbsfmu.view.pages.page_files import libraries_of, text_of
 
 
 def page(title: str, content: HtmlElement) -> str:
-    """Return a whole page.
+    """Return a complete page.
 
     What it has inside it may use; a rule in its head forbids it to load anything else.
 
@@ -43,7 +43,7 @@ def page(title: str, content: HtmlElement) -> str:
 
 
 def write_page(title: str, content: HtmlElement, path: str | os.PathLike[str]) -> Path:
-    """Write a whole page to an HTML file, which appears complete or not at all and replaces what is there."""
+    """Write a complete page to an HTML file, atomically."""
     text = page(title, content)
     with complete_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def write_page(title: str, content: HtmlElement, path: str | os.PathLike[str]) -
 
 @cache
 def environment() -> Environment:
-    """Return what templates are read with: names in them are text, never markup."""
+    """Return the template environment, which escapes text."""
     return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
 
 
@@ -62,7 +62,7 @@ def filled(template: str, **values: Any) -> Markup:
 
 
 def framed(title: str, content: HtmlElement, height: int) -> str:
-    """Return markup that shows a whole page inside of another one, such as a notebook's, which it cannot disturb.
+    """Return markup that embeds a page in another one, such as a notebook's, in isolation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The files that pages are made of: our own beside this one, and libraries in `assets`.
+"""Files of pages: our own, and libraries in `assets`.
 
 `assets/manifest.json` says of each library what it is called in the npm registry, its version and licence, and of
 each of its files where that stands in the package, and its SHA-256.
@@ -22,11 +22,11 @@ def text_of(name: str) -> str:
 
 
 def libraries() -> list[dict[str, Any]]:
-    """Return what the manifest says of the libraries that are here."""
+    """Return the manifest of the libraries."""
     return json.loads(text_of(f"{_ASSETS}/manifest.json"))
 
 
 def libraries_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the libraries that some files by their paths belong to, as the manifest has them."""
+    """Return the manifest entries of the libraries of some files."""
     used = {name.removeprefix(f"{_ASSETS}/") for name in names}
     return [library for library in libraries() if used & {each["file"] for each in library["files"]}]

@@ -1,4 +1,4 @@
-"""Curves of plots: numbers over numbers, thinned so that nothing that stands out is lost."""
+"""Curves of plots, thinned with their extremes preserved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONG = 255  # the byte for a jump over so many times or more: it goes on in the
 
 
 class Kind(StrEnum):
-    """How a curve is drawn."""
+    """Drawing style of a curve."""
 
     LINE = "line"
     REFERENCE = "reference"
@@ -29,12 +29,12 @@ class Kind(StrEnum):
     POINTS = "points"
     """Marks alone."""
     BOUND = "bound"
-    """Dashed and grey, without values to read: what others are held against."""
+    """Dashed and grey reference line without values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Numbers over numbers.
+    """A curve of numbers over numbers.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Curve:
 
     @classmethod
     def of(cls, label: str, x: ArrayLike, y: ArrayLike, kind: Kind = Kind.LINE) -> Curve:
-        """Return a curve of anything that is as good as an array.
+        """Return a curve from arrays or sequences.
 
         Raises
         ------
@@ -71,19 +71,19 @@ class Curve:
 
     @classmethod
     def through(cls, label: str, points: Iterable[tuple[float, float]], kind: Kind) -> Curve:
-        """Return a curve through points, their x ascending."""
+        """Return a curve through points with ascending x."""
         table = np.array(list(points), dtype=float).reshape(-1, 2)
         return cls.of(label, table[:, 0], table[:, 1], kind)
 
     def thinned(self, most: int) -> Curve:
-        """Return the curve with about `most` points: the least and the greatest of each of equal stretches."""
+        """Return the curve with about `most` points: the least and the greatest of equal intervals."""
         kept = extremes(self.y, most)
         stretches = 0 if len(kept) == len(self.y) else -(-len(self.y) // _width(len(self.y), most))
         return Curve(self.label, self.x[kept], self.y[kept], self.kind, self.whole, stretches or self.stretches)
 
 
 def extremes(values: Floats, most: int) -> NDArray[np.intp]:
-    """Return which of some values to keep so that what a line through them covers stays the same at a coarser look.
+    """Return the indices of values that preserve the covered range at a lower resolution.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def extremes(values: Floats, most: int) -> NDArray[np.intp]:
 
 
 def _width(count: int, most: int) -> int:
-    """Return how many of some values are in a stretch of which two are kept."""
+    """Return the number of values in an interval with two kept values."""
     return -(-count // max(most // 2, 1))
 
 
@@ -126,7 +126,7 @@ def packed(values: Floats) -> str:
 
 
 def packed_indices(x: Floats) -> dict[str, Any]:
-    """Return ascending numbers for pages: as places on an even grid where they lie on one, else in eight bytes each."""
+    """Return ascending numbers for pages: as indices of a uniform grid if possible, otherwise in eight bytes each."""
     steps = np.diff(x)
     step = float(steps.min()) if len(steps) else 0.0
     jumps = np.rint(steps / step) if step > 0 else steps
@@ -136,7 +136,7 @@ def packed_indices(x: Floats) -> dict[str, Any]:
 
 
 def _bytes(jumps: Floats) -> str:
-    """Return whole numbers as bytes in base 64, one each where they are below 255."""
+    """Return integers as bytes in base64, one byte each below 255."""
     long, rest = np.divmod(jumps.astype(np.int64), _LONG)
     if not long.any():
         return base64.b64encode(rest.astype(np.uint8).tobytes()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Plots that are looked into: panels over one axis, zoomed together, with values and units where the pointer is."""
+"""Interactive plots: panels over a common axis, with values and units at the pointer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mbsfmu.view.pages.page import filled, framed, write_page
 from mbsfmu.view.plots.curve import Curve, packed, packed_indices
 
 MOST = 600_000
-"""Points of all curves of a plot together; a file has about seven bytes of each."""
+"""Largest number of points of all curves of a plot; a file has about seven bytes of each."""
 COLOURS = 8
-"""How many curves of one panel have colours of their own."""
+"""Number of distinct colours of curves in a panel."""
 _FEWEST = 200  # points of one curve, whatever number there are
 _STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css")
 _SCRIPTS = (
@@ -30,7 +30,7 @@ _SCRIPTS = (
 
 @dataclass(frozen=True)
 class Axis:
-    """What all panels of a plot are drawn over.
+    """Common axis of all panels of a plot.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Plot:
-    """Panels over one axis, which are zoomed and moved together.
+    """Panels over one axis, zoomed and moved together.
 
     A notebook shows it; `save` makes a page of it.
 
@@ -112,11 +112,11 @@ class Plot:
         return framed(self.title, self._whole(), 120 + 290 * min(len(self.panels), 3))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the plot as a page of its own: one HTML file, complete or not at all, that loads nothing."""
+        """Write the plot as a self-contained page, atomically."""
         return write_page(self.title, self._whole(), path)
 
     def element(self) -> HtmlElement:
-        """Return the plot as a piece of a page."""
+        """Return the plot as an element of a page."""
         thin = self._thinned()
         grids: dict[bytes, int] = {}
         places: list[dict[str, Any]] = []
@@ -139,7 +139,7 @@ class Plot:
 
     @property
     def thinning(self) -> str:
-        """Which points of the curves are here, in a sentence; empty where all are."""
+        """Message on thinned curves; empty if complete."""
         curves = [curve for panel in self.panels for curve in panel.curves if curve.stretches]
         if not curves:
             return ""
@@ -160,7 +160,7 @@ class Plot:
 
 
 def by_unit(curves: Sequence[tuple[Curve, str]], most: int = COLOURS) -> tuple[Panel, ...]:
-    """Return panels of at most some curves each, those of one unit together, in the order of the first of them."""
+    """Return panels with a limited number of curves, grouped by unit, in order of appearance."""
     found: dict[str, list[Curve]] = {}
     for curve, unit in curves:
         found.setdefault(unit, []).append(curve)
@@ -172,5 +172,5 @@ def by_unit(curves: Sequence[tuple[Curve, str]], most: int = COLOURS) -> tuple[P
 
 
 def grouped(count: int) -> str:
-    """Return a whole number with its digits in groups of three."""
+    """Return an integer with its digits in groups of three."""
     return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")

@@ -1,4 +1,4 @@
-"""Reports: pages that say what came of a run, a coupled run, a comparison or a study."""
+"""Reports of runs, coupled runs, comparisons and studies."""
 
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.report_writing import write_report

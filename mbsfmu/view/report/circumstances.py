@@ -1,4 +1,4 @@
-"""Where a report comes from: the call, the versions, the machine and the date, and what was told on the way."""
+"""Provenance of a report: call, versions, machine, date, warnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ADDRESS, _FOLDERS = r"[A-Za-z][A-Za-z0-9+.-]*://\S+", r"(?:[A-Za-z]:)?[^\s=:,]*
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a report tells beside the result.
+    """Provenance and warnings of a report.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Circumstances:
     ended: str = ""
 
     def warning_notes(self) -> list[HtmlElement]:
-        """Return the warnings; nothing where there is none."""
+        """Return the warnings; empty without any."""
         return [notes("Warnings", self.warnings)] if self.warnings else []
 
     def provenance(self) -> HtmlElement:
-        """Return where the report comes from, without names of folders, users or machines."""
+        """Return the provenance, without names of folders, users or machines."""
         known = {
             "versions": ", ".join(_versions()),
             "machine": machine(),
@@ -53,12 +53,12 @@ class Circumstances:
 
 
 def command_line(arguments: Sequence[str]) -> str:
-    """Return a call of `mbsfmu` as one types it, of files their names alone, of addresses nothing."""
+    """Return a call of `mbsfmu` as typed, with file names only and without addresses."""
     return shlex.join(["mbsfmu", *(re.sub(_FOLDERS, "", re.sub(_ADDRESS, "...", each)) for each in arguments)])
 
 
 def machine() -> str:
-    """Say what kind of machine this is: processor, number of processors, system; not its name."""
+    """Return processor, number of processors and system, without the machine's name."""
     count = os.cpu_count() or 1
     processors = "1 processor" if count == 1 else f"{count} processors"
     return ", ".join(filter(None, (_processor(), processors, f"{platform.system()} {platform.machine()}".strip())))

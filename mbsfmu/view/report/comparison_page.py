@@ -1,4 +1,4 @@
-"""The report of a comparison: what coupling and the step cost, and where."""
+"""Report of a comparison: cost of coupling and of the step."""
 
 from __future__ import annotations
 

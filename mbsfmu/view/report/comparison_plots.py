@@ -1,4 +1,4 @@
-"""The plots of a comparison: errors over steps and over cost, outputs and their errors over time."""
+"""Plots of a comparison: errors over step and cost, outputs and errors over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPENED = 2  # outputs that are open at first
 
 
 def error_over_step(comparison: Comparison) -> list[HtmlElement]:
-    """Return the largest error over the communication step, marked at the steps that were run; nothing at rest."""
+    """Return a plot of the largest error over the communication step; nothing without motion."""
     if not comparison.moves:
         return []
     steps = sorted({run.step for run in comparison.runs})
@@ -37,7 +37,7 @@ def error_over_step(comparison: Comparison) -> list[HtmlElement]:
 
 
 def error_over_cost(comparison: Comparison) -> list[HtmlElement]:
-    """Return the largest error over what steps cost; nothing at rest."""
+    """Return a plot of the largest error over the cost of steps; nothing without motion."""
     curves = [
         Curve.through(name, points, Kind.MARKED)
         for name in comparison.order
@@ -62,13 +62,13 @@ def error_over_cost(comparison: Comparison) -> list[HtmlElement]:
 
 
 def _round_numbers(low: float, high: float) -> tuple[float, ...]:
-    """Return 1, 2 and 5 times the powers of ten about a range of positive numbers."""
+    """Return 1, 2 and 5 times the powers of ten in a range of positive numbers."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     return tuple(float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5))
 
 
 def _bounds(comparison: Comparison, steps: Sequence[float], label: str) -> list[Curve]:
-    """Return a line at what the step costs by itself, where that is known."""
+    """Return a line at the error of the step alone, if known."""
     known = [error for error in comparison.reference.get("error", {}).values() if error]
     ends = (steps[0], steps[-1])
     return [Curve.of(label, ends, [100.0 * max(known)] * 2, Kind.BOUND)] if known and len(steps) > 1 else []
@@ -84,7 +84,7 @@ def _ordered(comparison: Comparison, algorithm: str) -> str:
 
 
 def outputs_over_time(comparison: Comparison) -> list[HtmlElement]:
-    """Return each output over time, monolithic and coupled, and how far these are off, the largest errors first."""
+    """Return plots of each output, monolithic and coupled, and their differences, the largest errors first."""
     shown = _finest(comparison.runs)
     if not shown:
         return []
@@ -117,7 +117,7 @@ def outputs_over_time(comparison: Comparison) -> list[HtmlElement]:
 
 
 def energy_over_time(comparison: Comparison) -> list[HtmlElement]:
-    """Return the residual energy of the coupling over time; nothing without power bonds."""
+    """Return a plot of the residual coupling energy over time; nothing without power bonds."""
     curves = [run.curves.energy_residual for run in _finest(comparison.runs)]
     drawn = tuple(curve for curve in curves if curve is not None)
     if not drawn:
@@ -131,6 +131,6 @@ def energy_over_time(comparison: Comparison) -> list[HtmlElement]:
 
 
 def _finest(runs: Sequence[Run]) -> list[Run]:
-    """Return the run of each algorithm with the smallest step: more lines would hide each other."""
+    """Return the run of each algorithm with the smallest step."""
     finest = min((run.step for run in runs), default=0.0)
     return [run for run in runs if run.step == finest]

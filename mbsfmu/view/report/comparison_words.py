@@ -1,4 +1,4 @@
-"""What a comparison says, in sentences and tables."""
+"""Sentences and tables of a comparison."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mbsfmu.view.pages.html_table import Cell, key_value_table, table
 from mbsfmu.view.plots.plot import grouped
 
 _ALIKE = 1.05
-"""Errors whose quotient is smaller are told once: with two digits it would be 1."""
+"""Ratio of errors below which they are stated once: equal with two digits."""
 
 
 def sentences(comparison: Comparison, ended: str) -> list[tuple[str, str]]:
-    """Return what coupling costs, what the step costs, what is cheapest, and what is not known."""
+    """Return the cost of coupling, the error of the step, the least expensive setting, and unknowns."""
     lost = [f"{algorithm} diverges at {steps}." for algorithm, steps in _diverged(comparison.runs).items()]
     told = [(ended, "bad"), (headline(comparison), ""), (" ".join(lost), "bad"), (comparison.step_verdict, "")]
     told += [(comparison.verdict if comparison.runs else "", ""), (_unknown(comparison), "soft")]
@@ -24,7 +24,7 @@ def sentences(comparison: Comparison, ended: str) -> list[tuple[str, str]]:
 
 
 def headline(comparison: Comparison) -> str:
-    """Say what coupling costs at the smallest step, at best and at worst.
+    """Return the coupling error at the smallest step, at best and at worst.
 
     Nothing where every run diverged, or nothing moves.
     """
@@ -63,13 +63,13 @@ def _worst(run: Run) -> float:
 
 
 def worst_output(run: Run) -> str:
-    """Return the output that a run is off in most; nothing where it diverged."""
+    """Return the output with the largest error of a run; None if it diverged."""
     errors = {name: error for name, error in run.error.items() if error is not None}
     return max(errors, key=lambda name: errors[name], default="")
 
 
 def _diverged(runs: Sequence[Run]) -> dict[str, str]:
-    """Return at which steps each algorithm diverges, for those that do."""
+    """Return the diverging steps of each algorithm."""
     lost: dict[str, list[float]] = {}
     for run in runs:
         if run.status != "ok":
@@ -155,7 +155,7 @@ def errors_of_outputs(comparison: Comparison) -> HtmlElement:
 
 
 def stability(comparison: Comparison) -> list[HtmlElement]:
-    """Return where each algorithm becomes unstable; nothing where that was not looked for."""
+    """Return the stability limit of each algorithm; nothing if not searched."""
     if not comparison.stability:
         return []
     rows = [
@@ -169,7 +169,7 @@ def stability(comparison: Comparison) -> list[HtmlElement]:
 
 
 def reference(comparison: Comparison) -> HtmlElement:
-    """Return what the monolithic run was and cost, and what its step costs in each output."""
+    """Return the monolithic run with its cost, and its step error in each output."""
     told = comparison.reference
     known = {
         "step": step_length(told["step"]),

@@ -1,4 +1,4 @@
-"""The report of a coupled run: how far it came, the moving machine, what the coupling did to the energy, signals."""
+"""Report of a coupled run: end, animation, coupling energy, signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a linear system: its modes, how it answers to frequencies and steps, and modes in motion."""
+"""Report of a linear system: modes, frequency and step responses, animated modes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from mbsfmu.view.report.circumstances import Circumstances
 _MOST_INPUTS, _MOST_OUTPUTS = 4, 8
 """Frequency and step responses that are drawn; the files have all."""
 _ANIMATED = 4
-"""Modes in motion, those that oscillate first."""
+"""Number of animated modes, oscillating ones first."""
 _NAMED, _LEAST = 3, 0.05
 """States that the table names of each mode, and how much they take part at least."""
 _FAR = 30.0
 """Poles so many times as far from zero as the oscillating ones make a picture of their own."""
 _LIGHT = 0.05
-"""Damping ratio below which an oscillation is said to be lightly damped."""
+"""Damping ratio below which an oscillation is called lightly damped."""
 
 
 def linear_page(result: LinearSystem | ModalAnalysis, circumstances: Circumstances) -> tuple[str, HtmlElement]:
@@ -66,7 +66,7 @@ def linear_page(result: LinearSystem | ModalAnalysis, circumstances: Circumstanc
 
 
 def _stability(system: LinearSystem) -> list[tuple[str, str]]:
-    """Say whether motions decay, and which oscillation is damped least."""
+    """Return stability, and the least damped oscillation, in words."""
     if not system.modes:
         return [("The system has no states: outputs follow inputs at once.", "")]
     told: list[tuple[str, str]] = []
@@ -132,7 +132,7 @@ def _modes(analysis: ModalAnalysis) -> HtmlElement:
 
 
 def _motion(analysis: ModalAnalysis) -> list[HtmlElement]:
-    """Return modes in motion on the machine, the first one opened; nothing of an FMU or where no body moves."""
+    """Return animated modes, the first one open; nothing for an FMU or without moving bodies."""
     modes = analysis.modes
     chosen = sorted(analysis.moving, key=lambda place: (modes[place].is_still, not modes[place].oscillates, place))
     parts: list[HtmlElement] = []
@@ -147,12 +147,12 @@ def _motion(analysis: ModalAnalysis) -> list[HtmlElement]:
 
 
 def _reach(values: NDArray[np.complex128]) -> float:
-    """Return the magnitude in 1/s up to which eigenvalues are drawn: far ones would press the others together."""
+    """Return the magnitude in 1/s up to which eigenvalues are drawn."""
     return _FAR * float(np.max(np.abs(values[values.imag != 0.0]), initial=0.0)) or np.inf
 
 
 def _poles(system: LinearSystem) -> list[HtmlElement]:
-    """Return the eigenvalues in the complex plane, those far away in words."""
+    """Return the eigenvalues in the complex plane, distant ones in words."""
     values = system.eigenvalues
     if not len(values):
         return []
@@ -171,7 +171,7 @@ def _locus(analysis: ModalAnalysis) -> list[HtmlElement]:
 
 
 def _drawn(system: LinearSystem) -> tuple[LinearSystem, list[HtmlElement]]:
-    """Return the system with the inputs and outputs that are drawn, and what is said of the others."""
+    """Return the system with the drawn inputs and outputs, and a note on the others."""
     inputs, outputs = ([each.name for each in kind] for kind in (system.inputs, system.outputs))
     part = system.chosen(inputs[:_MOST_INPUTS], outputs[:_MOST_OUTPUTS])
     left = len(inputs) * len(outputs) - len(part.inputs) * len(part.outputs)
@@ -180,7 +180,7 @@ def _drawn(system: LinearSystem) -> tuple[LinearSystem, list[HtmlElement]]:
 
 
 def _bode(system: LinearSystem) -> list[HtmlElement]:
-    """Return the frequency responses of outputs by each input."""
+    """Return the frequency responses of outputs for each input."""
     part, told = _drawn(system)
     if not part.inputs or not part.outputs:
         return []
@@ -200,7 +200,7 @@ def _plotted(system: LinearSystem) -> HtmlElement:
 
 
 def _steps(system: LinearSystem) -> list[HtmlElement]:
-    """Return what outputs do after a step of each input."""
+    """Return the step responses of outputs for each input."""
     part, told = _drawn(system)
     if not part.inputs or not part.outputs:
         return []

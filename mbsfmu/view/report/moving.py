@@ -1,4 +1,4 @@
-"""The moving machine in a report."""
+"""The animation in a report."""
 
 from __future__ import annotations
 

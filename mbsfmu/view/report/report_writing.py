@@ -1,4 +1,4 @@
-"""One call for all reports."""
+"""Writer of all reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_report(
     path: str | os.PathLike[str],
     circumstances: Circumstances = Circumstances(),  # noqa: B008 - it is frozen
 ) -> Path:
-    """Write a report: one HTML file, complete or not at all, that loads nothing.
+    """Write a report: one self-contained HTML file, atomically.
 
     Parameters
     ----------

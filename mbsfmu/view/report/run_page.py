@@ -1,4 +1,4 @@
-"""The report of a run in one process: how far it came, what stayed closed and conserved, and all signals."""
+"""Report of a run in process: end, drift, energy, and all signals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mbsfmu.view.report.moving import moving
 from mbsfmu.view.report.signal_plots import points_described, signals_over_time, table_of_signals
 
 CHECK = "--check-error, in Python check_error=True, makes a second run that tells it"
-"""What to do where the error of a run is not estimated."""
+"""Advice for a run without an error estimate."""
 
 
 def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlElement]:
@@ -55,7 +55,7 @@ def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[t
 
 
 def _interim(result: Result) -> str:
-    """Say how much of the computing time passed while optimized code was not there; nothing where none did."""
+    """Return the computing time in unoptimized code in words; nothing without any."""
     if not result.interim_seconds:
         return ""
     return (
@@ -65,7 +65,7 @@ def _interim(result: Result) -> str:
 
 
 def _error(result: Result) -> str:
-    """Say how far the run is off; nothing where that is not estimated, which is told as what is not known."""
+    """Return the error of the run in words; nothing if not estimated."""
     share, variable, note = result.error
     if result.error == NOT_ESTIMATED:
         return ""
@@ -75,7 +75,7 @@ def _error(result: Result) -> str:
 
 
 def _kept(summary: Mapping[str, Any]) -> str:
-    """Say how far loops opened; nothing where there are none."""
+    """Return the constraint drift in words; nothing without loops."""
     opened = summary["constraint_position_max"]
     if opened is None:
         return ""
@@ -83,7 +83,7 @@ def _kept(summary: Mapping[str, Any]) -> str:
 
 
 def _energy(summary: Mapping[str, Any]) -> str:
-    """Say by how much the energy drifts, beside what actuators did; nothing where that is not known."""
+    """Return the energy drift relative to the actuators' work in words; nothing if unknown."""
     drift = summary["machine_energy_drift_max"]
     drift = summary["energy_drift_max"] if drift is None else drift
     if drift is None:
@@ -95,7 +95,7 @@ def _energy(summary: Mapping[str, Any]) -> str:
 
 
 def _unknown(result: Result) -> str:
-    """Say what one run cannot tell."""
+    """Return the unknowns of a single run."""
     if result.error != NOT_ESTIMATED:
         return (
             "Not known from one run: how far the model is from the machine; the error above is that of its steps alone."

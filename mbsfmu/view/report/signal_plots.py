@@ -1,4 +1,4 @@
-"""All signals of a run: as plots, part by part, and as a table."""
+"""All signals of a run as plots by part, and as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FEW = 3  # groups that say too little where they are all that there is
 
 
 def signals_over_time(run: Trajectory) -> HtmlElement:
-    """Return plots of all signals over time: one for each part of the machine, zoomed together."""
+    """Return plots of all signals over time, one for each part of the machine, zoomed together."""
     share = _POINTS // max(len(run.names), 1)
     parts = [
         unfolded(_summary(part, names), _drawn(run, part, names, share * len(names)), opened=place < _OPENED)
@@ -30,7 +30,7 @@ def signals_over_time(run: Trajectory) -> HtmlElement:
 
 
 def table_of_signals(run: Trajectory) -> HtmlElement:
-    """Return a table of all signals: where they begin and end, and between which values they were."""
+    """Return a table of all signals: first, last, least and greatest value."""
     rows = []
     for name in run.names:
         values, unit = run[name], run.unit(name)
@@ -41,7 +41,7 @@ def table_of_signals(run: Trajectory) -> HtmlElement:
 
 
 def _parts(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return names by the part of the machine that they belong to: by their first word, or two if one tells few."""
+    """Return names by part of the machine: by their first word, or two if one does not separate them."""
     for depth in (1, 2):
         found: dict[str, list[str]] = {}
         for name in names:
@@ -57,7 +57,7 @@ def _summary(part: str, names: Sequence[str]) -> str:
 
 
 def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlElement:
-    """Return the plot of some signals; those that stay what they are need none."""
+    """Return the plot of some signals, without constant ones."""
     still = [name for name in names if len(run.time) and not np.ptp(run[name]) > 0]
     curves = [(Curve.of(name, run.time, run[name]), run.unit(name)) for name in names if name not in still]
     listed = ", ".join(f"{name} = {quantity(float(run[name][0]), run.unit(name), 5)}" for name in still)
@@ -69,5 +69,5 @@ def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlE
 
 
 def points_described(run: Trajectory) -> str:
-    """Say at how many times signals were recorded."""
+    """Return the number of recorded times in words."""
     return f"{len(run.names)} signals at {grouped(len(run.time))} times"

@@ -1,4 +1,4 @@
-"""The report of a study: how many points went well, what varies most, and all points."""
+"""Report of a study: status of points, most variable results, all points."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _shown(value: Any, unit: str) -> str:
 def _most_varied(
     study: StudyResult, rows: Sequence[dict[str, Any]]
 ) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return final values that vary, with the points of the least and the greatest; those that vary most come first."""
+    """Return the varying final values, with the points of the least and the greatest; the most variable first."""
     good = [row for row in rows if row["status"] == "ok"]
     found = []
     for name in (name for name in study if name.startswith(_FINAL)):
@@ -111,7 +111,7 @@ def _most_varied(
 
 
 def _spread(name: str, low: dict[str, Any], high: dict[str, Any]) -> float:
-    """Return by what share of its magnitude a final value varies."""
+    """Return the range of a final value relative to its magnitude."""
     return (high[name] - low[name]) / max(abs(high[name]), abs(low[name]))
 
 
@@ -136,7 +136,7 @@ def _ranges(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence
 
 
 def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
-    """Return how final values are distributed, and Spearman's rank correlation with each parameter that is a number."""
+    """Return the distribution of final values, and Spearman's rank correlation with each numeric parameter."""
     good = [row for row in rows if row["status"] == "ok"]
     names = [name for name in varied if all(isinstance(row[name], (int, float)) for row in good)]
     found = [name for name, *_ in _most_varied(study, good)[:_SHOWN]]
@@ -163,7 +163,7 @@ def _correlation(values: Sequence[float], parameters: Sequence[float]) -> str:
 
 
 def _plots(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
-    """Return plots over the first parameter or setting that is a number; nothing where there is none."""
+    """Return plots over the first numeric parameter or setting; nothing without one."""
     axis = next((name for name in varied if all(isinstance(value, (int, float)) for value in study.axes[name])), None)
     if axis is None:
         return []

@@ -1,4 +1,4 @@
-"""Machines in motion: from the joint coordinates of runs to pages that show them."""
+"""Animations: from recorded joint coordinates to pages."""
 
 from mbsfmu.view.scene.animation import Animation, animate
 from mbsfmu.view.scene.payload import motion

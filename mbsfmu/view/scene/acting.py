@@ -1,4 +1,4 @@
-"""What acts on bodies at each frame, as arrows: forces and moments of the equations, from what a run has recorded."""
+"""Forces and moments on bodies at each frame, as arrows, from the recorded run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mbsfmu.view.scene.recorded import Floats, Recorded
 
 
 class _Place(NamedTuple):
-    """What acts where: the name of a force, the point as `body.point`, and `force` or `moment`."""
+    """Place of a load: name of the force, point as `body.point`, and `force` or `moment`."""
 
     name: str
     point: str
@@ -87,7 +87,7 @@ class Acting:
         }
 
     def _exerted(self, force: ActingForce, motion: MotionState, given: Given) -> Iterator[tuple[_Place, Floats]]:
-        """Yield what a force exerts where, in N or N m."""
+        """Yield the loads of a force with their places, in N or N m."""
         for load in force.force.loads(force.present(motion, given)):
             named = getattr(force.force, load[0])
             if isinstance(load, PointLoad):
@@ -100,7 +100,7 @@ class Acting:
                     yield _Place(force.force.name, point, kind), np.asarray(vector, dtype=float)
 
     def _signal(self, name: str) -> Floats | None:
-        """Return a state or an input at the frames: from what drives it, as recorded, or as its signal says.
+        """Return a state or an input at the frames: recorded from its source, or from its signal.
 
         What a connection drives a run of the whole does not have under its own name: that may be another one's there.
         """
@@ -115,7 +115,7 @@ class Acting:
         return None if signal is None else np.array([signal.before(float(time)) for time in times])
 
     def _is_known(self, force: ActingForce) -> bool:
-        """Tell whether all that a force follows from is known; say what is missing."""
+        """Return whether all variables of a force are known; report missing ones."""
         forces = self._placement.forces
         own = f"{force.force.name}."
         of_all = zip((*forces.states, *forces.inputs), (*self._states, *self._inputs), strict=True)

@@ -1,4 +1,4 @@
-"""A run in motion: shown in a notebook, saved as a page, embedded in another one."""
+"""Animation of a run: in a notebook, as a page, or embedded in another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEIGHT = 620  # pixels of a frame in a notebook
 
 
 class Animation:
-    """A machine in motion: notebooks show it, `save` writes it as a page.
+    """Animation of a machine: displayed in notebooks, written by `save`.
 
     Attributes
     ----------
@@ -41,17 +41,17 @@ class Animation:
 
     @property
     def element(self) -> HtmlElement:
-        """The picture as a piece of a page."""
+        """The animation as an element of a page."""
         return scene_element(self.payload, label=f"{self.title} in motion")
 
     def _whole(self) -> HtmlElement:
-        """Return what a page of its own shows."""
+        """Return the content of a separate page."""
         scene = scene_element(self.payload, label=f"{self.title} in motion", plays=True)
         markup = Markup('<h1>{}</h1><div class="mbsfmu-scene-alone">{}</div>').format(self.title, scene.markup)
         return HtmlElement.around(markup, [scene])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a self-contained page; it appears complete or not at all.
+        """Write a self-contained page, atomically.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Animation:
         write_page(self.title, self._whole(), path)
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, where scripts of a notebook do not meet its own."""
+        """Return the page in a frame, isolated from a notebook's scripts."""
         return framed(self.title, self._whole(), _HEIGHT)
 
 
@@ -76,7 +76,7 @@ def animate(
     values: Mapping[str, float] | None = None,
     frame_rate: float = FRAME_RATE,
 ) -> Animation:
-    """Return a run of a model in motion.
+    """Return an animation of a run of a model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What bodies look like that were given no shapes: rods between their joints, cuboids of their inertia, balls."""
+"""Default shapes of bodies: rods between joints, cuboids of their inertia, balls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mbsfmu.view.scene.poses import Placement
 from mbsfmu.view.scene.recorded import Floats
 
 Shape = dict[str, Any]
-"""A shape as the page takes it: its kind, its sizes in m, and where it is in the body's frame."""
+"""A shape in the form of the page: kind, sizes in m, and pose in the body frame."""
 
 Vector3 = Sequence[float] | Floats
 
 _SAME = 1e-9
-"""Share of a mechanism's size within which two points are one."""
+"""Fraction of a mechanism's size within which two points are equal."""
 _RODS = 3
-"""Most points of a body that are joined each to each; more are joined to their middle."""
+"""Largest number of points of a body connected to each other; more are connected to their centre."""
 _DENSITY = 7850.0
 """Of steel in kg/m³, which balls are of that stand for masses without an extent."""
 _LEAST_DENSITY = 50.0

@@ -1,4 +1,4 @@
-"""What a load along a coordinate of a joint exerts on the body behind the joint, as a force and a moment there."""
+"""Force and moment of a load along a joint coordinate on the outer body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mbsfmu.view.scene.recorded import Floats
 
 
 class LoadedJoint:
-    """A coordinate of a joint along which something acts.
+    """A joint coordinate with a load.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Joints as symbols, from their elements: a pin for a hinge, a sleeve for a slide, a ball for three hinges."""
+"""Joint symbols from their elements: a pin for a hinge, a sleeve for a slide, a ball for three hinges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mbsfmu.view.scene.recorded import Floats
 
 
 def joint_symbols(placement: Placement, first_body: int) -> list[dict[str, Any]]:
-    """Return the symbols of all joints, each on the body that it moves with.
+    """Return the symbols of all joints, each on its moving body.
 
     Parameters
     ----------

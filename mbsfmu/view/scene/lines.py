@@ -1,4 +1,4 @@
-"""Forces between two points: springs, dampers, hydraulic cylinders with their pressures, and others as plain lines."""
+"""Forces between two points: springs, dampers, hydraulic cylinders with pressures, others as plain lines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mbsfmu.view.scene.poses import Placement
 _DEAD, _HEAD = 0.4, 0.2
 """Shares of what a retracted cylinder is longer than its stroke: behind the piston, and the head before it."""
 _WALL = 1.15
-"""Outer by inner diameter of a barrel."""
+"""Ratio of outer to inner diameter of a barrel."""
 
 
 def force_lines(placement: Placement, machine: Machine, first_body: int, size: float) -> list[dict[str, Any]]:
-    """Return the forces of a mechanism that act between two points.
+    """Return the forces of a mechanism between two points.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def force_lines(placement: Placement, machine: Machine, first_body: int, size: f
 
 
 def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[str, HydraulicActuator]]:
-    """Yield the hydraulic cylinder that drives a force, with the name of its circuit."""
+    """Yield the hydraulic cylinder of a force, with the name of its circuit."""
     inputs = {f"{system}.{force.name}.{each.name}" for each in force.inputs()}
     for source, target in machine.connections:
         circuit, variable = machine.split(source)
@@ -60,7 +60,7 @@ def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[st
 
 
 def _cylinder(circuit: str, actuator: HydraulicActuator, machine: Machine) -> dict[str, Any]:
-    """Return the sizes of a cylinder in m, and the nodes whose pressures its chambers have."""
+    """Return the sizes of a cylinder in m, and the nodes of its chambers."""
     nodes = [f"{circuit}.{node}" for node in actuator.nodes()]
     if not isinstance(actuator, AnyCylinder):
         return {"nodes": nodes[:2]}

@@ -1,4 +1,4 @@
-"""A mechanism in motion as data for a page: shapes once, poses at each frame, of one run or several."""
+"""Motion of a mechanism as data for a page: shapes once, poses at each frame, of one or several runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from mbsfmu.view.scene.poses import Placement, poses
 from mbsfmu.view.scene.recorded import Floats, Recorded, viewing_times
 
 FRAME_RATE = 30.0
-"""Frames for each second of a run, between which a page turns and moves bodies evenly."""
+"""Frames per second of a run; a page interpolates between them."""
 _FEWEST, _MOST = 120, 3600
-"""Least and greatest number of intervals between frames, of very short and very long runs."""
+"""Limits of the number of frame intervals."""
 _ROUGH = 0.1
-"""By how much rows of a run may be apart in s before that is told."""
+"""Interval of recorded rows in s above which a note is given."""
 _AGREEMENT = 1e-3
-"""Share of a mechanism's size by which a recorded length may differ from that between the points."""
+"""Tolerance of recorded lengths relative to a mechanism's size."""
 
 
 def motion(
@@ -43,7 +43,7 @@ def motion(
     frame_rate: float = FRAME_RATE,
     arrows: bool = True,
 ) -> dict[str, Any]:
-    """Return the motion of the mechanisms of a run as plain data, which a page shows.
+    """Return the motion of a run's mechanisms as plain data for a page.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def pressure_sources(machine: Machine, recorded: Recorded) -> dict[str, tuple[st
 
 
 def _held_pressure(machine: Machine, circuit: str, source: Component | None) -> float | None:
-    """Return the pressure in Pa that a source, such as a tank, holds its node at; None where none is known."""
+    """Return the pressure in Pa of a node held by a source, such as a tank; None if unknown."""
     pressure = None if source is None else getattr(source, "pressure", None)
     if source is None or pressure is None:
         return None
@@ -154,7 +154,7 @@ def placements_of(machine: Machine) -> list[Placement]:
 
 
 class _Looks:
-    """What the bodies of a mechanism look like: as they were given, or as their data suggest."""
+    """Shapes of a mechanism's bodies: given ones, or defaults."""
 
     def __init__(self, placement: Placement, size: float) -> None:
         self._placement = placement
@@ -174,14 +174,14 @@ class _Looks:
 
 
 def _up(placements: list[Placement]) -> Floats:
-    """Return the direction against gravity; y without any."""
+    """Return the upward direction against gravity; y without gravity."""
     gravity = np.array(placements[0].mechanism.gravity)
     strength = float(np.linalg.norm(gravity))
     return -gravity / strength if strength else np.array([0.0, 1.0, 0.0])
 
 
 def _across(placements: list[Placement]) -> Floats:
-    """Return the axis about which all hinges turn; zero where there is no such."""
+    """Return the common axis of all hinges; zero without one."""
     axes = [
         np.array(element.axis) / np.linalg.norm(element.axis)
         for each in placements
@@ -219,7 +219,7 @@ class _Run:
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """The corners of a box in which the points of the mechanisms stay, each of shape (3,), in m."""
+        """Bounding box of the mechanisms' points, corners of shape (3,) in m."""
         places = []
         index = 0
         for placement in self._placements:
@@ -267,7 +267,7 @@ class _Run:
         ]
 
     def notes(self, size: float) -> Iterator[str]:
-        """Yield what the viewer of a page has to know."""
+        """Yield the notes for the viewer of a page."""
         begin = float(self._trajectory.time[0])
         if begin > float(self._times[0]):
             yield f"{self._label}: the run begins at {begin:.6g} s; before, it is shown as it was then"
@@ -282,7 +282,7 @@ class _Run:
             first += len(placement.bodies)
 
     def _disagreements(self, placement: Placement, first: int, size: float) -> Iterator[str]:
-        """Say where a recorded length is not that between the points: the run had other parameters."""
+        """Return messages on recorded lengths that differ from those of the points, because of other parameters."""
         for force in placement.mechanism.forces:
             lengths = self._recorded.find(placement.system, f"{force.name}.length")
             ends = [placement.point(reference) for reference in references(force, ReferenceKind.POINT)]
@@ -298,6 +298,6 @@ class _Run:
 
 
 def _finite(values: Floats) -> int:
-    """Return how many rows there are before the first that has something else than numbers."""
+    """Return the number of rows before the first non-finite one."""
     broken = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
     return int(broken[0]) if len(broken) else len(values)

@@ -1,7 +1,7 @@
-"""Where the bodies of a mechanism are at each frame, from the joint coordinates that a run has recorded.
+"""Poses of bodies at each frame, from recorded joint coordinates.
 
-Every formulation records these, in joint coordinates and in absolute ones, and so do coupled units: they are outputs.
-The orientation of a joint that turns freely is recorded as a quaternion.
+All formulations, with joint or absolute coordinates, record these as outputs, and so do coupled FMUs. The orientation
+of a ball or free joint is recorded as a quaternion.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mbsfmu.view.scene.recorded import Floats, Recorded
 
 
 class Placement:
-    """The kinematics of a mechanism with the numbers of a run.
+    """Kinematics of a mechanism with the parameters of a run.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Placement:
         }
 
     def frames(self, recorded: Recorded) -> list[Frames]:
-        """Return where the bodies are at each time.
+        """Return the poses of the bodies at each time.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Placement:
         return [self.kinematics.frames(*each, self.parameters) for each in zip(coordinates, references, strict=True)]
 
     def velocities(self, recorded: Recorded, frames: list[Frames]) -> Floats | None:
-        """Return the joint velocities at each time, shape (k, n); None where they were not recorded."""
+        """Return the joint velocities at each time, shape (k, n); None if not recorded."""
         topology = self.mechanism.topology
         result = np.zeros((len(recorded.times), topology.coordinates))
         for index, (body, joint) in enumerate(zip(topology.bodies, topology.tree, strict=True)):
@@ -120,7 +120,7 @@ class Placement:
         return coordinates, references
 
     def _turned(self, recorded: Recorded, body: Body) -> Floats:
-        """Return from where a joint that turns freely must turn, its angles being zero, shape (k, 4)."""
+        """Return the reference orientations of ball and free joints for zero angles, shape (k, 4)."""
         quaternions = recorded.quaternion(self.system, f"{body.name}.quaternion", f"how '{body.name}' is turned")
         back = self.back(body)
         return np.array([quaternion_product(quaternion, back) for quaternion in quaternions])

@@ -1,4 +1,4 @@
-"""Signals of a run by the names that variables have in its systems, whatever the run calls them."""
+"""Recorded signals by the variable names of their systems."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class Recorded:
-    """What a run has recorded, at times for viewing.
+    """Recorded signals of a run at viewing times.
 
     A variable of a system is called `boom.angle` in a run of the whole where no other system has one of that name,
     `mechanism.boom.angle` elsewhere and in coupled runs. Of a unit of several systems, `unit.mechanism` is one, whose
@@ -35,7 +35,7 @@ class Recorded:
         self._run, self._systems = run, systems
 
     def name(self, system: str, variable: str) -> str | None:
-        """Return the run's name for a variable; None where it was not recorded."""
+        """Return the run's name of a variable; None if not recorded."""
         unit, inside, _ = system.rpartition(".")
         for exact in (f"{system}.{variable}", *([f"{unit}.{variable}"] if inside else []), variable):
             if exact in self._run.names:
@@ -46,7 +46,7 @@ class Recorded:
         return f"{found[0]}.{variable}" if len(found) == 1 else None
 
     def find(self, system: str, variable: str) -> Floats | None:
-        """Return a signal between its rows on straight lines, shape (k,); None where it was not recorded."""
+        """Return a linearly interpolated signal, shape (k,); None if not recorded."""
         name = self.name(system, variable)
         return None if name is None else np.interp(self.times, self._run.time, self._run[name])
 
@@ -81,7 +81,7 @@ class Recorded:
 
 
 def viewing_times(run: Trajectory, rate: float, fewest: int, most: int) -> Floats:
-    """Return equally spaced times in s over a run, shape (k,): so many a second, but no fewer and no more than told.
+    """Return equally spaced times in s over a run, shape (k,), with limits of their number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The moving picture of a machine as an element of a page."""
+"""Animation of a machine as an element of a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "scene")
 def scene_element(
     payload: Mapping[str, Any], *, label: str | None = None, plays: bool = False, live: bool = False
 ) -> HtmlElement:
-    """Return the picture of a motion, with what plays, scrubs and turns it.
+    """Return the animation with controls to play, scrub and rotate.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ def _sizes(simulation: Simulation, rows: int) -> dict[str, int]:
 
 
 def _merged(first: ca.SX, first_places: list[int], second: ca.SX, second_places: list[int]) -> ca.SX:
-    """Return a vector with the elements of two others at their places."""
+    """Return a vector combined from two others by index."""
     merged = ca.SX(len(first_places) + len(second_places), 1)
     for values, places in ((first, first_places), (second, second_places)):
         for index, place in enumerate(places):

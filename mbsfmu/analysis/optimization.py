@@ -110,7 +110,7 @@ class OptimizationResult:
 
 
 class _Runs:
-    """Scalars of runs and their gradients by shares of the ranges of parameters."""
+    """Scalars of runs and their gradients with respect to parameters scaled by their ranges."""
 
     def __init__(
         self, simulation: Simulation, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats

@@ -83,7 +83,7 @@ class EndDerivatives:
 
 
 def computed_variables(simulation: Simulation) -> list[Variable]:
-    """Return what can be differentiated: outputs, coordinates, velocities, accelerations, states, integrals."""
+    """Return the differentiable variables: outputs, coordinates, velocities, accelerations, states, integrals."""
     system = simulation.functions.system
     return [
         *system.outputs,
@@ -162,7 +162,7 @@ def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> E
 
 
 def read_values(run: RecordedRun, rows: Sequence[int]) -> Floats:
-    """Return what is computed at the points of a run, shape (points, rows)."""
+    """Return the computed variables at the points of a run, shape (points, rows)."""
     return run.evaluate(run.equations.read(rows))[0][:, :, 0]
 
 

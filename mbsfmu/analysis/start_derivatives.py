@@ -101,7 +101,7 @@ def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDeriv
 
 
 def start_follows_inputs(simulation: Simulation, chosen: Sequence[int]) -> bool:
-    """Tell whether the start may depend on some inputs."""
+    """Return whether the start may depend on some inputs."""
     inputs = simulation.run_loop.inputs
     return bool(simulation.initialization.balanced_parts) or any(inputs.decides_start(index) for index in chosen)
 

@@ -68,7 +68,7 @@ class StepDerivatives:
         return Slopes(matrix, read, mass, by_accelerations, read_by)
 
     def by_parameters(self, points: Indices, slopes: Slopes) -> tuple[Floats, Floats]:
-        """Return derivatives of F and of what is read by the parameters, (points, size or rows, columns)."""
+        """Return derivatives of F and of the readings by the parameters, (points, size or rows, columns)."""
         load, flow, read = self.run.evaluate(self.run.equations.along_parameters(self.columns, self._rows), points)
         pushed: Floats = np.asarray(np.linalg.solve(slopes.mass, load), dtype=np.float64)
         flow = flow + slopes.flow_by_accelerations @ pushed

@@ -49,7 +49,7 @@ def package_options(command: Command) -> Command:
 
 
 def is_package(argument: str) -> bool:
-    """Tell whether an argument means FMUs that are coupled, and not a model."""
+    """Return whether an argument refers to coupled FMUs, and not to a model."""
     return argument.endswith((".ssp", ".fmu")) or Path(argument, "SystemStructure.ssd").is_file()
 
 

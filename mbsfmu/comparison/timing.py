@@ -58,18 +58,18 @@ def cheapest_runs(runs: Sequence[Run], accuracy: float) -> list[Run]:
 
 
 def contenders(runs: Sequence[Run], accuracy: float) -> list[Run]:
-    """Return the runs of which one may be the cheapest that is accurate enough, made each once beside others."""
+    """Return the candidates of the least expensive accurate run, from parallel runs."""
     good = accurate_runs(runs, accuracy)
     return [run for run in good if median(run.costs) <= _BEYOND * median(good[0].costs)]
 
 
 def costs_more(costs: Sequence[float], others: Sequence[float]) -> bool:
-    """Tell whether a run costs more than another one, by what their repetitions cost, made in turn."""
+    """Return whether a run costs more than another one, from interleaved repetitions."""
     return _bounds(costs, others)[0] > RESOLUTION
 
 
 def repeated_costs(repetitions: Repetitions) -> list[list[float]]:
-    """Return what steps of each run cost in its repetitions, in s of processor time per simulated second.
+    """Return the cost of steps of each run in its repetitions, in s of processor time per simulated second.
 
     All runs are repeated in turn, so that what else the machine does meets all of them alike. Those that are dearer
     than the cheapest one are left out from then on. It ends where all others are known to be as cheap, after `MOST`

@@ -39,7 +39,7 @@ class NoCompilerError(InputError):
 
 
 def is_compiled() -> bool:
-    """Tell whether what this process runs itself is compiled, where it can be."""
+    """Return whether this process compiles the code that it runs itself."""
     return os.environ.get(SWITCH) != "0"
 
 
@@ -49,7 +49,7 @@ def has_compiler() -> bool:
 
 
 def kept_library(key: str, flags: tuple[str, ...] = ()) -> Path | None:
-    """Return what was compiled for this machine, with flags, and kept under a key, if it is still there.
+    """Return the cached library of this machine for flags and a key, if it exists.
 
     It must be of the compiler that is here; where none is, one that another compiler made will do.
     """
@@ -134,7 +134,7 @@ def _compiled(compilation: Compilation) -> bytes:
 
 
 def _content(key: str, platform: str | None) -> str:
-    """Return the name of what is compiled from a key for a platform."""
+    """Return the name of a compilation from a key for a platform."""
     return content_key(key, PLATFORMS[platform].target if platform in PLATFORMS else host())
 
 
@@ -222,7 +222,7 @@ def _system_compiler() -> list[str] | None:
 
 
 def _is_named(compiler: Sequence[str]) -> bool:
-    """Tell whether a compiler of this machine is the one that CC names."""
+    """Return whether a compiler of this machine is the one in CC."""
     named = shlex.split(os.environ.get("CC", ""))
     return bool(named) and shutil.which(named[0]) == compiler[0]
 

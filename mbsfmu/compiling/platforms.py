@@ -93,7 +93,7 @@ def platform_named(name: str, fmi: Fmi) -> str:
 
 
 def same_platform(name: str, fmi: Fmi) -> str | None:
-    """Return what a version of the FMI calls a platform that another version has a name for; None for nothing."""
+    """Return the name of a platform in a version of FMI from that in another version; None if unknown."""
     target = PLATFORMS[name].target
     return next((each for each in platform_names(fmi) if PLATFORMS[each].target == target), None)
 

@@ -182,7 +182,7 @@ class Ensemble:
 
     @property
     def _watched(self) -> list[int]:
-        """Places of variables that tell where a run cannot be trusted."""
+        """Indices of variables that show unreliable runs."""
         continuous = self._simulation.continuous
         least = (place for place, each in enumerate(continuous) if has_minimum(each))
         return sorted({*least, *self._simulation.cardan_watch.columns, *self._simulation.energy_watch.columns})
@@ -203,7 +203,7 @@ class Ensemble:
     def _result(
         self, runs: MachineRuns, times: Floats, columns: Sequence[int], shown: int, seconds: float
     ) -> EnsembleResult:
-        """Return what came of the runs, of whose columns the first ones are shown; tell what is not right in it."""
+        """Return the results of the runs, with the first columns exposed; warn of problems."""
         simulation = self._simulation
         assert self._library is not None
         recorded = [simulation.continuous[column] for column in columns]
@@ -232,7 +232,7 @@ class Ensemble:
     def _diagnostics(
         self, runs: MachineRuns, times: Floats, recorded: Sequence[Variable]
     ) -> tuple[dict[int, str], dict[int, list[str]]]:
-        """Return why machines have failed, and what is to be warned of, by their numbers."""
+        """Return failures and warnings of machines, by their numbers."""
         simulation, names = self._simulation, [each.name for each in recorded]
         watch = CardanWatch(simulation.initialization.system.parts, names)
         lifts, remedy = simulation.initialization.lifts, simulation.solver.remedy
@@ -270,7 +270,7 @@ class Ensemble:
 
 
 def _log(headline: str, machines: int, sentences: Sequence[str]) -> None:
-    """Tell the first sentences of machines, and of how many others there are such."""
+    """Log the first messages of machines, and the number of others."""
     if len(sentences) > _TOLD:
         _LOGGER.warning(headline, machines, len(sentences))
     for sentence in sentences[:_TOLD]:
@@ -278,7 +278,7 @@ def _log(headline: str, machines: int, sentences: Sequence[str]) -> None:
 
 
 def _is_signal(value: Any) -> bool:
-    """Tell whether what drives an input is a signal, or one for each machine."""
+    """Return whether the source of an input is a signal, or one for each machine."""
     first = value[0] if isinstance(value, Sequence) and len(value) else value
     return isinstance(first, Data)
 
@@ -295,7 +295,7 @@ def _array(name: str, value: Any) -> Floats:
 
 
 def _common_length(lengths: Mapping[str, int]) -> int:
-    """Return how many machines there are by what is given for each of them."""
+    """Return the number of machines from the values given for each."""
     if not lengths:
         raise InputError("nothing is given for each machine; give an array of a parameter, an input or a start value")
     first = next(iter(lengths))

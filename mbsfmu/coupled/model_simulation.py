@@ -65,7 +65,7 @@ def ensemble_simulation(model: ModelData, options: RunOptions) -> tuple[Simulati
 
 
 def _code_key(model: ModelData, options: RunOptions, simulation: Simulation) -> object:
-    """Return what the compiled code of a model follows from; None where nobody knows."""
+    """Return the data that determine a model's compiled code; None if unknown."""
     if not _known(model, options):
         return None
     # The step is given to compiled code, and so is a second run: they do not enter it.
@@ -76,7 +76,7 @@ def _code_key(model: ModelData, options: RunOptions, simulation: Simulation) -> 
 def _traced_simulation(
     model: ModelData, options: RunOptions, *, keeps_traces: bool, local_variables: bool
 ) -> Simulation:
-    """Return a monolithic simulation with what was traced before; what is traced now may be kept for others."""
+    """Return a monolithic simulation with cached traces; new ones may be cached."""
     _warn_of_implausible_data(model)
     known = _known(model, options)
     traces = Traces((_equations(model), options.kind.absolute) if known else None, for_others=keeps_traces)

@@ -178,7 +178,7 @@ def _components(instances: Mapping[str, Any]) -> dict[str, Component]:
 
 
 def _link(place: str) -> tuple[str, ...]:
-    """Return what linkers are told beside: functions that load libraries are one of their own in old ones of Linux."""
+    """Return further linker flags: old Linux systems have a separate library for loading libraries."""
     return ("-ldl",) if PLATFORMS[place].suffix == ".so" else ()
 
 
@@ -265,7 +265,7 @@ class _Files:
                         yield f"resources/{folder}/{each.filename}", archive.read(each)
 
     def key(self) -> list[tuple[str, str]]:
-        """Return what tells these files from others."""
+        """Return the identity of these files."""
         return [(folder, hashlib.sha256(path.read_bytes()).hexdigest()) for folder, path in self.paths.items()]
 
 
@@ -313,7 +313,7 @@ class _Coupled:
         self._units: dict[str, UnitOfMeasurement] = {}
 
     def described(self, name: str, fmi: Fmi) -> tuple[FmuDescription, dict[str, str]]:
-        """Return what the FMU is, and its C files by name, but for those of a platform."""
+        """Return the FMU's description, and its C files by name, except those of a platform."""
         variables = [*self._inputs(), *self._parameters(), *self._outputs()]
         names = [each.name for each, _ in variables]
         twice = next((each for index, each in enumerate(names) if each in names[:index]), None)
@@ -483,7 +483,7 @@ class _Coupled:
 
 
 def _attributes(unit: UnitOfMeasurement) -> dict[str, str] | None:
-    """Return what defines a unit in base units; None where nothing does."""
+    """Return the definition of a unit in base units; None without one."""
     if unit.exponents is None:
         return None
     bases = {base: str(power) for base, power in zip(BASE_UNITS, unit.exponents, strict=True) if power}

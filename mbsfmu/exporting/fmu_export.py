@@ -194,7 +194,7 @@ class _Unit:
         return icon(systems if self.system is None else {self.system: systems[self.system]}, self.simulation)
 
     def carried(self) -> str:
-        """Return what it says of the machine that it is, which is what coupled runs are drawn from."""
+        """Return the machine data of the FMU, for animations of coupled runs."""
         run = self.simulation.machine_as_run()
         machine = Machine.of(self.model, self.system).with_values({} if run is None else run.values)
         return Carried(machine, self.system).text()
@@ -232,7 +232,7 @@ def _made_fmus(
 
 
 def _check_words(layout: str, backend: str, exposed: str, naming: str, fmi: int) -> None:
-    """Check that there is what is asked for by a word or a number; `exposed` is the choice of locals."""
+    """Check the options given by words and numbers; `exposed` is the choice of locals."""
     words_of = {"layout": (layout, LAYOUTS), "backend": (backend, BACKENDS), "choice of locals": (exposed, LOCALS)}
     words_of |= {"naming": (naming, NAMINGS)}
     for what, (word, words) in words_of.items():
@@ -249,7 +249,7 @@ def _check_sources(sources: str | bool) -> None:
 
 
 def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries: bool, needs_tool: bool) -> None:
-    """Check that what is said of units is about those of the backend."""
+    """Check that options apply to the backend."""
     if backend == "native" and options.jacobian not in (None, Jacobian.EXACT):
         raise InputError(f"jacobian = {options.jacobian} has no effect in native FMUs; it has in those of 'python'")
     if backend == "python" and has_binaries:
@@ -280,7 +280,7 @@ def _write_package(model: CoupledModel, units: Mapping[str | None, Path], packag
 
 
 def _warn_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str]]) -> None:
-    """Tell which inputs neither the model nor the connections of its package drive: they are the importer's."""
+    """Warn of inputs without a source in the model or package: the importer must set them."""
     targets = {target for _, target in model.connections}
     left = [(system, name) for system, names in inputs.items() for name in names]
     whole = [name for system, name in left if system is None]
@@ -291,7 +291,7 @@ def _warn_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str
 
 
 def _report_kept_files(units: Iterable[Simulation]) -> None:
-    """Tell which outputs are there though nobody chose them: connections read them."""
+    """Report outputs that were not selected but are needed by connections."""
     kept = [
         name
         for unit in units

@@ -56,7 +56,7 @@ def entries(variables: Sequence[Variable], apart: Collection[str] = ()) -> tuple
 
 
 def _is_vector(variables: Sequence[Variable], axes: str) -> bool:
-    """Tell whether variables are the components of one vector, all of them in their order."""
+    """Return whether variables are the components of one vector, complete and in order."""
     vector = variables[0].name.rpartition(".")[0]
     if not vector or [each.name for each in variables] != [f"{vector}.{axis}" for axis in axes]:
         return False

@@ -208,7 +208,7 @@ def _closure_at(
 
 
 def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> LoopEquations:
-    """Return the loop equations without those that hold whatever the coordinates are; log how many are redundant.
+    """Return the loop equations that depend on coordinates; log how many are redundant.
 
     The rank may be lower where a mechanism happens to start than nearby (a dead centre); configurations
     around the start are therefore looked at too, and the largest rank counts.

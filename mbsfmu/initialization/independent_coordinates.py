@@ -35,7 +35,7 @@ class Partition:
         return cls(np.array(dependent, dtype=np.intp), np.array(independent, dtype=np.intp))
 
     def same_as(self, other: Partition) -> bool:
-        """Tell whether another partition makes the same choice."""
+        """Return whether another partition makes the same choice."""
         return np.array_equal(self.independent, other.independent)
 
 

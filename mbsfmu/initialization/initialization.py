@@ -190,7 +190,7 @@ class Initialization:
 
     @property
     def carried_inertias(self) -> Floats:
-        """What masses further out weigh against the coordinates at the model's start, in kg m² or kg, shape (n,)."""
+        """Inertia of outboard masses for each coordinate at the model's start, in kg m² or kg, shape (n,)."""
         return self.system.carried_inertias(self._model_start())
 
     def _model_start(self) -> SystemContext:
@@ -270,7 +270,7 @@ class Initialization:
 
 
 def check_limits(functions: SystemFunctions) -> None:
-    """Check that what is limited at the start lies between its limits.
+    """Check that limited variables are within their limits at the start.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def check_limits(functions: SystemFunctions) -> None:
 
 
 def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | None:
-    """Return the index of what is limited and not between its limits, its value, what is allowed in words; or None.
+    """Return the index of a variable outside its limits, its value, and the limits in words; or None.
 
     Parameters
     ----------

@@ -61,6 +61,6 @@ def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
 
 
 def _locks(jacobian: Floats, held: NDArray[np.intp], row: int) -> bool:
-    """Tell whether the constraints that are held leave no motion that another one, given by its row, would feel."""
+    """Return whether the active constraints leave no motion that another one, given by its row, restricts."""
     free = null_space(jacobian[held], RANK_TOLERANCE)
     return bool(np.linalg.norm(jacobian[row] @ free) <= IMMOBILE * np.linalg.norm(jacobian[row]))

@@ -90,7 +90,7 @@ class StepSources:
 
 
 def runtime_files() -> dict[str, Path]:
-    """Return the C files of the runtime by name, whatever folder they stand in: where they are compiled it is one."""
+    """Return the C files of the runtime by name; they are compiled in one folder."""
     return {file.name: file for file in sorted(_RUNTIME.rglob("*.[ch]"), key=lambda file: file.name)}
 
 
@@ -211,7 +211,7 @@ def prefix_source(fmi: Fmi, identifier: str) -> dict[str, str]:
 def _sources(
     code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
 ) -> dict[str, str]:
-    """Return the files of the runtime that are chosen, and those of a model: what is fastest is written first."""
+    """Return the selected runtime files and the model's files, the fastest to write first."""
     runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if chosen(name)}
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}

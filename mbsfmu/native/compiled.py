@@ -137,7 +137,7 @@ def _kept(simulation: Simulation, key: str, identity: str) -> CompiledRunner | N
 
 
 class _Spent(Spent):
-    """What is kept of a model under its name: processes that each run it for a short time come to a long one."""
+    """Stored time of a model, which accumulates over processes with short runs."""
 
     def __init__(self, name: str) -> None:
         self._name = name

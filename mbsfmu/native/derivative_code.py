@@ -79,7 +79,7 @@ def changes(functions: SystemFunctions, *, steps: bool) -> Iterable[RecordedFunc
 
 
 def is_placed(functions: SystemFunctions) -> bool:
-    """Tell whether the start is given in other coordinates."""
+    """Return whether the start is given in other coordinates."""
     return functions.system.start_system is not functions.system
 
 
@@ -93,7 +93,7 @@ def _along_start(given: RecordedSystem, beside: dict[str, Any]) -> list[tuple[An
 
 
 def recorded_variation(functions: SystemFunctions) -> RecordedFunction:
-    """Return what `variation` gives, in loops; nothing that accelerations belong to, which `start_change` has."""
+    """Return the result of `variation` in loops, without accelerations, which `start_change` has."""
     _add_directions(functions)
 
     def varied(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
@@ -116,7 +116,7 @@ def recorded_standing_change(functions: SystemFunctions) -> RecordedFunction:
 
 
 def _recorded_placement(functions: SystemFunctions) -> RecordedFunction:
-    """Return what `_placement_variation` gives, in loops."""
+    """Return the result of `_placement_variation` in loops."""
     for part in ("d_start_coordinates", "d_start_velocities"):
         functions.add_part(part, functions.symbol(part.removeprefix("d_")).numel())
     given_by = ("start_coordinates", "start_velocities")

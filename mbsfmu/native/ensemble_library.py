@@ -57,7 +57,7 @@ class _Machines(ctypes.Structure):
 
 @dataclass(frozen=True)
 class MachineData:
-    """What machines start with.
+    """Start data of machines.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MachineData:
 
 @dataclass(frozen=True)
 class MachineRuns:
-    """What came of runs.
+    """Results of runs.
 
     Attributes
     ----------

@@ -162,7 +162,7 @@ def _sides(rows: int, columns: int, forces: int) -> list[tuple[int, int]]:
 
 
 def _squares_work(rows: int, columns: int) -> int:
-    """Return what SQUARES_WORK is in C."""
+    """Return the value of SQUARES_WORK in C."""
     return rows * columns + columns**2 + 4 * columns + 2 * rows if rows else 0
 
 

@@ -18,7 +18,7 @@ def numbers(values: Iterable[float]) -> str:
 
 
 def string(text: str) -> str:
-    """Write a string of C; what is not plain ASCII as octal bytes of UTF-8."""
+    """Write a C string, with octal bytes of UTF-8 for non-ASCII characters."""
     if text.isascii() and text.isprintable() and not _ESCAPED.intersection(text):
         return f'"{text}"'
     plain = (character.isascii() and character.isprintable() and character not in '"\\' for character in text)

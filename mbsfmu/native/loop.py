@@ -236,7 +236,7 @@ class CompiledRunner(Runner):
 def _interruptible(
     call: Callable[[], bool], asked: _Recording, recording: Recording, gives_up: Callable[[], bool] | None
 ) -> bool | None:
-    """Make a call that may take long in a thread, so that this one can be interrupted and tell what is done.
+    """Make a long call in a thread, so that this one can be interrupted and report progress.
 
     Returns what the call does; None where it was given up before it was done.
     """

@@ -118,7 +118,7 @@ class ModelCode:
         return not (self._changes and self._placed) or bool(self._sizes["INDEPENDENT"])
 
     def flow(self) -> str:
-        """Write what the equations for somebody else's solver need."""
+        """Write the functions of the equations for external solvers."""
         helpers: dict[str, str] = {}
         functions = [self._code(each, helpers) for each in self._flow_functions()]
         return self._file('#include "model.h"', *self._once(helpers), *functions, *self._tables.of_equations())
@@ -167,7 +167,7 @@ class ModelCode:
         return operations.lanes()
 
     def _lane_functions(self) -> Iterable[TracedFunction]:
-        """Make what is called for several machines at once."""
+        """Write the functions that are called for several machines at once."""
         functions = self._functions
         named: list[AnyFunction] = [self._simulation.formulation.history.carried]
         if functions.rank:
@@ -182,7 +182,7 @@ class ModelCode:
             yield each
 
     def _once(self, helpers: dict[str, str]) -> list[str]:
-        """Return what functions of a file call: of long kernels that an earlier file has, what declares them."""
+        """Return the functions called by those of a file; declarations for long kernels of an earlier file."""
         texts = [declared(text) if name in self._written else text for name, text in helpers.items()]
         self._written |= helpers.keys()
         return texts
@@ -224,7 +224,7 @@ class ModelCode:
     # -- functions ------------------------------------------------------------------------------------------
 
     def _step_functions(self) -> Iterable[AnyFunction]:
-        """Make what is called in every step, or in any: references move along within steps."""
+        """Write the functions called in every step, changes of references included."""
         functions, history = self._functions, self._simulation.formulation.history
         if self._steps and isinstance(self._simulation.solver, ImplicitSolver):
             yield history.carried
@@ -309,7 +309,7 @@ class ModelCode:
         yield f"static const Assembly whole = {self._assembly(initialization.functions, 0, prefix, 0, 0)};"
 
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
-        """Write what is needed to put a system together."""
+        """Write the functions of assembly."""
         yield self._code(functions.start, helpers, prefix)
         yield self._code(functions.all_closure, helpers, prefix)
         if not self._ensemble:

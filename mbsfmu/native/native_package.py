@@ -101,7 +101,7 @@ def export_native(
 
 
 def refuse_threads(simulation: Simulation) -> None:
-    """Refuse a simulation that shares its equations among threads, which WebAssembly lacks.
+    """Refuse a simulation with threads, which WebAssembly lacks.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def described_sources(
     arrays: bool = False,
     apart: Collection[str] = (),
 ) -> tuple[FmuDescription, dict[str, str]]:
-    """Return what an FMU is, and its C files by name."""
+    """Return the FMU's description, and its C files by name."""
     exchange = _exchange(simulation, beside_steps="cs" in kind) if "me" in kind else None
     texts = fmu_sources(simulation, "", fmi, exchange)
     capabilities = Capabilities(
@@ -149,7 +149,7 @@ def described_sources(
 
 
 def _exchange(simulation: Simulation, *, beside_steps: bool) -> ModelExchangeData:
-    """Return what an FMU has for model exchange.
+    """Return the model-exchange data of an FMU.
 
     Raises
     ------

@@ -92,7 +92,7 @@ _HELD = re.compile(r"/\* operations of (\w+) \*/")
 
 @dataclass(frozen=True)
 class Operations:
-    """What a function does, one operation after the other.
+    """Operations of a function in sequence.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class Operations:
 
     @property
     def place(self) -> str:
-        """What stands in a file where the function belongs."""
+        """Placeholder of the function in a file."""
         return f"/* operations of {self.name} */"
 
     @property

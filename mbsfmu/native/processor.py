@@ -1,4 +1,4 @@
-"""What the processor of this machine computes at once, and whether a vector library of mathematics is there."""
+"""Vector width of this machine's processor, and availability of a vector mathematics library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Vectors:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the compiler is told."""
+        """Compiler flags."""
         return _FLAGS[self.lanes]
 
     def narrowed(self, lanes: int | None) -> Vectors:

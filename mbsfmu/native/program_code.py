@@ -84,7 +84,7 @@ def _switch(name: str, cases: Sequence[str], table: Sequence[int]) -> list[str]:
 
 
 def _shares(name: str, program: Program, lies: Layout, lengths: dict[int, int]) -> list[str]:
-    """Write what threads know of a table, which `shares.h` has, given the lengths of its stretches."""
+    """Write the division of a table for threads, in the form of `shares.h`, from the lengths of its stretches."""
     phases: list[int] = []
     for phase in lies.phases:
         stretches = iter([lengths[id(stretch)] for stretch in phase.stretches])
@@ -176,7 +176,7 @@ def _kernel(kernel: Kernel, fields: Fields, helpers: dict[str, str]) -> str:
 
 
 def declared(kernel: str) -> str:
-    """Return what a file has in place of a kernel, as it was written, where another file has that; itself if short."""
+    """Return the declaration of a kernel defined in another file; a short kernel itself."""
     head, _, _ = kernel.partition(" {")
     return f"{head};" if "INTERNAL" in head else kernel
 

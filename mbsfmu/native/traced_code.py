@@ -178,7 +178,7 @@ def linear_solver(function: ca.Function, helpers: dict[str, str]) -> str:
 
 
 def _in_pieces(name: str, arguments: list[str], body: str, ignored: str) -> str:
-    """Write a function as a sequence of functions that share what is still needed of their local variables."""
+    """Write a function as a sequence of functions that transfer their live local variables."""
     outer = arguments
     lines = [line for line in body.splitlines() if not _DECLARATION.match(line)]
     pieces = [_Piece.of(lines[start : start + _PIECE]) for start in range(0, len(lines), _PIECE)]

@@ -133,7 +133,7 @@ class EnergyWatch:
             highest[-1] += sign * row[places[0]]
 
     def follow(self, times: Floats, rows: Floats) -> None:
-        """Look at the next points of a run, and tell in the log what drifts.
+        """Check the next points of a run, and log drifts.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class EnergyWatch:
         return {place for places in self._places for place in places if place is not None}
 
     def diagnostics(self, times: Floats, rows: Floats) -> Iterator[str]:
-        """Look at the next points of a run, and yield a sentence on each energy that drifts and was not told of.
+        """Check the next points of a run, and yield a warning for each new drift.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class CardanWatch:
                 yield f"at t = {times[near[0]]:.6g} s {_warning(angle)}"
 
     def follow(self, times: Floats, rows: Floats) -> None:
-        """Tell the `diagnostics` of a run in the log."""
+        """Log the `diagnostics` of a run."""
         for sentence in self.diagnostics(times, rows):
             logger.warning("%s", sentence)
 

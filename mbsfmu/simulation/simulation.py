@@ -397,7 +397,7 @@ class Simulation:
             )
 
     def warn_undriven(self, driven: Collection[str] = ()) -> None:
-        """Tell once which inputs a run leaves as they are, for nobody may have meant them to be zero.
+        """Warn once of inputs that were probably forgotten.
 
         Parameters
         ----------

@@ -269,12 +269,12 @@ def below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) ->
 
 
 def has_minimum(variable: Variable) -> bool:
-    """Tell whether a run may take a variable below what it can be."""
+    """Return whether a run may take a variable below its minimum."""
     return variable.causality is not Causality.INPUT and variable.minimum is not None
 
 
 def least_value(variable: Variable) -> float:
-    """Return what a variable with a minimum may come to, round-off included."""
+    """Return the least allowed value of a variable with a minimum, including round-off."""
     return float(variable.minimum or 0.0) - _ROUND_OFF
 
 

@@ -100,7 +100,7 @@ class DiscontinuityFinder:
         return Sample(np.array([*inside, driven.before(time + step)]))
 
     def weights(self, sample: Sample, tolerances: CouplingTolerances) -> Floats:
-        """Return what may be wrong about followed signals, shape (number of signals,)."""
+        """Return the allowed errors of followed signals, shape (number of signals,)."""
         nominals = self._stepping.exchange.driven.nominals()
         return tolerances.absolute * nominals + tolerances.relative * np.abs(sample.values).max(axis=0)
 

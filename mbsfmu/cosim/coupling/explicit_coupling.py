@@ -30,7 +30,7 @@ class Explicit(Algorithm):
         self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
     def repeats(self, history: OutputHistory) -> bool:
-        """Tell whether the coming step is made again, too little being known of the past."""
+        """Return whether the coming step is repeated, for lack of history."""
         return self.again > 0 and history.is_fresh
 
     def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:

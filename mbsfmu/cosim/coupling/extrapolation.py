@@ -68,7 +68,7 @@ class PolynomialWeights:
         return np.broadcast_to(self._values, (*self._values.shape[:2], self._count)).copy()
 
     def combine(self, known: Floats, place: slice) -> Floats:
-        """Return the coefficients of some outputs, shape (coefficients, outputs), from what is known of all."""
+        """Return the coefficients of some outputs, shape (coefficients, outputs), from the known values of all."""
         values = self._values if self._equal else self._values[:, :, place]
         return np.add.reduce(values * known[:, place], 1, initial=0.0)
 
@@ -212,7 +212,7 @@ class OutputHistory:
         return found
 
     def _extrapolation_matrix(self, step: float, by_rates: bool) -> Floats:
-        """Return how c₀, c₁, c₂ follow from the known rows, for what is known of the past."""
+        """Return the matrix from the known rows to c₀, c₁, c₂, for the available history."""
         matrix = np.zeros((self.rows, len(self.known)))
         matrix[0, 1] = 1.0
         if by_rates:

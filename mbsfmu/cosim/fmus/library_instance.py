@@ -170,11 +170,11 @@ class _VariableGroup:
         self.buffer[self.slots] = rounded.astype(self.buffer.dtype)
 
     def changes(self) -> bool:
-        """Tell whether the buffer has other values than the unit, as far as is known."""
+        """Return whether the buffer differs from the FMU's last known values."""
         return self._unit.sent.get(self._key) != self.buffer.tobytes()
 
     def send(self) -> None:
-        """Set what is in the buffer."""
+        """Set the FMU's variables from the buffer."""
         status = self.set(*self.arguments)
         if status > 1:
             self._unit.fail(f"{self._unit.dialect.prefix}Set{self.kind}", status)
@@ -528,7 +528,7 @@ class LibraryInstance(Instance):
 
     @abstractmethod
     def sets_at_events(self, name: str) -> bool:
-        """Tell whether a variable is set in event mode."""
+        """Return whether a variable is set in event mode."""
 
     @abstractmethod
     def event(self) -> AbstractContextManager[None]:
@@ -661,7 +661,7 @@ class LibraryInstance(Instance):
     # -- values ---------------------------------------------------------------------------------------------
 
     def port(self, names: Sequence[str], values: Floats | None = None) -> LibraryPort:
-        """Return what reads and writes numeric variables; `values` is where they stand."""
+        """Return a port of numeric variables; `values` is its array."""
         return LibraryPort(self, names, values)
 
     def set_start(self, name: str, value: Any) -> None:

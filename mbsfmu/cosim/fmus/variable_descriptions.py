@@ -50,7 +50,7 @@ def with_article(causality: str) -> str:
 
 
 def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:
-    """Return what each unknown of a model structure depends on; None where the description does not say.
+    """Return the dependencies of each unknown of a model structure; None if not declared.
 
     An array is said to depend as a whole on wholes: each of its elements depends on all elements of the others. Names
     of FMI 3.0 for the same variable depend on what it depends on.

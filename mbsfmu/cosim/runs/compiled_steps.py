@@ -113,7 +113,7 @@ class CompiledSteps:
         return count
 
     def _begin(self, index: int, count: int, step: float) -> None:
-        """Tell the compiled code where it begins with steps in s, and make room for so many."""
+        """Set the start of the compiled code for steps in s, and reserve rows."""
         exchange, history, record = self._tables.exchange, self._history, self._record
         record.reserve(count)
         exchange.recorded = record.rows.ctypes.data_as(type(exchange.recorded))

@@ -98,7 +98,7 @@ class ControlledRunLoop(CoupledRunLoop):
         return 1
 
     def _ends_at_event(self, time: float, target: float) -> bool:
-        """Tell whether a step between two times in s is made again, to where an FMU has had an event inside.
+        """Return whether a step between two times in s is repeated up to an event inside an FMU.
 
         So that all FMUs are there, and nothing is extrapolated over what jumps.
         """

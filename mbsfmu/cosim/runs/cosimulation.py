@@ -124,7 +124,7 @@ class Cosimulation:
             raise CosimulationInterrupted(self.result()) from None
 
     def _load(self, stack: ExitStack) -> tuple[SystemGraph, dict[str, Instance]]:
-        """Return what is coupled, and its FMUs."""
+        """Return the system graph and its FMUs."""
         chosen = self.options
         graph = load_graph(self._source, stack, strict=chosen.strict)
         graph = replace(graph, connections=(*graph.connections, *self._connections))
@@ -188,7 +188,7 @@ class Cosimulation:
         self._run_loop = run_loop
 
     def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
-        """Return what the run is made of, its record with it; times in s."""
+        """Return the parts of the run with its record; times in s."""
         chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
         report_notes(self.statistics, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
         history = self._algorithm.history()
@@ -211,7 +211,7 @@ class Cosimulation:
         )
 
     def _warn_undriven_and_crossed(self, known: set[tuple[str, str]]) -> None:
-        """Tell what may be wrong with the connections, where values are known of some variables."""
+        """Warn of probably wrong connections."""
         graph, instances = self._graph, self._instances
         self.statistics.undriven = undriven_inputs(graph, instances, known)
         report_undriven(self.statistics, graph.connections, known)

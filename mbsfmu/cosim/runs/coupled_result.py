@@ -149,7 +149,7 @@ class CosimulationResult(Trajectory):
         return max(shares, default=None)
 
     def summary(self) -> dict[str, Any]:
-        """Return what `cosim --json` writes."""
+        """Return the data that `cosim --json` writes."""
         return {**asdict(self.statistics), "stop": self.end, "final": self.final()}
 
 

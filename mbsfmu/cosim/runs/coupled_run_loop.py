@@ -132,7 +132,7 @@ class CoupledRunLoop(ABC):
             pacer.wait(self.time)
 
     def set(self, values: Values) -> None:
-        """Set inputs and parameters where the run is; what is known of the past says nothing of what comes then."""
+        """Set inputs and parameters at the present time; the history is discarded."""
         for (name, variable), value in values.items():
             self.parts.stepping.exchange.member(name).instance.set_start(variable, value)
         if values:
@@ -147,7 +147,7 @@ class CoupledRunLoop(ABC):
         """Make steps up to a time in s, but not more than so many."""
 
     def _begin_step(self, time: float) -> None:
-        """Do at the beginning of a step what is due there."""
+        """Apply pending changes at the start of a step."""
         self.set(self.parts.scenario.due(time))
 
     def _report_progress(self) -> None:

@@ -38,7 +38,7 @@ class Drawable:
     def of(
         cls, graph: SystemGraph, units: Mapping[str, Instance], given: Mapping[Ends, Any], driven: Collection[Ends]
     ) -> Drawable:
-        """Return what is known of FMUs that are loaded."""
+        """Return the data of loaded FMUs."""
         texts = {name: unit.carried for name, unit in units.items() if unit.carried is not None}
         return cls(texts, tuple((each.source, each.target) for each in graph.connections), given, frozenset(driven))
 

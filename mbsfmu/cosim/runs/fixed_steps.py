@@ -118,7 +118,7 @@ class FixedRunLoop(CoupledRunLoop):
         return made
 
     def _until(self, index: int, end: int) -> int:
-        """Return up to which step one may go from another one until there is a jump, or the share done is told."""
+        """Return the last step before a discontinuity or a progress report."""
         until = [*self._jumps, end][bisect_right(self._jumps, index)]
         until = min(until, end)
         return (

@@ -23,7 +23,7 @@ from mbsfmu.modelling import closest_match
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:
-    """Read what is to be run; what is unpacked goes when the stack closes.
+    """Read a system graph; unpacked files are removed when the stack closes.
 
     Parameters
     ----------

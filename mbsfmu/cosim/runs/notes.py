@@ -188,6 +188,6 @@ def environment_notes(exchange: CouplingData) -> list[str]:
 
 
 def _order(holding: Sequence[CoupledInstance]) -> str:
-    """Return what it means that outputs of FMUs which hold their inputs depend on them without delay."""
+    """Return the effect of constant inputs on which outputs depend directly, in words."""
     direct = [f"{member.instance.name}.{name}" for member in holding for name in sorted(member.direct)]
     return f"; {names_of(direct)} shows the mean too, so the coupling is of first order" if direct else ""

@@ -111,7 +111,7 @@ def chosen_columns(
 
 
 def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:
-    """Return what a pattern means that is not recorded; nothing where it means nothing at all."""
+    """Return the unrecorded variables that a pattern matches; empty without a match."""
     for unit, instance in instances.items():
         for each in instance.variables.values():
             if means(pattern, [f"{unit}.{each.name}"]):
@@ -341,7 +341,7 @@ class Record:
             self.stream.close()
 
     def result(self, statistics: RunStatistics, drawable: Drawable | None = None) -> CosimulationResult:
-        """Return what was recorded; what is in a file is read from there when it is asked for."""
+        """Return the recorded result; rows in a file are read on demand."""
         waiting = [] if self._last is None or self._last_is_in or self._finished else [self._last]
         kept = [*(self._kept if self.stream is None else self.stream.waiting), *waiting]
         empty = (np.zeros(0), np.zeros((0, len(self._columns))))

@@ -27,7 +27,7 @@ _ARRAY, _BYTES = "array", "bytes"
 
 
 def changes_of(thing: Any) -> dict[str, Any]:
-    """Return what an object has changed since its start, by the names in `CHANGES`; arrays are copied."""
+    """Return the changes of an object since its start, by the names in `CHANGES`; arrays are copied."""
     return {name: _taken(getattr(thing, name)) for name in type(thing).CHANGES}
 
 
@@ -50,7 +50,7 @@ def _taken(value: Any) -> Any:
 
 
 def identity_of(file: Path) -> str:
-    """Return what tells a file from others."""
+    """Return the identity of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
@@ -109,7 +109,7 @@ def read_saved(path: str | os.PathLike[str], call: Mapping[str, str]) -> dict[st
 
 
 def _parted(value: Any, parts: dict[str, bytes]) -> Any:
-    """Return what JSON can hold, with arrays and bytes put apart."""
+    """Return JSON-compatible data, with arrays and bytes separated."""
     if isinstance(value, Mapping):
         return {"of": [[key, _parted(each, parts)] for key, each in value.items()]}
     if isinstance(value, (list, tuple)):

@@ -27,7 +27,7 @@ def call_in_words(
     followed: Collection[tuple[str, str]],
     scenario: Table,
 ) -> dict[str, str]:
-    """Return what must be the same for a saved run to go on: what the FMUs are, how they are coupled, and with what.
+    """Return the identity of a call: its FMUs, their coupling, and inputs.
 
     Parameters
     ----------

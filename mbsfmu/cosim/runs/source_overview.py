@@ -1,4 +1,4 @@
-"""What FMU files and SSP packages hold, as plain data, read without running anything."""
+"""Content of FMU files and SSP packages as plain data, without running anything."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_source(path: str) -> bool:
 
 
 def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what an FMU or an SSP package holds; nothing is loaded or run, so that any platform will do.
+    """Return the content of an FMU or SSP package; nothing is loaded or run, so any platform is possible.
 
     Parameters
     ----------

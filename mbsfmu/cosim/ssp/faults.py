@@ -41,7 +41,7 @@ class Faults:
             self._sentences.append(sentence)
 
     def each(self, read: Callable[[_Node], _Read], nodes: Iterable[_Node]) -> tuple[_Read, ...]:
-        """Return what is read of each node; what is wrong with one is noted."""
+        """Return the result of reading each node; errors are recorded."""
         result = []
         for node in nodes:
             with self.noted():

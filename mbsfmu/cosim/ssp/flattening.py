@@ -231,7 +231,7 @@ class Flattening:
         return place
 
     def _gives(self, place: Place, inside: tuple[str, ...]) -> bool:
-        """Tell whether a connector gives a value to connections inside a system."""
+        """Return whether a connector is a source of connections inside a system."""
         return self._connectors[place].kind in _SOURCES["system" if place[0] == inside else "element"]
 
     def _unit(self, place: Place) -> UnitOfMeasurement | None:

@@ -48,7 +48,7 @@ class StructureReader:
         self._faults = Faults(name)
 
     def read(self) -> SystemStructure:
-        """Return what the package says.
+        """Return the structure of the package.
 
         Raises
         ------
@@ -203,7 +203,7 @@ class StructureReader:
     def _given(
         self, element: etree._Element, inline: etree._Element | None, namespace: str, what: str
     ) -> etree._Element | None:
-        """Return what an element says in a file of its own, or else inline; None where it says nothing."""
+        """Return the content of an element, from its file or inline; None without content."""
         source = element.get("source")
         if source is not None:
             return self._parse(source, namespace)

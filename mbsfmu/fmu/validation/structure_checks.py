@@ -51,7 +51,7 @@ def variables_by_key(subject: Subject) -> dict[str, WrittenVariable]:
 
 
 def listed_unknowns(subject: Subject) -> dict[str, list[tuple[str, etree._Element]]]:
-    """Return what each part of the structure lists."""
+    """Return the unknowns in each part of the structure."""
     parts = {
         "Outputs": "Output", "Derivatives": "ContinuousStateDerivative", "InitialUnknowns": "InitialUnknown",
         "ClockedStates": "ClockedState", "EventIndicators": "EventIndicator",

@@ -101,7 +101,7 @@ class Subject:
 
     @property
     def interfaces(self) -> list[etree._Element]:
-        """What the description says of each way of running the unit."""
+        """Elements of the FMU's interfaces in the description."""
         found = (self.root.find(name) for name in ("CoSimulation", "ModelExchange", "ScheduledExecution"))
         return [each for each in found if each is not None]
 

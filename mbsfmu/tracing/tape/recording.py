@@ -559,7 +559,7 @@ class Recorder:
         return RecordedArray(self, np.concatenate([each.places for each in arrays]))
 
     def _shape(self, argument: Any, places: list[MemoryIndices]) -> Hashable:
-        """Return how an argument is built, and add the places of its elements to the list."""
+        """Return the structure of an argument, and append the indices of its elements to the list."""
         if argument is None:
             return None
         if isinstance(argument, (list, tuple)):

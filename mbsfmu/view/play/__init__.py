@@ -1,1 +1,1 @@
-"""Machines alive in a page: their own compiled code, driven by hand."""
+"""Interactive machines in a page, with compiled code."""

@@ -81,7 +81,7 @@ class PlayPage:
 
     @property
     def element(self) -> HtmlElement:
-        """What the page shows."""
+        """Content of the page."""
         scene = scene_element(self._scene, label=f"{self.title}, live", live=True)
         markup = filled("play/play.html", title=self.title, scene=scene.markup, data=data_block(self.data))
         return HtmlElement(Markup(markup), (*scene.styles, *_STYLES), (*scene.scripts, *_SCRIPTS), computes=True)
@@ -112,7 +112,7 @@ def play(
     source: str = "",
     **given: Unpack[RunKeywords],
 ) -> PlayPage:
-    """Return a page in which a model runs by its own compiled steps, driven by hand.
+    """Return a page in which a model runs by its own compiled steps, with interactive inputs.
 
     Inputs that follow signals of the model are free in the page, but for those that prescribe a motion. They begin with
     the values of their signals.
@@ -166,7 +166,7 @@ def _freed(model: CoupledModel, options: RunOptions) -> CoupledModel:
 
 
 def _preview(model: CoupledModel, options: RunOptions, values: Mapping[str, float | str]) -> Trajectory:
-    """Return a run of the model as it is, which tells how far it goes."""
+    """Return a run of the unchanged model, which gives the ranges."""
     simulation = model.simulation(options=options)
     _set(simulation, values)
     try:
@@ -201,7 +201,7 @@ def _flags(options: RunOptions, simulation: Simulation) -> list[str]:
 
 @dataclass(frozen=True)
 class _Made:
-    """What a page is made of.
+    """Parts of the page.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class _Made:
         return cls(simulation, description, library.read_bytes(), poses, preview, scene, pressures)
 
     def data(self, name: str, call: str) -> dict[str, Any]:
-        """Return what scripts of the page read."""
+        """Return the data for scripts of the page."""
         variables = self.simulation.variables
         places = {each.name: index for index, each in enumerate(variables)}
         prescribed = rated_names([each for each in variables if each.causality is Causality.INPUT])
@@ -321,7 +321,7 @@ class _Made:
         return {"from": usual[0] if least is None else least, "to": usual[1] if most is None else most}
 
     def _plotted(self, variables: Sequence[Variable]) -> list[str]:
-        """Return the names of what is plotted at first: what moves most, of two units, and the inputs that do."""
+        """Return the names of the initial plots: the largest motions in two units, and inputs."""
         outputs = [each for each in variables if each.causality is Causality.OUTPUT]
         found: list[list[str]] = []
         for unit, most in _PLOTTED:
@@ -336,7 +336,7 @@ class _Made:
 
 
 def _machine_of(simulation: Simulation) -> Machine:
-    """Return what a simulation was made of, with the values of its parameters."""
+    """Return the machine of a simulation with its parameter values."""
     machine = simulation.machine_as_run()
     assert machine is not None
     return machine

@@ -1,4 +1,4 @@
-"""The report of a fit: parameters with intervals, what the data do not tell, measured signals and residuals."""
+"""Report of a fit: parameters with intervals, identifiability, measured signals and residuals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def fit_page(result: FitResult, circumstances: Circumstances) -> tuple[str, Html
 
 
 def _sentences(result: FitResult) -> list[tuple[str, str]]:
-    """Say the first parameters with their intervals, and what the data do not tell."""
+    """Return the first parameters with their intervals, and undetermined ones, in words."""
     told = []
     for place, (name, unit) in enumerate(zip(result.names, result.units, strict=True)):
         if place < _TOLD:

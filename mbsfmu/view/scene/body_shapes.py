@@ -44,7 +44,7 @@ def shapes_of(placement: Placement, size: float) -> list[list[Shape]]:
 
 
 def _joined_points(placement: Placement, size: float) -> dict[str, tuple[list[Floats], list[Floats]]]:
-    """Return the places at which joints hold each body, and its other points that forces act on or that have names."""
+    """Return the joint points of each body, and its other named or loaded points."""
     mechanism = placement.mechanism
     joints = [reference for joint in mechanism.joints for reference in (joint.parent, joint.child)]
     forces = [reference for force in mechanism.forces for reference in references(force, ReferenceKind.POINT)]

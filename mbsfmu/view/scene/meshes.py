@@ -40,7 +40,7 @@ def triangles(file: str) -> Floats:
 
 
 def _of_stl(content: bytes) -> Floats:
-    """Read binary STL, or text: which it is follows from the length that the binary one tells."""
+    """Read binary or text STL, distinguished by the length stated in binary files."""
     count = int.from_bytes(content[80:84], "little") if len(content) >= _HEADER else -1
     if len(content) == _HEADER + _TRIANGLE * count:
         kind = np.dtype([("numbers", "<f4", 12), ("attribute", "<u2")])

@@ -137,7 +137,7 @@ def _all_points(mechanism: Mechanism) -> list[str]:
 
 
 def recorded_coordinates(joint: TreeJoint) -> list[tuple[int, str]]:
-    """Return index and name of the coordinates of a joint that say where it is; a quaternion tells free turning."""
+    """Return index and name of a joint's pose coordinates; a quaternion for ball and free joints."""
     return [
         (index, name)
         for index, name, element in zip(

@@ -140,13 +140,13 @@ class IsolatedInstance(Instance):
         self.ends.pop(self.name, None)
 
     def release(self, slot: str) -> None:
-        """Promise not to go back to what is kept under a name any more."""
+        """Discard the state under a name."""
         self.later("release", slot)
 
     # -- values ---------------------------------------------------------------------------------------------
 
     def port(self, names: Sequence[str], values: Floats | None = None) -> Port:
-        """Return what reads and writes numeric variables; `values` is where they stand."""
+        """Return a port of numeric variables; `values` is its array."""
         self._ports += 1
         return _IsolatedPort(self, names, values, self._ports, self._ask(("port", self._ports, tuple(names))))
 

@@ -61,7 +61,7 @@ class Service:
         return Reply(answers, failure, instance.ends.get(instance.name), logs, instance.events, happened)
 
     def call_make(self, name: str, archive: Archive, solver: str, level: int) -> dict[str, Any]:
-        """Load the unit and return what is known of it."""
+        """Load the FMU and return its data."""
         logging.getLogger("mbsfmu").setLevel(level)
         LibraryInstance.has_company = False
         instance = self._instance = make_instance(name, archive, solver)

@@ -63,7 +63,7 @@ class ModelEquations(Protocol):
         ...
 
     def jacobian(self) -> Callable[[float, Floats], Floats] | None:
-        """Return what gives derivatives of the rates by the states; None where differences have to."""
+        """Return the function of ∂ẋ/∂x; None for differences."""
         ...
 
 

@@ -136,7 +136,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     # -- inputs ---------------------------------------------------------------------------------------------
 
     def _runs(self, name: str) -> bool:
-        """Tell whether a variable is a continuous input."""
+        """Return whether a variable is a continuous input."""
         variable = self.variables[name]
         return (
             variable.causality is Causality.INPUT
@@ -145,7 +145,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         )
 
     def sets_at_events(self, name: str) -> bool:
-        """Tell whether a variable is set in event mode: all inputs are that are not continuous."""
+        """Return whether a variable is set in event mode, as all inputs are that are not continuous."""
         return self.variables[name].causality is Causality.INPUT and not self._runs(name)
 
     def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
@@ -162,7 +162,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         self._straight.take(buffer)
 
     def _jumped(self) -> bool:
-        """Tell whether inputs have other values than where the last step has led to."""
+        """Return whether inputs differ from their values at the end of the last step."""
         return bool(len(self._before)) and not np.array_equal(self._before, self._inputs.read(), equal_nan=True)
 
     # -- life cycle -----------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         self._iterate_events()
 
     def _iterate_events(self) -> None:
-        """Update discrete states until they are settled, and go back to continuous time, unless the FMU ends."""
+        """Iterate the discrete states to convergence, and return to continuous time, unless the FMU ends."""
         event_info = iterate_events(self.name, self.time, self._update)
         self._follows_event = True
         self._following, self._over = event_info.following, event_info.ends
@@ -311,7 +311,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         return self._z
 
     def jacobian(self) -> Callable[[float, Floats], Floats] | None:
-        """Return what gives derivatives of the rates by the states; None where differences have to."""
+        """Return the function of ∂ẋ/∂x; None for differences."""
         if self._by_differences or not len(self._x):
             return None
         return self._directional

@@ -200,7 +200,8 @@ CALLS = {
         "findings = mbsfmu.validate(\"unit.fmu\")",
         (mbsfmu.validate,),
         (),
-        {"strict": "look at `finding.severity` of each", "json_file": "the list it returns"},
+        {"reference": "`mbsfmu.check_reference(\"unit.fmu\")`", "reference_tolerance": "look at `each.share` of it",
+         "strict": "look at `finding.severity` of each", "json_file": "the list it returns"},
     ),
 }  # fmt: skip
 """Each command as a call."""

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from mbsfmu.equilibrium.equilibrium_result import Equilibrium
     from mbsfmu.exporting.coupled_export import export_coupled
     from mbsfmu.exporting.fmu_export import export
+    from mbsfmu.exporting.reference_results import ReferenceDeviation, check_reference
     from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.integration.error_measure import ErrorEstimate
     from mbsfmu.integration.solver import Statistics
@@ -182,6 +183,7 @@ _HOMES = {
     "equilibrium.equilibrium_result": "Equilibrium",
     "exporting.coupled_export": "export_coupled",
     "exporting.fmu_export": "export",
+    "exporting.reference_results": "ReferenceDeviation check_reference",
     "fmu.validation": "Finding validate",
     "integration.solver": "Statistics",
     "io.part_files": "load_parts UserParts",
@@ -352,6 +354,7 @@ __all__ = [
     "Quantity",
     "RackAndPinion",
     "RateLimiter",
+    "ReferenceDeviation",
     "Relation",
     "RestToRestSignal",
     "Result",
@@ -399,6 +402,7 @@ __all__ = [
     "Vector",
     "along",
     "animate",
+    "check_reference",
     "compare",
     "cosimulate",
     "export",

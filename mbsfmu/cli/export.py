@@ -61,6 +61,7 @@ from mbsfmu.simulation.run_options import RunOptions
 @options_of(RunOptions, *OF_FMUS)
 @package_options
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool=false for Python FMUs.")
+@click.option("--reference", is_flag=True, help="Run FMUs for co-simulation, and write the results into them.")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @common_options
 @click.pass_context

@@ -40,7 +40,7 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
 _BESIDE = (
     *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
-    *("needs_execution_tool", "force"),
+    *("needs_execution_tool", "reference", "force"),
 )
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
@@ -62,6 +62,7 @@ def export(
     outputs: Sequence[str] = (),
     locals: Locals = "all",  # noqa: A002 - the word of the FMI
     needs_execution_tool: bool = True,
+    reference: bool = False,
     force: bool = False,
     **given: Unpack[RunKeywords],
 ) -> list[Path]:
@@ -107,6 +108,8 @@ def export(
         reports of coupled runs draw the machine.
     needs_execution_tool
         What the description of Python units says about it; true is the truth, some importers refuse it.
+    reference
+        Whether FMUs for co-simulation are run by the master, and hold the results, for importers to check against.
     force
         Whether files that are there are replaced.
 
@@ -126,6 +129,8 @@ def export(
         raise InputError("arrays are for native FMUs of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
     _check_kind(kinds, backend)
+    if reference and "cs" not in kinds:
+        raise InputError("reference results are those of FMUs for co-simulation; kind cs has them")
     if outputs:
         model = model.model_copy(update={"outputs": outputs})
     chosen = run_options(model, options, given, _BESIDE)
@@ -159,6 +164,8 @@ def export(
                 carries |= {"files": files, "needs_execution_tool": needs_execution_tool}
                 path = export_python(unit.simulation, _FACTORY, unit.arguments, unit.path, **carries)
             paths.append(path)
+            if reference:
+                _add_reference(path)
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))
     return paths
@@ -269,6 +276,12 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
             raise InputError(f"there is no kind '{each}' of FMUs; {closest_match(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("FMUs of 'python' are for co-simulation; those of 'native' can be for model exchange")
+
+
+def _add_reference(path: Path) -> None:
+    from mbsfmu.exporting.reference_results import add_reference  # noqa: PLC0415 - loads FMPy
+
+    add_reference(path)
 
 
 def _write_package(model: CoupledModel, units: Mapping[str | None, Path], package: Path) -> Path:

@@ -51,6 +51,11 @@ def test_good_files_have_hints_at_most(tmp_path: Path, name: str) -> None:
     assert {each.severity for each in mbsfmu.validate(packed(parts_of(name), tmp_path))} <= {Severity.HINT}
 
 
+def test_a_manifest_of_related_files_may_lead_elsewhere(tmp_path: Path) -> None:
+    parts = {**parts_of("vectors"), MANIFEST: MANIFEST_TEXT}
+    assert {each.rule for each in mbsfmu.validate(packed(parts, tmp_path))} == {"default-experiment"}
+
+
 def test_one_start_value_is_that_of_all_elements(tmp_path: Path) -> None:
     parts = parts_of("vectors")
     parts["modelDescription.xml"] = parts["modelDescription.xml"].replace('start="1 0 0 1"', 'start="1"')
@@ -206,7 +211,23 @@ def check(path: Path, rule: str, sentence: str) -> None:
     assert all(each.place.startswith("FMI ") for each in found)
 
 
+MANIFEST = "extra/org.fmi-standard.fmi-ls-ref/fmi-ls-manifest.xml"
+MANIFEST_TEXT = (
+    '<fmiReferences xmlns:fmi-ls="http://fmi-standard.org/fmi-ls-manifest" '
+    'fmi-ls:fmi-ls-name="org.fmi-standard.fmi-ls-ref" fmi-ls:fmi-ls-version="1.0.0-alpha.1">'
+    '<Related source="https://elsewhere.org/a.pdf" role="document"/>'
+    '<Related type="text/csv" source="../../modelDescription.xml" role="result"/></fmiReferences>'
+)
 FILES: list[tuple[str, dict[str, str], str]] = [
+    ("reference-manifest", {MANIFEST: "no document"}, "is no XML"),
+    (
+        "reference-manifest",
+        {MANIFEST: MANIFEST_TEXT.replace("fmi-ls-ref", "fmi-ls-xcp")},
+        "is no element fmiReferences",
+    ),
+    ("reference-manifest", {MANIFEST: MANIFEST_TEXT.replace('"result"', '"results"')}, "the role 'results'"),
+    ("reference-manifest", {MANIFEST: MANIFEST_TEXT.replace("../..", "..")}, "which is not in the archive"),
+    ("reference-manifest", {MANIFEST: MANIFEST_TEXT.replace("source=", "from=")}, "without source"),
     ("archive-path", {"resources\\table.txt": ""}, "has a backslash"),
     ("archive-path", {"../table.txt": ""}, "leads out of it"),
     ("library-name", {"binaries/x86_64-windows/other.dll": ""}, "no library named after the modelIdentifier vectors"),

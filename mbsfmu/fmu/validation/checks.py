@@ -12,6 +12,7 @@ from mbsfmu.fmu.validation.document_checks import check_documents
 from mbsfmu.fmu.validation.exchange_checks import check_exchange
 from mbsfmu.fmu.validation.findings import Finding, finding
 from mbsfmu.fmu.validation.fmpy_checks import check_with_fmpy
+from mbsfmu.fmu.validation.reference_checks import check_references
 from mbsfmu.fmu.validation.structure_checks import check_structure
 from mbsfmu.fmu.validation.subject import Subject
 from mbsfmu.fmu.validation.variable_checks import check_variables
@@ -19,7 +20,12 @@ from mbsfmu.fmu.validation.variable_checks import check_variables
 Found = Iterator[tuple[str, str]]
 """Names of rules, and what is found by them."""
 
-_CHECKS: tuple[Callable[[Subject], Found], ...] = (check_archive, check_documents, check_with_fmpy)
+_CHECKS: tuple[Callable[[Subject], Found], ...] = (
+    check_archive,
+    check_documents,
+    check_references,
+    check_with_fmpy,
+)
 _OF_DESCRIPTIONS: tuple[Callable[[Subject], Found], ...] = (
     check_description,
     check_variables,

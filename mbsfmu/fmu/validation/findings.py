@@ -67,6 +67,7 @@ RULES = {
     "build-identifier": ValidationRule(_WARNING, "2.3", "2.4.10"),
     "terminals": ValidationRule(_ERROR, "2.3", "2.4.9"),
     "terminal-variable": ValidationRule(_ERROR, "2.3", "2.4.9.2.3"),
+    "reference-manifest": ValidationRule(_WARNING, "2.3", "2.5"),
     # the description as a whole
     "schema": ValidationRule(_ERROR, "2.2", "2.4"),
     "readable": ValidationRule(_ERROR, "2.2", "2.4"),

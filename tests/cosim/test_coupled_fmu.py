@@ -158,6 +158,24 @@ def test_states_are_saved_and_restored(whole: Path) -> None:
     assert np.array_equal(ends[0], [values[5] for values in straight.values()])
 
 
+def test_a_state_of_the_start_knows_nothing_of_steps_after_it(whole: Path) -> None:
+    """The first step is made again, too little being known of the past; cut steps have other weights."""
+    straight = rows_of(whole, stop=3 * STEP)
+    with instance_of(whole) as instance:
+        port = instance.port(list(straight))
+        instance.save("start", 0.0)
+        instance.step(0.0, 0.7 * STEP)
+        instance.save("cut", 0.7 * STEP)
+        ends = []
+        for slot, time in (("cut", 0.7 * STEP), ("start", 0.0), ("cut", 0.7 * STEP)):
+            instance.restore(slot)
+            for index in range(3):
+                instance.step(time + index * STEP, STEP)
+            ends.append(port.read().copy())
+    assert np.array_equal(ends[1], [values[-1] for values in straight.values()])
+    assert np.array_equal(ends[0], ends[2])
+
+
 def test_two_instances_in_one_process_do_not_know_of_each_other(foreign: Callable[[str], Path], tmp_path: Path) -> None:
     path = mbsfmu.export_coupled([foreign("source")], tmp_path / "whole.fmu", step=STEP, stop=STOP)
     usual = 1000.0  # the start value, in mV

@@ -28,7 +28,7 @@ def loops_at(system: System, rows: Iterable[int]) -> str:
 
 
 def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
-    """Refuse prescribed motions of coordinates that the other constraints lock.
+    """Refuse prescribed motions of coordinates that the other constraints lock, or other motions prescribe.
 
     A coordinate is locked where it moves with none of the motions that the constraints without prescribed motions leave
     free, neither where the mechanism starts nor in configurations nearby: at a dead centre alone it would not be.
@@ -43,21 +43,38 @@ def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
     Raises
     ------
     InputError
-        When a prescribed motion drives such a coordinate.
+        When a prescribed motion drives such a coordinate, or one freedom has two prescribed motions.
     """
     system, driven = functions.system, list(functions.driven)
     held = np.setdiff1d(np.arange(len(functions.rows)), driven)
-    if not driven or not len(held):
+    if not driven or len(driven) + len(held) < 2:
         return
     jacobians = closed_nearby(functions, guess, held)
-    for row in driven:
-        if all(_locks(jacobian, held, row) for jacobian in jacobians) and jacobians:
+    for index, row in enumerate(driven if jacobians else ()):
+        if all(_locks(jacobian, held, row) for jacobian in jacobians):
             coordinates = np.flatnonzero(jacobians[0][row])
             locking = held[jacobians[0][np.ix_(held, coordinates)].any(axis=1)]
             raise InputError(
                 f"{system.name}: {system.constraints[row]} cannot move its joint, which is locked: no freedom is left "
                 f"there by {loops_at(system, locking)}; leave the motion out, or free a joint of the loop"
             )
+        if all(_locks(jacobian, np.append(held, driven[:index]).astype(np.intp), row) for jacobian in jacobians):
+            others = _needed(jacobians[0], held, driven[:index], row)
+            raise InputError(
+                f"{system.name}: {system.constraints[row]} prescribes a freedom that "
+                f"{' and '.join(system.constraints[other] for other in others)} prescribe{'s' * (len(others) == 1)} "
+                f"already; leave one of them out"
+            )
+
+
+def _needed(jacobian: Floats, held: NDArray[np.intp], others: list[int], row: int) -> list[int]:
+    """Return those of other prescribed motions without which a prescribed motion would be free."""
+    needed = list(others)
+    for other in others:
+        without = [each for each in needed if each != other]
+        if _locks(jacobian, np.append(held, without).astype(np.intp), row):
+            needed = without
+    return needed
 
 
 def _locks(jacobian: Floats, held: NDArray[np.intp], row: int) -> bool:

@@ -140,9 +140,15 @@ class RunLoop:
         functions.inputs[:] = self.effective
         check_limits(functions)
         state = State.at_start(functions, functions.initial_integrals()[0].copy())
-        state = self.formulation.consistent(self.formulation.prepared(state))
-        if not (np.isfinite(state.accelerations).all() and np.isfinite(state.rates).all()):
+        try:
+            state = self.formulation.consistent(self.formulation.prepared(state))
+        except SimulationError:
+            self._refuse_undefined_forces()
+            raise
+        begun = state.accelerations, state.rates, state.integral_rates
+        if not all(np.isfinite(each).all() for each in begun):
             self._refuse_open_loops()
+            self._refuse_undefined_forces()
             raise InputError("the start is not finite; check the parameters")
         self._refuse_open_loops()
         self.state = state
@@ -150,6 +156,15 @@ class RunLoop:
         self._row = None
         self.sample()
         self.rank_watch.begin(time, self.present)
+
+    def _refuse_undefined_forces(self) -> None:
+        functions = self.formulation.functions
+        undefined = functions.system.undefined_forces(functions.numeric_instant())
+        if undefined:
+            raise InputError(
+                f"the start is not finite: the loads of {', '.join(undefined)} are undefined: do the points coincide "
+                "that they act between?"
+            )
 
     def _refuse_open_loops(self) -> None:
         try:

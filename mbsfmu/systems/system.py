@@ -253,6 +253,10 @@ class System(ABC):
         """Return the contribution of prescribed motion to the rates of the integrals, λᵀ Φ_t for work, shape (i,)."""
         return np.zeros(len(self.integrals))
 
+    def undefined_forces(self, instant: SystemContext) -> list[str]:  # noqa: ARG002
+        """Return the names of forces whose loads are not finite."""
+        return []
+
     @property
     def start_system(self) -> System:
         """System in whose coordinates the start is given."""

@@ -7,7 +7,18 @@ import pytest
 from driven_crank import CRANK, ROD, driven_crank
 from rigid_structures import STRUCTURES, Structure, bar, toggle
 
-from mbsfmu import CoupledModel, InputError, Mechanism, PrescribedMotion, Revolute, SineSignal
+from mbsfmu import (
+    CoupledModel,
+    Free,
+    InputError,
+    Mechanism,
+    PrescribedMotion,
+    Revolute,
+    RigidBody,
+    SineSignal,
+    SpringDamper,
+    along,
+)
 from mbsfmu.simulation.run_result import Result
 
 WAYS = [
@@ -64,6 +75,22 @@ def test_locked_loops_of_machines_that_move_are_told_of(caplog: pytest.LogCaptur
     assert told not in caplog.text
 
 
+def parallel_cranks() -> CoupledModel:
+    """A parallelogram with cranks of 0.2 m, one degree of freedom."""
+    bodies = tuple(
+        RigidBody(name=name, mass=1.0, inertia=(0.1, 0.1, 0.1), length=0.2, points={"end": along(1.0)})
+        for name in ("left", "top", "right")
+    )
+    joints = (
+        Revolute(name="A", parent="ground.A", child="left.origin", angle=1.0),
+        Revolute(name="B", parent="left.end", child="top.origin", angle=-1.0),
+        Revolute(name="D", parent="ground.D", child="right.origin", angle=1.0),
+        Revolute(name="C", parent="right.end", child="top.end", cut=True),
+    )
+    ground = {"A": (0.0, 0.0, 0.0), "D": (0.2, 0.0, 0.0)}
+    return CoupledModel(name="cranks", systems={"mechanism": Mechanism(ground=ground, bodies=bodies, joints=joints)})
+
+
 def with_motion(model: CoupledModel, joint: str, position: float) -> CoupledModel:
     mechanism = model.systems["mechanism"]
     assert isinstance(mechanism, Mechanism)
@@ -94,3 +121,38 @@ def test_motion_at_a_dead_centre_is_not_refused() -> None:
     drive = PrescribedMotion(name="drive", joint="slide")
     moved = mechanism.model_copy(update={"joints": joints, "constraints": (drive,)})
     CoupledModel(name="dead-centre", systems={"mechanism": moved}).simulation(compiled=False)
+
+
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_freedom_is_prescribed_once(formulation: str) -> None:
+    """The second motion has the position and velocity of the first at the start, and goes elsewhere later."""
+    mechanism = parallel_cranks().systems["mechanism"]
+    assert isinstance(mechanism, Mechanism)
+    drives = tuple(PrescribedMotion(name=f"drive_{joint}", joint=joint) for joint in ("A", "D"))
+    moved = CoupledModel(name="m", systems={"m": mechanism.model_copy(update={"constraints": drives})})
+    told = r"drive_D \(prescribed-motion\) prescribes a freedom that drive_A \(prescribed-motion\) prescribes already"
+    with pytest.raises(InputError, match=told):
+        moved.simulation(formulation=formulation, compiled=False)
+    once = CoupledModel(name="m", systems={"m": mechanism.model_copy(update={"constraints": drives[:1]})})
+    once.simulation(formulation=formulation, compiled=False)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_points_that_coincide_at_the_start_are_named(formulation: str) -> None:
+    """Whether the spring between them acts on a body that is free, or at a joint, where it does no work."""
+    spring = SpringDamper(name="spring", start="ground.A", end="left.origin", stiffness=1e2, free_length=0.1)
+    hinged = parallel_cranks().systems["mechanism"]
+    assert isinstance(hinged, Mechanism)
+    free = Mechanism(
+        ground={"A": (0.0, 0.0, 0.0)},
+        bodies=hinged.bodies[:1],
+        joints=(Free(name="F", parent="ground.A", child="left.origin"),),
+    )
+    for mechanism in (hinged, free):
+        model = CoupledModel(name="m", systems={"m": mechanism.model_copy(update={"forces": (spring,)})})
+        simulation = model.simulation(formulation=formulation, compiled=False, step=1e-3)
+        with pytest.raises(InputError, match=r"loads of m\.spring are undefined: do the points coincide"):
+            simulation.initialize()

@@ -396,6 +396,11 @@ class CoupledSystem(
             first = last
         return np.concatenate(rows)
 
+    def undefined_forces(self, instant: SystemContext) -> list[str]:
+        """Return the names of forces whose loads are not finite, with their part's name."""
+        pairs = zip(self.parts, self._instants(instant), strict=True)
+        return [f"{part.name}.{force}" for part, own in pairs for force in part.undefined_forces(own)]
+
     def start_advice(self, limited: int, parameters: Array) -> str:
         """Return the advice of the part to which one of `limited` belongs."""
         first = 0

@@ -40,6 +40,16 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
     def motion(self, instant: SystemContext) -> MotionState:
         """Return positions and velocities of the bodies."""
 
+    def undefined_forces(self, instant: SystemContext) -> list[str]:
+        """Return the names of forces whose loads are not finite, as on a line between points that coincide."""
+        motion, now = self.motion(instant), given(instant)
+        with np.errstate(all="ignore"):
+            return [
+                each.force.name
+                for each in self.parts.forces.acting
+                if not np.isfinite(np.array(each.components(motion, now), dtype=np.float64)).all()
+            ]
+
     def closure(self, instant: SystemContext) -> Array:
         """Return the violation Φ of constraints in m and rad, shape (number of constraints,)."""
         motion = self.motion(instant)

@@ -98,9 +98,9 @@ class Space(NamedTuple):
 class Component(DynamicPart, abstract=True):
     """Base class of a circuit's components.
 
-    A derived class is data. Its fields are a `Port`, or a parameter of the equations, as `Annotated[Positive,
-    Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `ComponentContext`, without branches on values
-    and without in-place changes. Variables have short names, without the component's name.
+    A derived class is data. Its fields are a `Port`, or a parameter of the equations, declared as
+    `Annotated[Positive, Parameter("m", "bore")]`. Its equations are pure NumPy functions of a `ComponentContext`,
+    without branches on values and without in-place changes. Variables have short names, without the component's name.
 
     Raises
     ------

@@ -173,7 +173,8 @@
         .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference))
         .map(([each, value]) => ` --set ${each.name}=${value}`);
       const stop = Number(time.toPrecision(12));
-      const call = `${this.data.call}${set.join("")} --input ${file}:steps --stop ${stop || this.data.step} -o run.csv`;
+      const input = this.data.inputs.length ? ` --input ${file}:steps` : "";
+      const call = `${this.data.call}${set.join("")}${input} --stop ${stop || this.data.step} -o run.csv`;
       const first = tuned[0];
       const name = first && this.data.parameters.find((each) => each.reference === first.reference).name;
       const limit = first ? ` It does so up to ${number(first.time)} s, when ${name} was changed.` : "";

@@ -197,6 +197,12 @@ def _least_squares(matrix: Floats, right: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=RANK_TOLERANCE)[0], dtype=np.float64)
 
 
+def closure_at(functions: SystemFunctions, coordinates: Floats) -> list[Floats]:
+    """Return Φ, Φ_z and Φ_t of all constraints at coordinates, shapes (m,), (m, n) and (m,)."""
+    functions.coordinates[:] = coordinates
+    return [each.copy() for each in functions.all_closure()]
+
+
 def _closure_at(
     functions: SystemFunctions, coordinates: Floats, rows: NDArray[np.intp] | None = None
 ) -> tuple[Floats, Floats]:

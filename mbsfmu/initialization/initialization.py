@@ -11,9 +11,9 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.initialization.accelerations import Unheld, balance
+from mbsfmu.initialization.assembly import Assembly
 from mbsfmu.initialization.changed_start import warn_of_changed_start
-from mbsfmu.initialization.closing_loops import close_loops, find_loop_equations, onto_velocity_constraints
-from mbsfmu.initialization.locked_loops import refuse_locked_motion
+from mbsfmu.initialization.closing_loops import find_loop_equations
 from mbsfmu.systems.capabilities import StartLimits, require_capability
 from mbsfmu.systems.checks.parameter_checks import check_parameters
 from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
@@ -75,6 +75,11 @@ class BalancedPart:
     first_parameter: int
     inputs: tuple[int, ...]
 
+    @cached_property
+    def assembly(self) -> Assembly:
+        """Its assembly."""
+        return Assembly(self.functions)
+
 
 class Initialization:
     """Computes the start of a system from its parameters.
@@ -131,6 +136,7 @@ class Initialization:
             for feed in system.feeds
         )
         self._inputs = starts(system.inputs) if inputs is None else inputs
+        self._assembly = Assembly(self.functions)
         self._start = self.run(starts(system.parameters))
         self._refuse_massless_motion()
 
@@ -255,14 +261,14 @@ class Initialization:
             part.functions.parameters[:] = parameters[part.first_parameter : part.first_parameter + count]
             given = np.array([0.0 if index < 0 else inputs[index] for index in part.inputs])
             part.functions.inputs[:] = given
-            forces, left = _balance_at_start(part.functions, given)
+            forces, left = _balance_at_start(part, given)
             values += forces
             unheld += [left] if left else []
             for calculated, parameter in self.feeds:
                 if calculated < len(values):
                     parameters[parameter] = values[calculated]
         self.functions.parameters[:] = parameters
-        coordinates, velocities = _closed(self.functions)
+        coordinates, velocities = self._assembly.close()
         states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
         calculated = dict(zip(names, values, strict=True))
@@ -307,14 +313,8 @@ def beyond_start_limits(functions: SystemFunctions) -> tuple[int, float, str] | 
     return None
 
 
-def _closed(functions: SystemFunctions) -> tuple[Floats, Floats]:
-    guess, velocities, _ = (part.copy() for part in functions.start())
-    refuse_locked_motion(functions, guess)
-    coordinates = close_loops(functions, guess)
-    return coordinates, onto_velocity_constraints(functions, coordinates, velocities)
-
-
-def _balance_at_start(functions: SystemFunctions, given: Floats) -> tuple[list[float], Unheld | None]:
-    functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
+def _balance_at_start(part: BalancedPart, given: Floats) -> tuple[list[float], Unheld | None]:
+    functions = part.functions
+    functions.coordinates[:] = part.assembly.close()[0]
     functions.states[:] = np.asarray(functions.start()[2])
     return balance(functions, given)

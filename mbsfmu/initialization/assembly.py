@@ -1,0 +1,77 @@
+"""The assembly of a mechanism at its start, made again only where something that it follows from has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.initialization.closing_loops import close_loops, closure_at, onto_velocity_constraints
+from mbsfmu.initialization.locked_loops import refuse_locked_motion
+from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.tracing.workspace import Floats
+
+
+@dataclass(frozen=True)
+class _Assembled:
+    """The last assembly.
+
+    Attributes
+    ----------
+    guess, given
+        Start values of coordinates and velocities, each of shape (n,).
+    coordinates, velocities
+        Those on the constraints.
+    closure
+        Φ, Φ_z and Φ_t of all constraints at the guess and at the coordinates.
+    """
+
+    guess: Floats
+    given: Floats
+    coordinates: Floats
+    velocities: Floats
+    closure: list[list[Floats]]
+
+
+class Assembly:
+    """Coordinates and velocities of a system on its constraints.
+
+    They follow from start values and from the loop equations alone. A parameter or an input that is in these equations
+    changes Φ, Φ_z or Φ_t where the search begins or ends; where none of them differs, the last result holds.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, all constraints in use.
+    """
+
+    def __init__(self, functions: SystemFunctions) -> None:
+        self._functions = functions
+        self._last: _Assembled | None = None
+
+    def close(self) -> tuple[Floats, Floats]:
+        """Return coordinates and velocities, each of shape (n,), for the parameters and inputs that are set.
+
+        Raises
+        ------
+        InputError
+            When the loops cannot be closed, or a prescribed motion drives a coordinate that is locked.
+        """
+        functions = self._functions
+        guess, given, _ = (part.copy() for part in functions.start())
+        if self._last is None or not self._holds(self._last, guess, given):
+            refuse_locked_motion(functions, guess)
+            coordinates = close_loops(functions, guess)
+            velocities = onto_velocity_constraints(functions, coordinates, given)
+            closure = [closure_at(functions, place) for place in (guess, coordinates)]
+            self._last = _Assembled(guess, given, coordinates, velocities, closure)
+        return self._last.coordinates.copy(), self._last.velocities.copy()
+
+    def _holds(self, last: _Assembled, guess: Floats, given: Floats) -> bool:
+        """Tell whether start values and loop equations are those of the last assembly."""
+        if not (np.array_equal(guess, last.guess) and np.array_equal(given, last.given)):
+            return False
+        return all(
+            all(map(np.array_equal, closure_at(self._functions, place), before))
+            for place, before in zip((last.guess, last.coordinates), last.closure, strict=True)
+        )

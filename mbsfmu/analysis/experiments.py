@@ -102,6 +102,9 @@ def read_experiment(
         if meant in columns:
             raise InputError(f"{name}: the columns '{columns[meant]}' and '{column}' are both {meant}; leave one out")
         columns[meant] = column
+        if np.isinf(values).any():
+            row = int(np.argmax(np.isinf(values)))
+            raise InputError(f"{name}: '{column}' is {values[row]} at {time[row]:.9g} s; it must be finite, or missing")
         there = np.isfinite(values)
         numbers = values[there] / _factor(units[column], variable, f"{name}: '{column}'")
         if not there.any():

@@ -42,6 +42,22 @@ class Gradient:
     inputs: dict[str, Floats]
 
 
+def measured_outputs(simulation: Simulation, measures: Sequence[Measure]) -> list[int]:
+    """Return the index of each measure's output among the computed variables.
+
+    Raises
+    ------
+    InputError
+        When there is no such output, or a pattern matches several.
+    """
+    computed = computed_variables(simulation)
+    rows = [chosen_places([each.output], computed, "output", simulation) for each in measures]
+    for each, found in zip(measures, rows, strict=True):
+        if len(found) != 1:
+            raise InputError(f"'{each.output}' means {len(found)} outputs; a scalar is of one")
+    return [found[0] for found in rows]
+
+
 class Adjoint:
     """Discrete adjoint of a run for scalars of it.
 
@@ -64,13 +80,9 @@ class Adjoint:
     """
 
     def __init__(self, simulation: Simulation, measures: Sequence[Measure], stop: float) -> None:
-        computed = computed_variables(simulation)
-        rows = [chosen_places([each.output], computed, "output", simulation) for each in measures]
-        for each, found in zip(measures, rows, strict=True):
-            if len(found) != 1:
-                raise InputError(f"'{each.output}' means {len(found)} outputs; a scalar is of one")
-        self._rows = list(dict.fromkeys(found[0] for found in rows))
-        self._columns = [self._rows.index(found[0]) for found in rows]
+        rows = measured_outputs(simulation, measures)
+        self._rows = list(dict.fromkeys(rows))
+        self._columns = [self._rows.index(row) for row in rows]
         self._measures = list(measures)
         self.run = RecordedRun(simulation, stop)
         self._read = read_values(self.run, self._rows)

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.gradient import Adjoint
+from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.measured import plain_number
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -56,9 +57,11 @@ class Limit:
         if found is None:
             raise InputError(f"'{text}' is no constraint; write measure<=value or measure>=value")
         try:
-            value = float(found[3])
+            value = plain_number(found[3])
         except ValueError:
             raise InputError(f"'{text}' is no constraint: '{found[3].strip()}' is no number") from None
+        if not math.isfinite(value):
+            raise InputError(f"'{text}' is no constraint: its value must be finite")
         return cls(text, measure(found[1]), value, 1.0 if found[2] == "<=" else -1.0)
 
 
@@ -181,7 +184,9 @@ def optimize(
     low, high = np.array(list(free.values()), dtype=float).T
     limits = [Limit.of(each) for each in subject_to]
     objective = measure(minimize) if isinstance(minimize, str) else minimize
-    runs = _Runs(simulation, [objective, *(each.measure for each in limits)], chosen, low, high)
+    measures = [objective, *(each.measure for each in limits)]
+    measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails
+    runs = _Runs(simulation, measures, chosen, low, high)
     runs.stop = stop
     given = simulation.run_loop.parameters[chosen]
     start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)

@@ -1,4 +1,4 @@
-"""Numbers with a unit, such as `200 bar`, converted to the unit of a variable."""
+"""Numbers that users write, with or without a unit such as `200 bar`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,21 @@ _POWER = re.compile(r"(?<=[A-Za-zµμ])\^?(-?\d)(?!\d)")
 """An exponent in FMI notation: `m3`, `s-1`."""
 
 
+def plain_number(text: str) -> float:
+    """Return the number that a text is, `inf` and `nan` among them.
+
+    Digits of other scripts and the underscores of Python's literals are refused: other programs read them otherwise.
+
+    Raises
+    ------
+    ValueError
+        When it is no number.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"'{text}' is no number")
+    return float(text)
+
+
 def number_in(text: str, unit: str) -> float:
     """Return the number of a text in a unit.
 
@@ -34,7 +49,7 @@ def number_in(text: str, unit: str) -> float:
         When it reads otherwise, or its unit is not of the same kind.
     """
     try:
-        return float(text)
+        return plain_number(text)
     except ValueError:
         pass
     found = _MEASURED.fullmatch(text)

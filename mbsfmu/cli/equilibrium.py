@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.model_argument import find_model, model_argument
-from mbsfmu.cli.option_types import assignment, output_file, refuse_same_files
+from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
@@ -82,10 +81,7 @@ def _valued(text: str) -> tuple[str, float | None]:
     if "=" not in text:
         return text, None
     name, value = assignment(text)
-    try:
-        return name, float(value)
-    except ValueError:
-        raise InputError(f"'{text}' is refused: '{value}' is no number") from None
+    return name, number_of(value, name)
 
 
 def _start(model: CoupledModel, name: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.measured import plain_number
 from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switch
 from mbsfmu.base.times import check_stop
 from mbsfmu.io.formats import format_of, suffixes
@@ -55,7 +57,7 @@ def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str]
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[float] | None:
     """Parse numbers between commas, such as `2e-3,1e-3`."""
     try:
-        return None if value is None else [float(each) for each in value.split(",")]
+        return None if value is None else [plain_number(each) for each in value.split(",")]
     except ValueError:
         raise click.BadParameter(f"'{value}' is no list of numbers such as 2e-3,1e-3") from None
 
@@ -89,11 +91,14 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float
 
 
 def number_of(text: str, where: str) -> float:
-    """Parse a number; `where` begins the message on another word."""
+    """Parse a finite number; `where` starts the refusal."""
     try:
-        return float(text)
+        number = plain_number(text)
     except ValueError:
         raise InputError(f"{where}: '{text}' is no number") from None
+    if not math.isfinite(number):
+        raise InputError(f"{where}: '{text}' is refused; it must be finite")
+    return number
 
 
 def output_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, str | None], str | None]:

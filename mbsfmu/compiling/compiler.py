@@ -110,7 +110,8 @@ def compile_library(
         return found
     size = sum(map(len, sources.values())) / 1e3
     place = platform or "this machine"
-    _LOGGER.info("compiling %.0f kB of C for %s; what comes of it is kept for the next time", size, place)
+    later = "; what comes of it is kept for the next time" if kept.keeps() else ""
+    _LOGGER.info("compiling %.0f kB of C for %s%s", size, place, later)
     levels = {main: _level() or suited for main, suited in mains.items()}
     return kept.store(content, maker, suffix, _compiled(Compilation(tuple(command), sources, levels, suffix)))
 

@@ -89,6 +89,11 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
     return _write(_own_folder(), name, library)
 
 
+def keeps() -> bool:
+    """Return whether compiled code is cached for other processes, as far as the folder tells."""
+    return _safe_folder() is not None
+
+
 def warn_once(sentence: str) -> None:
     """Log a warning, once in a process."""
     if sentence not in _told:
@@ -201,7 +206,10 @@ def _folder() -> Path | None:
 def _safe_folder() -> Path | None:
     """Return the folder of the user; None where others may have put something there."""
     folder = _folder()
-    if folder is None or (danger := _danger(folder)) is None:
+    if folder is None:
+        return None
+    danger = "it is no folder" if folder.exists() and not folder.is_dir() else _danger(folder)
+    if danger is None:
         return folder
     warn_once(f"nothing is kept in {folder}: {danger}; code is made anew in every process")
     return None

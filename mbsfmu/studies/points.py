@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.measured import plain_number
 
 _WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
 
@@ -52,8 +53,8 @@ def parse_values(text: str) -> list[float]:
     parts = text.split(":")
     try:
         if len(parts) == 1:
-            return [float(each) for each in text.split(",")]
-        low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+            return [plain_number(each) for each in text.split(",")]
+        low, high, count = plain_number(parts[0]), plain_number(parts[1]), int(parts[2])
         if count < 1 or parts[3:] not in ([], ["log"]) or (parts[3:] and min(low, high) <= 0):
             raise ValueError(text)
     except (ValueError, IndexError):

@@ -64,6 +64,8 @@ def test_what_is_refused() -> None:
         ("is no constraint", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x=1"], stop=0.5)),
         ("is no number", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=y"], stop=0.5)),
         ("give a smaller", lambda: MODEL.optimize("slider.displacement", {"spring.stiffness": (2.0, 1.0)}, stop=0.5)),
+        ("must be finite", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=inf"], stop=0.5)),
+        ("^there is no output", lambda: MODEL.optimize("slider.displacment", free, stop=0.5)),
         ("is no measure", lambda: MODEL.optimize("peak(slider.displacement)", free, stop=0.5)),
     ):
         with pytest.raises(InputError, match=match):

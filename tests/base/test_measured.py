@@ -36,6 +36,13 @@ def test_units_are_converted(text: str, unit: str, number: float) -> None:
     assert number_in(text, unit) == pytest.approx(number, rel=1e-12)
 
 
+@pytest.mark.parametrize("text", ["1_000", "１２", "٣", "1_0 bar", "--1", "0x10", ""])
+def test_numbers_of_other_notations_are_refused(text: str) -> None:
+    """Python reads the first three; a table or another program does not."""
+    with pytest.raises(InputError, match="is refused"):
+        number_in(text, "Pa")
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_stay_as_they_are(number: float) -> None:
     assert number_in(repr(number), "Pa") == number

@@ -154,6 +154,7 @@ def test_a_unit_beside_the_si_is_told(tmp_path: Path, caplog: pytest.LogCaptureF
         (":a", "must read table.csv:column"),
         ("table.csv:", "must read table.csv:column"),
         ("table.csv:b", "there is no signal 'b'; there are a"),
+        ("literals.csv:a", "row 1 of the column 'a' is '1_000'; it must be a number"),
         ("nothing.csv:a", "there is no file nothing.csv"),
         ("table.txt:a", "must end in .csv, .h5, .hdf5, .mat, .nc or .parquet"),
     ],
@@ -163,6 +164,7 @@ def test_what_names_no_column_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_text("time,a\n0,1\n")
+    (tmp_path / "literals.csv").write_text("time,a\n0,1_000\n")
     with pytest.raises(InputError) as caught:
         read_signal(text)
     assert sentence in str(caught.value)

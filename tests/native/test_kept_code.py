@@ -385,6 +385,17 @@ def test_a_folder_that_others_may_write_is_not_used(folder: Path, caplog: pytest
     assert kept.find("content", "maker", ".so") == own
 
 
+def test_what_is_no_folder_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("MBSFMU_CACHE", str(file))
+    assert kept.store("content", "maker", ".so", b"own").parent != file
+    assert not kept.keeps()
+    assert any(f"nothing is kept in {file}: it is no folder" in each for each in warnings(caplog))
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_files_of_others_are_not_used(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     own = kept.store("content", "maker", ".so", b"own")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.measured import plain_number
 from mbsfmu.io.formats.table import Table, table_of
 
 _ROWS_AT_ONCE = 65536  # rows of a group: some MB of text
@@ -46,7 +47,7 @@ def numbers_in_groups(path: Path) -> Iterator[Table]:
             names, units = _named(next(csv.reader(lines), []))
             yield table_of(path, names, np.zeros((len(names), 0)), units)
             whole = (line for line in lines if line.endswith("\n"))
-            while group := [[float(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
+            while group := [[plain_number(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
                 yield table_of(path, names, np.array(group).T, units)
     except ValueError as error:
         raise InputError(f"{path} does not hold lines of numbers: {error}") from None
@@ -87,7 +88,7 @@ def _named(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 def _values(cells: Sequence[str]) -> list[Any]:
     """Return the values of a column: integers or numbers if all are, otherwise each cell by itself."""
-    for kind in (int, float):
+    for kind in (_integer, plain_number):
         try:
             return [kind(cell) for cell in cells]
         except ValueError:
@@ -95,9 +96,15 @@ def _values(cells: Sequence[str]) -> list[Any]:
     return [_value(cell) for cell in cells]
 
 
+def _integer(cell: str) -> int:
+    """Return the integer that a cell is; see `plain_number`."""
+    plain_number(cell)
+    return int(cell)
+
+
 def _value(cell: str) -> Any:
     """Return the value of a cell: None, a truth value, a number or a text."""
-    for kind in (_WORDS.__getitem__, int, float):
+    for kind in (_WORDS.__getitem__, _integer, plain_number):
         try:
             return kind(cell)
         except (KeyError, ValueError):

@@ -139,6 +139,15 @@ class LinearSystem:
         return found[np.lexsort((-found.imag, -found.real))]
 
     @cached_property
+    def drifts(self) -> bool:
+        """Whether zero eigenvalues have fewer eigenvectors than their number: their motions grow with time, as t.
+
+        A free mass is the example: its position and velocity have two zero eigenvalues and one eigenvector.
+        """
+        still = int(np.count_nonzero(np.abs(self.eigenvalues) <= GROWING))
+        return still > len(self.states) - int(np.linalg.matrix_rank(self.a)) if still > 1 else False
+
+    @cached_property
     def modes(self) -> tuple[Mode, ...]:
         """The modes, those with the greatest real part first."""
         values, left, right = self._eigen

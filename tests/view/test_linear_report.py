@@ -40,6 +40,11 @@ def _system(matrix: list[list[float]], **given: Any) -> LinearSystem:
         ([[0.5]], "Unstable: a mode grows with a time constant of 2 s (x0)."),
         ([[-0.5]], "Stable: all motions decay."),
         ([[0.0]], "No motion grows; one eigenvalue is zero: what moves so stays where it is put (x0)."),
+        ([[0.0, 0.0], [0.0, 0.0]], "No motion grows; 2 eigenvalues are zero: what moves so stays where it is put"),
+        (
+            [[0.0, 1.0], [0.0, 0.0]],
+            "Not stable: 2 eigenvalues are zero with fewer eigenvectors: a velocity persists, and positions drift (x",
+        ),
         ([[0.0, 1.0], [-4.0, -0.04]], "The least damped mode oscillates at 0.3183 Hz with a damping ratio of 0.01 (x"),
         ([[0.0, 1.0], [-4.0, 0.04]], "Unstable: a mode oscillates at 0.3183 Hz with a damping ratio of -0.01 (x"),
     ],

@@ -76,7 +76,16 @@ def _stability(system: LinearSystem) -> list[tuple[str, str]]:
         told.append((f"Unstable: a mode {growing[0].in_words()}{_shares(growing[0])}.", "bad"))
     elif still:
         count = "one eigenvalue is" if len(still) == 1 else f"{len(still)} eigenvalues are"
-        told.append((f"No motion grows; {count} zero: what moves so stays where it is put{_shares(still[0])}.", ""))
+        if system.drifts:
+            told.append(
+                (
+                    f"Not stable: {count} zero with fewer eigenvectors: a velocity persists, and positions drift"
+                    f"{_shares(still[0])}.",
+                    "bad",
+                )
+            )
+        else:
+            told.append((f"No motion grows; {count} zero: what moves so stays where it is put{_shares(still[0])}.", ""))
     else:
         told.append(("Stable: all motions decay.", "good"))
     oscillating = [mode for mode in system.modes if mode.oscillates and not mode.grows]

@@ -15,8 +15,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from chromium import Chromium
 
+from mbsfmu.base.registry import Registry
 from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.compiling.kept import FOLDER
+from mbsfmu.io.formats import suffixes, table_format
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,9 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.setdefault(OPTIMIZATION, "0")
-    if own := shutil.which(
-        "cc"
-    ):  # zig, which would be taken for FMUs, is for other platforms here: it takes twice as long
+    if own := shutil.which("cc"):  # zig, which is here for other platforms, takes twice as long for this one
         os.environ.setdefault("CC", own)
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))
@@ -48,6 +48,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(autouse=True)
+def formats_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let file formats of users, which have no context, be known in the test that loads them alone."""
+    registry: Registry[type[table_format.TableFormat]] = Registry("file format", replaced=True)
+    for suffix in suffixes():
+        registry.add(suffix, table_format.FORMATS.find(suffix))
+    monkeypatch.setattr(table_format, "FORMATS", registry)
 
 
 @pytest.fixture(scope="session")

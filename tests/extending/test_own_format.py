@@ -12,20 +12,9 @@ from click.testing import CliRunner
 
 import mbsfmu
 from mbsfmu import InputError, Trajectory
-from mbsfmu.base.registry import Registry
 from mbsfmu.cli.commands import cli
-from mbsfmu.io.formats import suffixes, table_format
 
 FILE = Path(__file__).with_name("own_format.py")
-
-
-@pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the formats of this file be known here alone."""
-    registry: Registry[type[table_format.TableFormat]] = Registry("file format", replaced=True)
-    for suffix in suffixes():
-        registry.add(suffix, table_format.FORMATS.find(suffix))
-    monkeypatch.setattr(table_format, "FORMATS", registry)
 
 
 def called(*arguments: str) -> str:

@@ -21,9 +21,9 @@ SEEDS = (3, 8, 10, 14, 16, 22, 31, 36, 39)
 at each kind of joint; `benchmarks/random_loops.py` takes many more."""
 QUICK = (3,)
 MARKED = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in SEEDS]
-BOUNDS = {"dca": 1e-7, "hdca": 1e-7, "dca-alm": 1e-8, "penalty": 1e-6}
+BOUNDS = {"dca": 1e-8, "hdca": 1e-8, "dca-alm": 1e-8, "penalty": 1e-6}
 """Of positions, as shares of the size."""
-REACTIONS = 1e-4
+REACTIONS = 1e-5
 """The same of reactions: 1e-10 of a position in a weak direction, whose singular value is down to 1e-4, is 1e-2 of the
 acceleration there."""
 MACHINES = Path(__file__).parents[1] / "machines"

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import have_weak_direction
 from mbsfmu.tracing.workspace import Floats
 
 Chosen = NDArray[np.bool_]
@@ -36,13 +37,15 @@ def elimination_error(functions: SystemFunctions, stabilisation: float) -> float
         Zero also where there are more than `LARGEST` coordinates, and where the loops have no weak direction.
     """
     n, in_use = len(functions.coordinates), functions.active != 0.0
-    if n > LARGEST or not functions.weak:
+    if n > LARGEST:
+        return 0.0
+    jacobian = functions.closure()[1][in_use].copy()
+    if not have_weak_direction(jacobian, len(jacobian)):
         return 0.0
     found = functions.accelerations.copy(), functions.multipliers.copy()
     reactions = least_reactions(functions).copy()
     balance, opening = _residuals(functions, *found, in_use, stabilisation)
-    mass, jacobian = _mass(functions, in_use), functions.closure()[1][in_use].copy()
-    moved, pushed = _solved(mass, jacobian, balance, opening)
+    moved, pushed = _solved(_mass(functions, in_use), jacobian, balance, opening)
     functions.accelerations[:], functions.multipliers[:] = found
     functions.accelerations[:] -= moved
     functions.multipliers[in_use] -= pushed

@@ -11,7 +11,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.equations.independent_rows import MANY, independent_rows, shortest_of_any_rank
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space, pivot_columns
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import NEAR, WEAK, LockedCoordinates, LoopEquations
+from mbsfmu.systems.loop_equations import NEAR, LockedCoordinates, LoopEquations, have_weak_direction
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -246,17 +246,8 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
     distances = [unit == "m" for unit in system.constraint_units]
     scaled = [jacobian / functions.element_scales(arm) for jacobian in jacobians]
     scales = tuple(arm if distances[row] else 1.0 for row in rows)
-    return LoopEquations(
-        rows, rank, scales, _near(scaled, rank), locked=_locked(scaled, rank), weak=_is_weak(jacobians[0], rank)
-    )
-
-
-def _is_weak(jacobian: Floats, rank: int) -> bool:
-    """Return whether the least of the singular values that count is less than 1 / `WEAK` of the largest."""
-    if not rank or min(jacobian.shape) > MANY:
-        return False
-    sizes = np.linalg.svd(jacobian, compute_uv=False)
-    return bool(sizes[rank - 1] * WEAK < sizes[0])
+    weak = min(jacobians[0].shape) <= MANY and have_weak_direction(jacobians[0], rank)
+    return LoopEquations(rows, rank, scales, _near(scaled, rank), locked=_locked(scaled, rank), weak=weak)
 
 
 def _locked(jacobians: list[Floats], rank: int) -> LockedCoordinates:

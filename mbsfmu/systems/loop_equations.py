@@ -39,6 +39,17 @@ class LockedCoordinates:
     firmness: float = 1.0
 
 
+def have_weak_direction(jacobian: Floats, rank: int) -> bool:
+    """Return whether loops with Φ_z of shape (m, n) and a rank have a direction in which elimination loses digits.
+
+    The least singular value that counts is then less than 1 / `WEAK` of the largest.
+    """
+    if not rank:
+        return False
+    sizes = np.linalg.svd(jacobian, compute_uv=False)
+    return not bool(sizes[rank - 1] * WEAK > sizes[0])
+
+
 @dataclass(frozen=True)
 class LoopEquations:
     """Loop equations of a formulation.

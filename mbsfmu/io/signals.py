@@ -316,7 +316,7 @@ def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | Li
     if not found:
         raise InputError(f"{file} has no column of an input; inputs are {', '.join(names) or 'none'}")
     if left := [column for column in table.names if column not in found.values()]:
-        _LOGGER.warning("%s: %s drive nothing: no inputs that are free", file, ", ".join(left))
+        _LOGGER.warning("%s: columns of variables that are no free inputs are ignored: %s", file, ", ".join(left))
     try:
         return {name: _signal_of(table, column, kind, file) for name, column in found.items()}
     except InputError as error:

@@ -86,3 +86,14 @@ def test_samples_are_read_from_a_table(tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_text("p [bar]\n1\n")
     with pytest.raises(InputError, match="the column 'p' is in bar; samples must be in SI units"):
         read_samples(str(tmp_path / "u.csv"))
+
+
+def test_the_page_says_how_many_outputs_it_leaves_out(tmp_path: Path) -> None:
+    """A pendulum of five links has more outputs that vary than the eight of the tables."""
+    masses = np.linspace(1.0, 2.0, 12).tolist()
+    study = mbsfmu.sweep(mbsfmu.models.pendulum(5), {}, samples={"link_1.mass": masses}, stop=0.1, workers=1)
+    finals = [name for name in study if name.startswith("final.")]
+    varying = sum(float(np.ptp(study[name])) > 0.0 for name in finals)
+    text = mbsfmu.write_report(study, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert varying > 8
+    assert text.count(f"The 8 outputs of {varying} that vary most.") == 2

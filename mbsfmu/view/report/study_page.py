@@ -139,7 +139,8 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
     """Return the distribution of final values, and Spearman's rank correlation with each numeric parameter."""
     good = [row for row in rows if row["status"] == "ok"]
     names = [name for name in varied if all(isinstance(row[name], (int, float)) for row in good)]
-    found = [name for name, *_ in _most_varied(study, good)[:_SHOWN]]
+    varying = [name for name, *_ in _most_varied(study, good)]
+    found = varying[:_SHOWN]
     if len(good) < _LEAST_SAMPLES or not found:
         return []
     spread, related = [], []
@@ -149,9 +150,11 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
         called, unit = name.removeprefix(_FINAL), study.unit(name)
         spread.append([called, *(quantity(float(each), unit) for each in np.quantile(values, (0.05, 0.5, 0.95)))])
         related.append([called, *(_correlation(values, [row[each] for row in told]) for each in names)])
-    caption = "Spearman's rank correlation: 1 rises and -1 falls with the parameter, 0 does neither."
+    shown = f" The {len(found)} outputs of {len(varying)} that vary most." if len(varying) > len(found) else ""
+    caption = f"Spearman's rank correlation: 1 rises and -1 falls with the parameter, 0 does neither.{shown}"
+    values_of = f"Final values of all samples.{shown}"
     return [
-        section("Distribution", table(("output", "5 %", "median", "95 %"), spread, "Final values of all samples.")),
+        section("Distribution", table(("output", "5 %", "median", "95 %"), spread, values_of)),
         section("Influence of the parameters", table(("output", *names), related, caption)),
     ]
 

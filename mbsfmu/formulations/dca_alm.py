@@ -75,12 +75,6 @@ class ProjectedProblem(AugmentedProblem):
         self._formulation.step_penalty()
         return self._formulation.equations.iteration_matrix()[0]
 
-    @property
-    def softness(self) -> Floats:
-        """1/α of the constraints in the Jacobian."""
-        self._formulation.step_penalty()
-        return self._softness(self._formulation.equations)
-
     def finish(self) -> State:
         """Return the state at the end, projected onto the constraints, with ẋ of the rule."""
         self._formulation.project_onto_constraints()

@@ -113,6 +113,7 @@ class DoubleStep(Formulation):
     has_stages: ClassVar[bool] = True
     stages_everywhere: ClassVar[bool] = True
     accelerates_by_rule: ClassVar[bool] = True
+    takes_differences: ClassVar[bool] = True
     holds_locked_loops: ClassVar[bool] = True
     transports_error: ClassVar[bool] = True
 

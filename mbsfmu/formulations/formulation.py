@@ -231,6 +231,8 @@ class Formulation(FittingStates, ABC):
     """Whether its explicit form uses by default the form of code in which divide and conquer is faster."""
     absolute: ClassVar[bool] = False
     """Whether it uses absolute coordinates, with all constraints active."""
+    takes_differences: ClassVar[bool] = False
+    """Whether the Jacobian of its implicit steps may be a forward difference, as published [Jaiswal2021]."""
     second_order: ClassVar[bool] = True
     """Whether positions alone are unknowns of an implicit step and determine velocities and accelerations."""
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (("states", "rates"),)

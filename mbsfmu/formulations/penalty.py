@@ -225,11 +225,6 @@ class AugmentedProblem(StepProblem):
             push = softness * (held @ push)
         return sizes[2] / sizes[1] if sizes[2] > DISTINCT * sizes[0] else 0.0
 
-    def _softness(self, equations: AugmentedEquations) -> Floats:
-        """Return 1/α for the constraints."""
-        multipliers = len(self.guess) - self._size
-        return np.repeat([0.0, 1.0 / float(equations.penalty[0])], [self._size, multipliers])
-
 
 class PenaltyProblem(AugmentedProblem):
     """A step that ends with projections, weighted by the step's iteration matrix."""
@@ -245,7 +240,8 @@ class PenaltyProblem(AugmentedProblem):
     @property
     def softness(self) -> Floats:
         """1/α for the constraints."""
-        return self._softness(self._augmented)
+        multipliers = len(self.guess) - self._size
+        return np.repeat([0.0, 1.0 / float(self._augmented.penalty[0])], [self._size, multipliers])
 
     def finish(self) -> State:
         """Return the state at the end, velocities and accelerations projected onto the constraints."""
@@ -327,6 +323,7 @@ class Penalty(Formulation):
     Options: ClassVar[type[FormulationOptions]] = PenaltyOptions
     has_explicit_form: ClassVar[bool] = False
     accelerates_by_rule: ClassVar[bool] = True
+    takes_differences: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     remedy: ClassVar[str] = "take another formulation, or another penalty factor"
 

@@ -70,7 +70,7 @@ class CountedRates:
         Raises
         ------
         StageError
-            When the equations cannot be evaluated there; also kept as `failure`, for solvers that lose exceptions.
+            When the equations cannot be evaluated there; also kept as `failure`, for VODE, which loses exceptions.
         """
         with self._at(time):
             rates = self.form.rates(values, self.inputs(self.origin + time))
@@ -127,12 +127,10 @@ class ExplicitSolver(AdaptiveSolver):
         "rk23": "RK23",
         "dop853": "DOP853",
         "radau": "Radau",
-        "bdf": "BDF",
-        "lsoda": "LSODA",
     }
     """SciPy's classes by solver name."""
     names: ClassVar[tuple[str, ...]] = tuple(METHODS)
-    remembering: ClassVar[tuple[str, ...]] = ("radau", "bdf", "lsoda")
+    remembering: ClassVar[tuple[str, ...]] = ("radau",)
 
     method: str = "rk45"
 

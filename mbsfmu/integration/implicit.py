@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mbsfmu.base.errors import InputError, LoopsOpenError, SimulationError
+from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.error_record import ErrorRecord
@@ -58,17 +58,8 @@ class ImplicitSolver(Solver):
     iterations: int | None = None
 
     @classmethod
-    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:
-        """Return the solver; the formulation has the rule and the tolerances.
-
-        Raises
-        ------
-        InputError
-            When differences are to take the place of derivatives where iteration matrices are no matrices.
-        """
-        if not formulation.has_dense_jacobian and options["jacobian"] is not Jacobian.EXACT:
-            name = formulation.functions.system.name
-            raise InputError(f"jacobian = {options['jacobian']} is for unrolled code; {name} has kernel loops")
+    def of(cls, name: str, formulation: Formulation, step: float, **options: Any) -> Self:  # noqa: ARG003 - the formulation has it
+        """Return the solver; the formulation has the rule and the tolerances."""
         return cls(formulation, step, jacobian=options["jacobian"], iterations=options["iterations"])
 
     @property

@@ -99,8 +99,8 @@ class RunOptions(Options):
     jacobian: Annotated[
         Jacobian | None,
         ChoiceOption(
-            "Jacobian of implicit solvers: exact by default, or forward-difference, which with dca-alm needs a Newton "
-            "tolerance of 1e-10 if masses differ by orders of magnitude",
+            "Jacobian of implicit solvers: exact by default, or forward-difference with double-step and penalty, as "
+            "published",
             among=lambda: tuple(Jacobian),
         ),
     ] = None
@@ -223,6 +223,9 @@ class RunOptions(Options):
                 f"take the formulation {fitting}, or another solver"
             )
         known = self.known()
+        if self.jacobian is Jacobian.FORWARD_DIFFERENCE and not kind.takes_differences:
+            taking = [each.name for each in _formulations() if each.takes_differences]
+            raise known["jacobian"].without_effect("jacobian", self.jacobian, f"the formulation '{kind.name}'", taking)
         for name, value in self.content():
             formulations = [each.name for each in _formulations() if name in each.Options.model_fields]
             if formulations and kind.name not in formulations:

@@ -153,13 +153,13 @@ def monolithic_run(model: CoupledModel, formulation: str, step: float, stop: flo
 
 
 @pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
-def test_tight_run_of_a_stiff_machine_is_that_of_lsoda(formulation: str) -> None:
+def test_tight_run_of_a_stiff_machine_is_that_of_scipy(formulation: str) -> None:
     """Through the opening of the valve; another formulation stands for those that no Rosenbrock method takes."""
     model, stop = mbsfmu.models.four_bar("frictionless"), 1.06
     monolithic = monolithic_run(model, formulation, 2e-3, stop)
     tight = tight_run(model, formulation, [2e-3, 4e-3], 1e-3, monolithic)
     precise = {"relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 2e-3}
-    simulation = model.simulation(solver="lsoda", compiled=False, **precise)
+    simulation = model.simulation(solver="radau", compiled=False, **precise)
     expected = simulation.run(stop)
     assert (tight.formulation, tight.doubt) == ("double-step", "")
     assert list(tight.outputs) == [2e-3]

@@ -61,7 +61,7 @@ RULES = ("trapezoidal", "generalized-alpha", "bdf2")
         ("rk4", {"step": 1e-3}, 5e-11),
         ("rk45", {"relative_tolerance": 1e-10, "absolute_tolerance": 1e-10}, 5e-10),
         ("radau", {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}, 1e-7),
-        ("lsoda", {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}, 1e-6),
+        ("adams", {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}, 1e-6),
         ("trapezoidal", {"step": 1e-3}, 5e-6),
         ("trapezoidal", {"step": 2.5e-4}, 3e-7),
         *((rule, {"step": 1e-3}, 2e-5) for rule in RULES[1:]),

@@ -15,7 +15,7 @@ from scipy.linalg import expm
 from spatial import random_tree
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, LinearSignal, Mechanism
+from mbsfmu import CoupledModel, LinearSignal, Mechanism
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.parts import AppliedForce, JointSpringDamper, SpringDamper
 from mbsfmu.simulation.simulation import Simulation
@@ -247,8 +247,3 @@ def test_cost_is_linear(
         assert many.program.schedule.size <= 2.2 * some.program.schedule.size
         kernels = [len({loop.kernel for loop in each.program.schedule.loops}) for each in (some, many)]
         assert kernels[1] <= kernels[0] + 6  # of a balanced assembly there are some more
-
-
-def test_differences_need_straight_code() -> None:
-    with pytest.raises(InputError, match="jacobian = forward-difference is for unrolled code"):
-        simulation(mbsfmu.models.pendulum(3), "dca", Code.LOOPS, jacobian="forward-difference")

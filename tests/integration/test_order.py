@@ -58,7 +58,7 @@ def test_first_order_coupling_is_seen_as_such() -> None:
 
 @pytest.mark.parametrize(
     ("solver", "formulation"),
-    [*((each, "double-step") for each in ("rk45", "dop853", "lsoda")), ("lsoda", "dca"), ("lsoda", "hdca")],
+    [*((each, "double-step") for each in ("rk45", "dop853", "radau")), ("adams", "dca"), ("adams", "hdca")],
 )
 def test_explicit_solvers_agree(solver: str, formulation: str) -> None:
     simulation = smooth_four_bar().simulation(

@@ -66,8 +66,12 @@ def test_either_choice_needs_its_formulation(
             "stabilisation = 0 has no effect with the formulation 'penalty', which needs none; it",
         ),
         (
-            {"formulation": "hdca", "solver": "lsoda", "restart_momenta": True},
-            "restart_momenta = True does not go with the solver 'lsoda', which remembers earlier steps",
+            {"formulation": "dca-alm", "jacobian": "forward-difference"},
+            "jacobian = forward-difference has no effect with the formulation 'dca-alm'; it has with double-step and",
+        ),
+        (
+            {"formulation": "hdca", "solver": "radau", "restart_momenta": True},
+            "restart_momenta = True does not go with the solver 'radau', which remembers earlier steps",
         ),
     ],
 )

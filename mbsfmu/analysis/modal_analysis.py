@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hydraulics import Circuit
 from mbsfmu.analysis.linear_system import LinearSystem, Mode
 from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.machine import Machine
 from mbsfmu.view.pages.formatted_quantity import number, quantity
 
@@ -225,8 +225,5 @@ class ModalAnalysis:
 def _held_nodes(machine: Machine) -> list[str]:
     """Return the pressures of nodes held by sources, with zero deviation."""
     return [
-        f"{name}.{node}.pressure"
-        for name, data in machine.systems.items()
-        if isinstance(data, Circuit)
-        for node in data.source_nodes
+        f"{name}.{node}.pressure" for name, data in circuits_of(machine.systems).items() for node in data.source_nodes
     ]

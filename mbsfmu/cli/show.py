@@ -29,6 +29,8 @@ _COLUMNS = {
     "state": ("name", "unit", "description"),
     "reaction": ("name", "unit", "description"),
 }
+_TITLES = {"cuts": "joints of {} that close loops"}
+"""Titles of tables of topology, where they are not the names of the tables."""
 _MOST_TIMES = 20
 
 
@@ -150,16 +152,21 @@ def _contents(content: dict[str, Any]) -> Listed:
         ["system", "name", "type", "data"],
         [[each["system"], each["name"], each["type"], _given(each["data"])] for each in parts],
     )
-    for name, warn in content["topology"].items():
-        tree = [
-            [each["body"], each["hangs_on"], each["joint"], each["type"], ", ".join(each["coordinates"])]
-            for each in warn.get("tree", ())
-        ]
-        yield f"tree of {name}", ["body", "hangs on", "by joint", "type", "coordinates"], tree
-        cuts = [[each["joint"], each["type"], each["parent"], each["child"]] for each in warn.get("cuts", ())]
-        yield f"joints of {name} that close loops", ["joint", "type", "parent", "child"], cuts
-        nodes = [[node, each["pressure"], ", ".join(each["ports"])] for node, each in warn.get("nodes", {}).items()]
-        yield f"nodes of {name}", ["node", "pressure", "ports"], nodes
+    for name, tables in content["topology"].items():
+        for table, found in tables.items():
+            rows = found
+            if isinstance(found, dict):
+                rows = [{table.removesuffix("s"): own, **row} for own, row in found.items()]
+            columns = list(dict.fromkeys(column for row in rows for column in row))
+            yield (
+                _TITLES.get(table, f"{table.replace('_', ' ')} of {{}}").format(name),
+                [column.replace("_", " ") for column in columns],
+                [[_cell(row.get(column, "")) for column in columns] for row in rows],
+            )
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else shown(value)
 
 
 def _given(data: dict[str, Any]) -> str:

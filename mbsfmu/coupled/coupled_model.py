@@ -34,8 +34,8 @@ from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.io.signals import read_signals
-from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.coupled import ModelData
+from mbsfmu.model.system_kinds import ModelConnections, kind_of
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -58,7 +58,9 @@ class CoupledModel(ModelData):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         check_variables(self)
-        check_actuators(self.systems, self.connections, self.signals, self.stop_time)
+        given = ModelConnections(self.systems, self.connections, self.signals, self.stop_time)
+        for name, data in self.systems.items():
+            kind_of(data).check_connections(name, data, given)
         return self
 
     def system(self, *, absolute: bool = False) -> CoupledSystem:

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hydraulics import Circuit
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.runs.source_overview import source_overview
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.model.mechanism import Mechanism
-from mbsfmu.model.topology import Topology
+from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
@@ -26,7 +24,7 @@ def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
     """Return the overview that `mbsfmu show --json` writes.
 
     Of an FMU or SSP file: see `source_overview`. Of a model: `model`, `description`, `stop_time` and `step` in s;
-    `systems`, the names of what each is made of; `parts` with their data; `topology` of mechanisms and circuits;
+    `systems`, the names of what each is made of; `parts` with their data; `topology`, how its parts are joined;
     `freedom` of mechanisms; `connections`; `signals`; `variables` with kind, unit, default, bounds, and what drives
     them.
 
@@ -46,9 +44,7 @@ def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
         "systems": {name: _names(name, system) for name, system in model.systems.items()},
         "parts": [each for name, system in model.systems.items() for each in _parts(name, system)],
         "topology": {
-            name: overview_of_topology
-            for (name, data), system in zip(model.systems.items(), systems, strict=True)
-            if (overview_of_topology := _topology(data, system))
+            name: topology for name, data in model.systems.items() if (topology := kind_of(data).topology(data))
         },
         "freedom": {
             name: _freedom(system, model, name)
@@ -90,37 +86,7 @@ def _parts(system: str, data: Data) -> Iterator[dict[str, Any]]:
         yield {"system": system, "among": field, "name": name, "type": kind, "data": given}
 
 
-# -- how it hangs together ----------------------------------------------------------------------------------
-
-
-def _topology(data: Data, system: System) -> dict[str, Any]:
-    """Return the topology: spanning tree and cut joints of a mechanism, nodes of a circuit."""
-    if isinstance(data, Mechanism):
-        return {"tree": list(_tree(data.topology, system)), "cuts": [_joint(joint) for joint in data.topology.cuts]}
-    return {"nodes": _nodes(data)} if isinstance(data, Circuit) else {}
-
-
-def _tree(topology: Topology, system: System) -> Iterator[dict[str, Any]]:
-    """Yield each body with the joint to its parent, outwards."""
-    for body, hung in zip(topology.bodies, topology.tree, strict=True):
-        inner = "ground" if hung.parent < 0 else topology.bodies[hung.parent].name
-        coordinates = [system.coordinates[index].name for index in hung.coordinates]
-        yield {"body": body.name, "hangs_on": inner, **_joint(hung.joint), "coordinates": coordinates}
-
-
-def _joint(joint: Any) -> dict[str, Any]:
-    return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
-
-
-def _nodes(circuit: Circuit) -> dict[str, dict[str, Any]]:
-    """Return each node with its ports and the source of its pressure."""
-    held = circuit.source_nodes
-    nodes: dict[str, dict[str, Any]] = {}
-    for component in circuit.components:
-        for port, node in component.ports().items():
-            at = "held" if node in held else "state"
-            nodes.setdefault(node, {"pressure": at, "ports": []})["ports"].append(f"{component.name}.{port}")
-    return nodes
+# -- degrees of freedom -----------------------------------------------------------------------------------
 
 
 def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[str, Any]:
@@ -129,9 +95,9 @@ def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[st
     Which equations count as redundant is a choice.
     """
     coordinates, equations = len(system.coordinates), len(system.constraints)
-    overview_of_topology: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
+    counts: dict[str, Any] = {"coordinates": coordinates, "loop_equations": equations}
     if not equations:
-        return {**overview_of_topology, "degrees_of_freedom": coordinates, "redundant_equations": []}
+        return {**counts, "degrees_of_freedom": coordinates, "redundant_equations": []}
     signals = {each.name: model.signals.get(f"{name}.{each.name}") for each in system.inputs}
     inputs = [
         each.start or 0.0 if (signal := signals[each.name]) is None else signal.after(0.0) for each in system.inputs
@@ -140,13 +106,13 @@ def _freedom(system: MechanismSystem, model: CoupledModel, name: str) -> dict[st
         initialization = Initialization(system, inputs=np.array(inputs))
         rank = initialization.loops.rank
     except InputError as error:
-        return {**overview_of_topology, "problem": str(error)}
+        return {**counts, "problem": str(error)}
     start = initialization.run(np.array([each.start or 0.0 for each in initialization.system.parameters]))
     initialization.functions.coordinates[:] = start.coordinates
     _, order = pivot_columns(initialization.functions.all_closure()[1].T)
     chosen = set(order[:rank].tolist())
     redundant = [name for row, name in enumerate(system.constraints) if row not in chosen]
-    return {**overview_of_topology, "degrees_of_freedom": coordinates - rank, "redundant_equations": redundant}
+    return {**counts, "degrees_of_freedom": coordinates - rank, "redundant_equations": redundant}
 
 
 # -- variables ----------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from mbsfmu.base.registry import is_built_in
 from mbsfmu.io.part_files import UserParts, read_part_file
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.mechanism import mechanisms_of
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.model.system_kinds import system_kind
+from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import closest_match
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -44,8 +44,7 @@ def run_options(
 
 def formulation_of(model: ModelData) -> str:
     """Return the default formulation of a model."""
-    mechanisms = [system for system in model.systems.values() if isinstance(system, Mechanism)]
-    return usual_formulation(sum(mechanism.topology.coordinates for mechanism in mechanisms))
+    return usual_formulation(sum(each.topology.coordinates for each in mechanisms_of(model.systems).values()))
 
 
 def monolithic_simulation(
@@ -162,8 +161,7 @@ def simulation_of_system(
 def _warn_of_implausible_data(model: ModelData) -> None:
     """Warn of implausible numbers."""
     for name, data in model.systems.items():
-        kind = system_kind(data)
-        for sentence in () if kind is None else kind.diagnostics(data):
+        for sentence in kind_of(data).diagnostics(data):
             _LOGGER.warning("%s: %s", name, sentence)
 
 

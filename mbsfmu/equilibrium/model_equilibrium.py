@@ -9,7 +9,6 @@ from typing import Generic
 
 import numpy as np
 
-from hydraulics import Circuit
 from hydraulics.circuit import Balanced
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, residual_at
@@ -21,6 +20,7 @@ from mbsfmu.equilibrium.search import search
 from mbsfmu.equilibrium.small_motions import motion_about_equilibrium
 from mbsfmu.equilibrium.undetermined_volumes import above_sources, describe_pressures_above, open_reliefs, relief_of
 from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
+from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Variable, with_unit
@@ -274,7 +274,7 @@ class _Search(Generic[Model]):
         Needed for a found equilibrium only: a failed search does not trace the system again.
         """
         model, functions = self.model, self.functions
-        if not any(isinstance(data, Circuit) and data.balanced_actuators for data in model.systems.values()):
+        if not any(data.balanced_actuators for data in circuits_of(model.systems).values()):
             return model, functions, self._references
         model = _with_pressures(model, self._guess)
         system = coupled_system(model, absolute=False)
@@ -323,16 +323,17 @@ def _with_pressures(model: Model, values: Mapping[str, float]) -> Model:
     return _changed(
         model,
         systems={
-            name: data.model_copy(
-                update={
-                    "initial_pressures": {
-                        node: values[f"{name}.{node}.pressure"] if isinstance(each, Balanced) else each
-                        for node, each in data.initial_pressures.items()
+            **model.systems,
+            **{
+                name: data.model_copy(
+                    update={
+                        "initial_pressures": {
+                            node: values[f"{name}.{node}.pressure"] if isinstance(each, Balanced) else each
+                            for node, each in data.initial_pressures.items()
+                        }
                     }
-                }
-            )
-            if isinstance(data, Circuit)
-            else data
-            for name, data in model.systems.items()
+                )
+                for name, data in circuits_of(model.systems).items()
+            },
         },
     )

@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 from hydraulics import Circuit
 from hydraulics.component import PortKind, Stage
+from mbsfmu.model.circuit_kind import circuits_of
 
 MARGIN = 1.05
 """Factor above source pressures, which excludes the overflow of relief valves."""
@@ -34,9 +35,7 @@ def above_sources(
         By which factor they are above.
     """
     found: dict[str, float] = {}
-    for name, data in systems.items():
-        if not isinstance(data, Circuit):
-            continue
+    for name, data in circuits_of(systems).items():
         pressures = {f"{name}.{node}.pressure": node for node in data.volume_nodes}
         known = {reading: values[reading] for reading in pressures if reading in values}
         bound = _highest(name, data, numbers, {pressures[reading]: value for reading, value in known.items()})
@@ -64,10 +63,8 @@ def relief_of(systems: Mapping[str, object], numbers: Mapping[str, float], circu
     circuit
         Its name.
     """
-    data = systems[circuit]
-    assert isinstance(data, Circuit)
     found: dict[str, float] = {}
-    for each in data.components:
+    for each in circuits_of(systems)[circuit].components:
         own = _numbers_of(f"{circuit}.{each.name}.", numbers)
         if isfinite(low := each.relieving_pressure(own)):
             found[each.name] = low
@@ -90,8 +87,8 @@ def open_reliefs(
         As for `above_sources`.
     """
     found: dict[str, str] = {}
-    for circuit, data in systems.items():
-        for each in data.components if isinstance(data, Circuit) else ():
+    for circuit, data in circuits_of(systems).items():
+        for each in data.components:
             name, inlet = f"{circuit}.{each.name}", f"{circuit}.{each.ports().get('inlet')}.pressure"
             limit = each.relieving_pressure(_numbers_of(f"{name}.", numbers))
             if isfinite(limit) and inlet in values and values.get(f"{name}.flow", 0.0) > 0.0:

@@ -5,34 +5,15 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.model.icon_strokes import Stroke
+
 Floats = NDArray[np.float64]
 _SIDE = 96  # pixels
 _MARGIN = 10  # pixels
-
-
-@dataclass(frozen=True)
-class Stroke:
-    """A straight line with round ends; a dot where both ends are the same.
-
-    Attributes
-    ----------
-    begin, end
-        In the plane of the picture, y upwards, in any unit.
-    width
-        In pixels.
-    colour
-        Red, green, blue, 0 to 255.
-    """
-
-    begin: tuple[float, float]
-    end: tuple[float, float]
-    width: float
-    colour: tuple[int, int, int]
 
 
 def draw(strokes: Sequence[Stroke]) -> bytes:

@@ -9,56 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 from hydraulics import Circuit
 from hydraulics.component import HydraulicActuator
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.model.block import Block
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.model.reference_types import ReferenceKind, references
-from mbsfmu.model.system_kinds import SystemData
+from mbsfmu.model.system_kinds import ModelConnections
 from mbsfmu.modelling import DataError
 
 Connections = Sequence[tuple[str, str]]
-Systems = Mapping[str, Mechanism | Circuit | Block | SystemData]
-Signals = Mapping[str, AnySignal]
+Systems = Mapping[str, Any]
 _AGREEMENT = 0.1
 """Relative tolerance between position and velocity signals, for coarsely sampled ones."""
 
 
-def check_actuators(systems: Systems, connections: Connections, signals: Signals, stop_time: float) -> None:
-    """Check that actuators of a machine have all connections, and to which part.
+def check_actuators(system: str, circuit: Circuit, given: ModelConnections) -> None:
+    """Check that the actuators of a circuit have all connections, and to which part.
 
     Parameters
     ----------
-    systems
-        Mechanisms, circuits and blocks by name.
-    connections
-        Pairs of `system.variable`, source and target, of variables that are there.
-    signals
-        Signals of inputs by `system.variable`.
-    stop_time
-        How long signals count, in s.
+    system, circuit
+        The circuit, and its name in the model.
+    given
+        Connections and signals of the model.
 
     Raises
     ------
     DataError
         When a line is missing or goes elsewhere, or a velocity is not the rate of its length; the sentence names them.
     """
-    for system, data in systems.items():
-        if isinstance(data, Circuit):
-            _check_unmoved(system, data, systems, connections)
-        for actuator in data.actuators if isinstance(data, Circuit) else ():
-            name = f"{system}.{actuator.name}"
-            thing = f"{actuator.type} '{name}'"
-            effort, motion = f"{name}.{actuator.effort}", [f"{name}.{each}" for each in actuator.motion]
-            _check_missing(thing, effort, motion, connections, signals)
-            _check_crossed(thing, effort, motion, systems, connections)
-            if isinstance(data, Circuit):
-                balanced = actuator.name in data.balanced_actuators
-                _check_load(name, actuator, balanced, systems, connections)
-            if len(motion) == 2 and all(each in signals for each in motion):
-                _check_rate(thing, motion, [signals[each] for each in motion], stop_time)
+    systems, connections, signals = given.systems, given.connections, given.signals
+    _check_unmoved(system, circuit, systems, connections)
+    for actuator in circuit.actuators:
+        name = f"{system}.{actuator.name}"
+        thing = f"{actuator.type} '{name}'"
+        effort, motion = f"{name}.{actuator.effort}", [f"{name}.{each}" for each in actuator.motion]
+        _check_missing(thing, effort, motion, given)
+        _check_crossed(thing, effort, motion, systems, connections)
+        _check_load(name, actuator, actuator.name in circuit.balanced_actuators, systems, connections)
+        if len(motion) == 2 and all(each in signals for each in motion):
+            _check_rate(thing, motion, [signals[each] for each in motion], given.stop_time)
 
 
 def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections: Connections) -> None:
@@ -75,11 +67,11 @@ def _check_unmoved(system: str, circuit: Circuit, systems: Systems, connections:
                 )
 
 
-def _check_missing(thing: str, effort: str, motion: Sequence[str], connections: Connections, signals: Signals) -> None:
+def _check_missing(thing: str, effort: str, motion: Sequence[str], given: ModelConnections) -> None:
     """Refuse an actuator without its complete motion, or whose effort drives another part."""
-    driven = {*signals, *(target for _, target in connections)}
+    driven = given.driven
     missing = [each for each in motion if each not in driven]
-    pushes = any(source == effort for source, _ in connections)
+    pushes = any(source == effort for source, _ in given.connections)
     if missing and (len(missing) < len(motion) or pushes):
         listed = " and ".join(f"'{each}'" for each in missing)
         words = [_last(each) for each in (effort, *motion)]

@@ -34,6 +34,15 @@ def _made(data: Any) -> Any:
     return BLOCKS.made(data) if "type" in data else data
 
 
+def _fields_of_kinds() -> str:
+    """Return the fields by which kinds are recognised, in words."""
+    fields: dict[str, list[str]] = {}
+    for kind in SYSTEM_KINDS:
+        fields.setdefault(kind.field, []).append(kind.name)
+    *others, last = [f"'{field}' (a {' or '.join(names)})" for field, names in fields.items()]
+    return f"{', '.join(others)} or {last}"
+
+
 def _tagged(kind: SystemKind) -> Any:
     """Return the class of a kind's data, serialized with all fields of subclasses."""
     return Annotated[kind.data if kind.family is None else SerializeAsAny[kind.data], Tag(kind.name)]
@@ -47,7 +56,7 @@ else:
         Discriminator(
             _kind,
             custom_error_type="system",
-            custom_error_message="it must have 'bodies' (a mechanism), 'components' (a circuit) or a 'type' (a block)",
+            custom_error_message=f"it needs {_fields_of_kinds()}",
         ),
         BeforeValidator(_made),
     ]

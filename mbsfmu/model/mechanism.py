@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -237,4 +238,23 @@ def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:
         partial.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
-register_system_kind(SystemKind("mechanism", Mechanism, "bodies"))
+def mechanisms_of(systems: Mapping[str, Any]) -> dict[str, Mechanism]:
+    """Return the mechanisms among systems by name."""
+    return {name: data for name, data in systems.items() if isinstance(data, Mechanism)}
+
+
+def _topology(mechanism: Mechanism) -> dict[str, Any]:
+    """Return each body with the joint to its parent, outwards, and the joints that close loops."""
+    topology, tree = mechanism.topology, []
+    for body, tree_joint in zip(topology.bodies, topology.tree, strict=True):
+        inner = GROUND if tree_joint.parent < 0 else topology.bodies[tree_joint.parent].name
+        coordinates = [f"{body.name}.{name}" for name in tree_joint.joint.coordinate_names]
+        tree.append({"body": body.name, "hangs_on": inner, **_joint(tree_joint.joint), "coordinates": coordinates})
+    return {"tree": tree, "cuts": [_joint(joint) for joint in topology.cuts]}
+
+
+def _joint(joint: AnyJoint) -> dict[str, str]:
+    return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
+
+
+register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology))

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from mbsfmu.io.signals import AnySignal
+from mbsfmu.model.icon_strokes import Stroke
 from mbsfmu.modelling import Data, DataError, Kinds, Name
 from mbsfmu.modelling.part import Part
+
+
+@dataclass(frozen=True)
+class ModelConnections:
+    """What drives the variables of a model's systems.
+
+    Attributes
+    ----------
+    systems
+        All systems by name.
+    connections
+        Pairs of `system.variable`, source and target, of variables that exist.
+    signals
+        Signals of inputs by `system.variable`.
+    stop_time
+        End of a run in s.
+    """
+
+    systems: Mapping[str, Any]
+    connections: tuple[tuple[str, str], ...]
+    signals: Mapping[str, AnySignal]
+    stop_time: float
+
+    @property
+    def driven(self) -> set[str]:
+        """Variables that follow a signal or another variable."""
+        return {*self.signals, *(target for _, target in self.connections)}
 
 
 @dataclass(frozen=True)
@@ -28,6 +57,14 @@ class SystemKind:
         The classes by the `type` in their JSON objects, where there are several; None where there is one.
     diagnostics
         Function that yields a sentence on each number of a system that is hardly meant.
+    topology
+        Function that returns tables of how the parts of a system are joined, by name; a table is a list of rows, or a
+        mapping of names to rows, and a row a mapping of columns to values.
+    icon
+        Function that yields the strokes of a system's icon; without any it is a box.
+    check_connections
+        Function of a system's name, a system and the connections of the model, which raises a `DataError` on wrong or
+        missing ones.
     """
 
     name: str
@@ -35,6 +72,9 @@ class SystemKind:
     field: str
     family: Kinds[Any] | None = None
     diagnostics: Callable[[Any], Iterable[str]] = lambda _: ()
+    topology: Callable[[Any], dict[str, Any]] = lambda _: {}
+    icon: Callable[[Any], Iterable[Stroke]] = lambda _: ()
+    check_connections: Callable[[str, Any, ModelConnections], None] = lambda *_: None
 
     def has(self, data: Any) -> bool:
         """Return whether data, or their JSON object, are of this kind."""
@@ -55,6 +95,11 @@ def register_system_kind(kind: SystemKind) -> None:
 def system_kind(data: Any) -> SystemKind | None:
     """Return the kind of a system, or of its JSON object; None without one."""
     return next((kind for kind in SYSTEM_KINDS if kind.has(data)), None)
+
+
+def kind_of(data: Data) -> SystemKind:
+    """Return the kind of a system of a model."""
+    return next(kind for kind in SYSTEM_KINDS if kind.has(data))
 
 
 SYSTEMS: Kinds[SystemData] = Kinds("system")
@@ -92,6 +137,23 @@ class SystemData(Part, abstract=True):
         """Yield a warning for each implausible number."""
         return ()
 
+    def topology(self) -> dict[str, Any]:
+        """Return tables of how the parts are joined, for `mbsfmu show`; see `SystemKind.topology`."""
+        return {}
+
+    def icon(self) -> Iterable[Stroke]:
+        """Yield the strokes of the icon of FMUs; without any it is a box."""
+        return ()
+
+    def check_connections(self, name: str, given: ModelConnections) -> None:
+        """Check the connections of the system, whose name is given.
+
+        Raises
+        ------
+        DataError
+            When one is wrong or missing.
+        """
+
     @classmethod
     def check_class(cls) -> None:
         """Refuse a class without equations."""
@@ -100,4 +162,15 @@ class SystemData(Part, abstract=True):
             raise DataError(f"class {cls.__name__}: a system has a function make_system")
 
 
-register_system_kind(SystemKind("system", SystemData, "type", SYSTEMS, lambda data: data.diagnostics()))
+register_system_kind(
+    SystemKind(
+        "system",
+        SystemData,
+        "type",
+        SYSTEMS,
+        diagnostics=lambda data: data.diagnostics(),
+        topology=lambda data: data.topology(),
+        icon=lambda data: data.icon(),
+        check_connections=lambda name, data, given: data.check_connections(name, given),
+    )
+)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import model_validator
 
-from mbsfmu.model.system_kinds import SystemData
+from mbsfmu.model.icon_strokes import FLUID, FORCE, Stroke
+from mbsfmu.model.system_kinds import ModelConnections, SystemData
 from mbsfmu.modelling import Array, Data, DataError, Name, Parameter, Positive, Quantity, parameters_of
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.systems.motionless_system import MotionlessSystem
@@ -87,6 +88,37 @@ class ElectricCircuit(SystemData):
 
     def make_system(self, name: str, start_values: dict[str, float]) -> ElectricSystem:
         return ElectricSystem(self, name, start_values)
+
+    def topology(self) -> dict[str, Any]:
+        """Each node with the branches at it, and whether a source holds its voltage."""
+        branches = (*self.resistors, *self.windings)
+        return {
+            "nodes": {
+                node: {
+                    "voltage": "held" if node in self.held else "follows",
+                    "branches": [each.name for each in branches if node in each.nodes],
+                }
+                for node in (*self.held, *self.free)
+            }
+        }
+
+    def icon(self) -> Iterator[Stroke]:
+        """A row of nodes above the ground, with a line for each branch."""
+        places = {node: (float(index), 1.0) for index, node in enumerate((*self.held, *self.free))}
+        for each in (*self.resistors, *self.windings):
+            begin, end = (
+                (places[other][0], 0.0) if node == GROUND else places[node]
+                for node, other in (each.nodes, each.nodes[::-1])
+            )
+            yield Stroke(begin, end, 9.0, FORCE if each in self.motors else FLUID)
+
+    def check_connections(self, name: str, given: ModelConnections) -> None:
+        """A motor whose torque turns something has its speed from there."""
+        sources = {source for source, _ in given.connections}
+        for each in self.motors:
+            torque, speed = f"{name}.{each.name}.torque", f"{name}.{each.name}.angular_velocity"
+            if torque in sources and speed not in given.driven:
+                raise DataError(f"nothing drives '{speed}', though motor '{name}.{each.name}' turns something")
 
     def diagnostics(self) -> Iterator[str]:
         for each in self.resistors:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import re
+import zipfile
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import fmpy
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -153,6 +157,47 @@ def test_files_and_commands_take_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert done.exit_code == 0, done.output
     found = mbsfmu.Trajectory.from_file("run.csv")
     np.testing.assert_allclose(found["shaft.angular_velocity"], speed(found.time), atol=1e-6 * TOP)
+
+
+def test_overview_has_its_nodes() -> None:
+    assert mbsfmu.overview(coil())["topology"]["circuit"] == {
+        "nodes": {
+            "plus": {"voltage": "held", "branches": ["one"]},
+            "a": {"voltage": "follows", "branches": ["one", "leak", "two"]},
+            "b": {"voltage": "follows", "branches": ["two", "coil"]},
+        }
+    }
+
+
+def test_command_shows_its_nodes(tmp_path: Path) -> None:
+    coil().to_file(tmp_path / "coil.json")
+    done = CliRunner().invoke(cli, ["show", str(tmp_path / "coil.json"), "--contents", "--parts", str(FILE), "--quiet"])
+    table = done.output.partition("nodes of circuit")[2]
+    rows = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in table.splitlines()]
+    assert ["node", "voltage", "branches"] in rows
+    assert ["a", "follows", "one, leak, two"] in rows
+
+
+def test_icon_is_its_own(tmp_path: Path) -> None:
+    """Motors are red: that of a circuit alone has red in it, that of a coil has none, and neither is a box."""
+    red = []
+    for model, system in ((driven(), "circuit"), (coil(), "circuit")):
+        mbsfmu.export(model, tmp_path, layout="separate", backend="python", force=True)
+        with zipfile.ZipFile(tmp_path / f"{system}.fmu") as archive:
+            pixels = plt.imread(io.BytesIO(archive.read("model.png")), format="png")
+        seen = pixels[..., 3] > 0.5
+        red.append(np.sum(seen & (pixels[..., 0] > 0.6) & (pixels[..., 1] < 0.4)))
+        assert np.sum(seen & (pixels[..., 2] > 0.6)) > 100  # branches without motors
+    assert red[0] > 100
+    assert red[1] == 0
+
+
+def test_motor_that_turns_something_needs_its_speed() -> None:
+    model = driven()
+    with pytest.raises(DataError, match=r"nothing drives 'circuit\.motor\.angular_velocity', though motor"):
+        CoupledModel.from_dict({**model.to_dict(), "connections": [model.connections[0]]})
+    turning = {"circuit.motor.angular_velocity": {"type": "steps", "times": [0.0], "values": [1.0]}}
+    CoupledModel.from_dict({**model.to_dict(), "connections": [model.connections[0]], "signals": turning})
 
 
 def test_wrong_circuits_are_refused(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from hydraulics import Circuit
 from hydraulics.any_cylinder import AnyCylinder
 from hydraulics.component import HydraulicActuator
+from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.force import Force
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.reference_types import ReferenceKind, references
@@ -51,12 +51,12 @@ def force_lines(placement: Placement, machine: Machine, first_body: int, size: f
 def _actuators(machine: Machine, system: str, force: Force) -> Iterator[tuple[str, HydraulicActuator]]:
     """Yield the hydraulic cylinder of a force, with the name of its circuit."""
     inputs = {f"{system}.{force.name}.{each.name}" for each in force.inputs()}
+    circuits = circuits_of(machine.systems)
     for source, target in machine.connections:
         circuit, variable = machine.split(source)
-        data = machine.systems.get(circuit)
-        if target in inputs and isinstance(data, Circuit):
+        if target in inputs and circuit in circuits:
             name = variable.partition(".")[0]
-            yield from ((circuit, each) for each in data.actuators if each.name == name)
+            yield from ((circuit, each) for each in circuits[circuit].actuators if each.name == name)
 
 
 def _cylinder(circuit: str, actuator: HydraulicActuator, machine: Machine) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from hydraulics import Circuit, Component
+from hydraulics import Component
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.mechanism import mechanisms_of
 from mbsfmu.model.reference_types import GROUND, ReferenceKind, references
 from mbsfmu.view.scene.acting import Acting
 from mbsfmu.view.scene.body_shapes import numbers, shapes_of
@@ -120,9 +121,7 @@ def pressure_sources(machine: Machine, recorded: Recorded) -> dict[str, tuple[st
     It is a variable as system and name, or a constant in Pa, or nothing.
     """
     found: dict[str, tuple[str, str] | float | Uncoloured] = {}
-    for name, data in machine.systems.items():
-        if not isinstance(data, Circuit):
-            continue
+    for name, data in circuits_of(machine.systems).items():
         for component in data.actuators:
             for port, node in component.ports().items():
                 # FMUs have the pressures of cylinders as outputs.
@@ -147,7 +146,7 @@ def _held_pressure(machine: Machine, circuit: str, source: Component | None) -> 
 
 def placements_of(machine: Machine) -> list[Placement]:
     """Return the mechanisms of a machine."""
-    mechanisms = {name: data for name, data in machine.systems.items() if isinstance(data, Mechanism)}
+    mechanisms = mechanisms_of(machine.systems)
     if not mechanisms:
         raise InputError(f"{machine.name} has no mechanism; there is no motion to show")
     return [Placement(name, data, machine.values) for name, data in mechanisms.items()]

@@ -56,7 +56,7 @@ else:
         Discriminator(
             _kind,
             custom_error_type="system",
-            custom_error_message=f"it needs {_fields_of_kinds()}",
+            custom_error_message=f"it must have {_fields_of_kinds()}",
         ),
         BeforeValidator(_made),
     ]

@@ -50,18 +50,19 @@ def compile_in_process(simulation: Simulation, key: object) -> None:
         A simulation; it stays as it is with solvers that native FMUs do not have, or a forward-difference Jacobian.
     key
         What the equations follow from: the model and the options that enter the code. The code that was made for it
-        once is used again. None where nobody knows: then the equations are traced.
+        and for the rule's equations once is used again. None where nobody knows: then the equations are traced.
 
     Compiled code is known by its sources: models that differ in numbers alone, which are no part of these, share it.
     """
     if not is_compiled() or not _has_code(simulation.solver):
         return
-    model = None if key is None else content_key(key, toolkit())
+    rule = fingerprint(simulation.formulation.rule)
+    model = None if key is None else content_key(key, rule, toolkit())
     name = None if model is None else kept_name(model)
     sources = None
     if name is None:
         sources = _traced(simulation)
-        name = content_key(sources.to_dict(), fingerprint(simulation.formulation.rule), toolkit(), sorted(LOOP.items()))
+        name = content_key(sources.to_dict(), rule, toolkit(), sorted(LOOP.items()))
     try:
         runner = _kept(simulation, name, name) or _started(simulation, name, sources)
     except (CompilerError, OSError) as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import fmpy
 import numpy as np
@@ -13,11 +15,12 @@ from click.testing import CliRunner
 from own_rules import AdamsMoulton, BackwardEuler
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, LinearSignal
+from mbsfmu import Beam, CoupledModel, InputError, LinearSignal, Mechanism, Prismatic
 from mbsfmu.base.registry import Registry
 from mbsfmu.cli.commands import cli
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.rules import find_rule
+from mbsfmu.rules import FirstOrderValues, Rule, Step, find_rule
+from mbsfmu.rules.rule import Array
 from mbsfmu.simulation.run_result import Result
 
 FILE = Path(__file__).with_name("own_rules.py")
@@ -151,3 +154,35 @@ def test_files_that_define_one_rule_are_refused(
         rule = find_rule("twice")
         assert rule is not None
         assert sys.modules[type(rule).__module__].__file__ == str(file)
+
+
+@needs_compiler
+def test_rule_changed_under_its_name_makes_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the same machine, whose code is kept: a mass that falls along a slide.
+
+    After N steps v = N h a, and x = h² a Σ (k + θ) = h² a (N (N − 1) / 2 + θ N).
+    """
+    monkeypatch.setattr(mbsfmu.rules.rule, "RULES", Registry("rule", replaced=True))
+
+    def define(theta: float) -> None:
+        @dataclass(frozen=True)
+        class Changed(Rule):
+            name: ClassVar[str] = "changed"
+
+            def rate(self, end: Array, begin: FirstOrderValues, step: Step) -> Array:
+                return ((end - begin.value) / step.size - (1.0 - theta) * begin.rate) / theta
+
+        assert find_rule("changed") == Changed()
+
+    mechanism = Mechanism(
+        gravity=(10.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(Beam(name="mass", length=0.1, mass=2.0),),
+        joints=(Prismatic(name="slide", parent="ground.O", child="mass.start"),),
+    )
+    model, step, count = CoupledModel(name="fall", systems={"mechanism": mechanism}), 0.01, 20
+    for theta in (0.5, 1.0, 0.5):
+        define(theta)
+        result = model.simulation(solver="changed", step=step).run(count * step)
+        expected = step**2 * 10.0 * (count * (count - 1) / 2 + theta * count)
+        assert result["mass.displacement"][-1] == pytest.approx(expected, rel=1e-9)

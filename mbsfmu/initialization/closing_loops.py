@@ -130,7 +130,9 @@ def _rank(jacobian: Floats) -> int:
 
 
 def closed_nearby(functions: SystemFunctions, guess: Floats, rows: NDArray[np.intp]) -> list[Floats]:
-    """Return Φ_z of all constraints where some of them hold, near given coordinates and around there, each (m, n).
+    """Return Φ_z of all constraints without units where some of them hold, near given coordinates and around there.
+
+    Each is of shape (m, n); lengths are measured by the longest lever arm.
 
     Parameters
     ----------
@@ -153,7 +155,8 @@ def closed_nearby(functions: SystemFunctions, guess: Floats, rows: NDArray[np.in
                 center, spread = closed, _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
         if not jacobians:
             break
-    return jacobians
+    scales = functions.element_scales(_lever_arm(functions, jacobians)) if jacobians else 1.0
+    return [jacobian / scales for jacobian in jacobians]
 
 
 def _approach(

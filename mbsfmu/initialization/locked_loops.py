@@ -16,6 +16,8 @@ from mbsfmu.tracing.workspace import Floats
 
 MOST_NAMED = 3
 """Largest number of joints named in a message."""
+ROUND_OFF = 1e-13
+"""Derivatives below this fraction of the largest one are zero but for round-off."""
 
 
 def loops_at(system: System, rows: Iterable[int]) -> str:
@@ -78,6 +80,13 @@ def _needed(jacobian: Floats, held: NDArray[np.intp], others: list[int], row: in
 
 
 def _locks(jacobian: Floats, held: NDArray[np.intp], row: int) -> bool:
-    """Return whether the active constraints leave no motion that another one, given by its row, restricts."""
-    free = null_space(jacobian[held], RANK_TOLERANCE)
-    return bool(np.linalg.norm(jacobian[row] @ free) <= IMMOBILE * np.linalg.norm(jacobian[row]))
+    """Return whether the active constraints leave no motion that another one, given by its row, restricts.
+
+    Coordinates are scaled by their largest derivative in the active constraints, for gears with large ratios.
+    """
+    active, restricted = jacobian[held], jacobian[row]
+    largest = np.max(np.abs(active), axis=0, initial=0.0)
+    scales = np.where(largest > ROUND_OFF * np.max(largest), largest, 1.0)
+    restricted = restricted / scales
+    free = null_space(active / scales, RANK_TOLERANCE)
+    return bool(np.linalg.norm(restricted @ free) <= IMMOBILE * np.linalg.norm(restricted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from driven_crank import CRANK, ROD, driven_crank
+from mechanisms import slider_crank
 from rigid_structures import STRUCTURES, Structure, bar, toggle
 
 from mbsfmu import (
@@ -12,11 +13,15 @@ from mbsfmu import (
     Free,
     InputError,
     Mechanism,
+    PolynomialSignal,
     PrescribedMotion,
+    Prismatic,
+    RackAndPinion,
     Revolute,
     RigidBody,
     SineSignal,
     SpringDamper,
+    Trajectory,
     along,
 )
 from mbsfmu.simulation.run_result import Result
@@ -121,6 +126,41 @@ def test_motion_at_a_dead_centre_is_not_refused() -> None:
     drive = PrescribedMotion(name="drive", joint="slide")
     moved = mechanism.model_copy(update={"joints": joints, "constraints": (drive,)})
     CoupledModel(name="dead-centre", systems={"mechanism": moved}).simulation(compiled=False)
+
+
+def test_slow_motions_that_move_fast_ones_are_not_refused() -> None:
+    """A slider drives a crank of 0.3 µm, by the law of cosines; beside a crank of 0.3 m, a rack a pinion of 0.1 µm."""
+    size, speed, stop = 1e-6, 1e-7, 0.02
+    crank = slider_crank(speed=0.0, size=size).systems["mechanism"]
+    assert isinstance(crank, Mechanism)
+    slide = PolynomialSignal(times=(0.0,), coefficients=((size, speed),))
+    motor = PrescribedMotion(name="motor", joint="slide")
+    found = driven(crank.model_copy(update={"constraints": (motor,)}), slide, stop)["crank.angle"][-1]
+    place = size + speed * stop
+    expected = np.arccos(((0.3 * size) ** 2 + place**2 - size**2) / (2.0 * 0.3 * size * place))
+    assert found == pytest.approx(expected, abs=1e-6)
+    large = slider_crank(speed=0.0).systems["mechanism"]
+    assert isinstance(large, Mechanism)
+    added = {
+        "bodies": tuple(RigidBody(name=name, mass=1.0, inertia=(1.0, 1.0, 1.0)) for name in ("pinion", "rack")),
+        "joints": (
+            Revolute(name="turn", parent="ground.O", child="pinion.origin"),
+            Prismatic(name="run", parent="ground.O", child="rack.origin"),
+        ),
+        "constraints": (
+            RackAndPinion(name="gear", pinion="turn", rack="run", radius=1e-7),
+            PrescribedMotion(name="motor", joint="run"),
+        ),
+    }
+    both = large.model_copy(update={name: (*getattr(large, name), *parts) for name, parts in added.items()})
+    moved = driven(both, PolynomialSignal(times=(0.0,), coefficients=((0.0, speed),)), stop)
+    assert moved["pinion.angle"][-1] == pytest.approx(speed * stop / 1e-7, rel=1e-6)
+
+
+def driven(mechanism: Mechanism, signal: PolynomialSignal, stop: float) -> Trajectory:
+    systems = {"mechanism": mechanism}
+    model = CoupledModel(name="driven", systems=systems, signals={"mechanism.motor.position": signal})
+    return model.simulation(compiled=False).run(stop)
 
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, NamedTuple
 from pydantic import BeforeValidator, SerializeAsAny
 
 from hydraulics.component_context import ComponentContext
-from mbsfmu.modelling.data import DataError, Name, closest_match
+from mbsfmu.modelling.data import DataError, Name
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import check_numbers
@@ -294,19 +294,3 @@ def _check_ports(kind: type[Component]) -> None:
             raise DataError(
                 f"class {kind.__name__}: its port '{port}' {role.value}, but it has no {' or '.join(needed)}"
             )
-
-
-def node_at(component: Component, function: str, port: str) -> str:
-    """Return the node at a port that a function has named.
-
-    Raises
-    ------
-    DataError
-        When there is no such port.
-    """
-    ports = component.ports()
-    if port not in ports:
-        raise DataError(
-            f"{component.type} '{component.name}': {function} names a port '{port}'; {closest_match(port, ports)}"
-        )
-    return ports[port]

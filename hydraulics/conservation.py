@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hydraulics.component import Component, Space
+from hydraulics.component import Space
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE, Conserved, Fluid
 from mbsfmu.modelling.fields import Array
 
@@ -38,8 +38,8 @@ class Push(NamedTuple):
 
     Attributes
     ----------
-    component
-        The component.
+    owner
+        Name of the component.
     node
         The node at the port.
     displaced
@@ -50,7 +50,7 @@ class Push(NamedTuple):
         The volumes of the component at the port.
     """
 
-    component: Component
+    owner: str
     node: str
     displaced: Array
     growth: Array | float

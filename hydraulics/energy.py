@@ -38,9 +38,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from hydraulics.component import Component, HydraulicActuator
 from hydraulics.equations import CircuitEquations
-from hydraulics.snapshot import CircuitState
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import Quantity
 
@@ -82,14 +80,14 @@ class CircuitEnergies:
     def powers(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the derivatives of `integrals` in W, shape (4,)."""
         now = self._equations.snapshot(states, inputs, parameters)
-        supplied = _total(component.work_rate(now.moment(component)) for component in now.upstream)
+        supplied = _total(each.component.work_rate(now.moment(each)) for each in now.upstream)
         supplied = supplied - _total(now.intakes[node] * now.carried_energy(node) for node in now.held_nodes)
         for push in now.pushes:
             if not push.spaces:
                 held = now.brought_energy(push.node) if push.node in now.held_nodes else 0.0
                 supplied = supplied + push.displaced * (now.brought_energy(push.node) - now.pressure(push.node) - held)
-        delivered = _total(_delivered(component, now) for component in now.upstream)
-        storing = _total(component.energy_rate(now.moment(component)) for component in now.upstream)
+        delivered = _total(each.delivered(now.moment(each), now.output_context(each)) for each in now.upstream)
+        storing = _total(each.component.energy_rate(now.moment(each)) for each in now.upstream)
         storing = storing + _total(now.stored_power(node) for node in now.volume_nodes)
         return np.stack([supplied, delivered, supplied - delivered - storing, np.asarray(0.0)])
 
@@ -106,7 +104,7 @@ class CircuitEnergies:
 
     def _stored(self, states: Array, inputs: Array, parameters: Array) -> Array:
         now = self._equations.snapshot(states, inputs, parameters)
-        stored = _total(component.energy(now.moment(component)) for component in now.upstream)
+        stored = _total(each.component.energy(now.moment(each)) for each in now.upstream)
         return stored + _total(now.stored_energy(node) for node in now.volume_nodes)
 
 
@@ -115,13 +113,3 @@ def _total(powers: Iterable[Array | float]) -> Array:
     for power in powers:
         total = total + power
     return total
-
-
-def _delivered(component: Component, now: CircuitState) -> Array | float:
-    """Return the power in W that an actuator delivers to its mechanism."""
-    if not isinstance(component, HydraulicActuator) or component.motion[-1] not in {
-        each.name for each in component.inputs()
-    }:
-        return 0.0
-    told = component.evaluate_outputs(now.output_context(component))
-    return told[component.effort] * now.moment(component)[component.motion[-1]]

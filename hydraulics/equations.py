@@ -12,11 +12,11 @@ from hydraulics.circuit import Balanced, Circuit
 from hydraulics.component import Component
 from hydraulics.conservation import held_mass
 from hydraulics.fluid import oil_parameters
+from hydraulics.located_component import LocatedCircuit
 from hydraulics.snapshot import CircuitState, StartingSnapshot
-from mbsfmu.modelling.answers import in_order, picked
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.parameters import parameters_of
-from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to
+from mbsfmu.modelling.quantity import NamedValues, Quantity, belonging_to, places
 
 PRESSURE_NOMINAL = 1e6
 """Nominal value of a pressure in Pa."""
@@ -51,8 +51,8 @@ class CircuitEquations:
 
     def __init__(self, circuit: Circuit) -> None:
         self._circuit = circuit
-        self._downstream = sorted(circuit.components, key=lambda each: each.stage)
-        self._sources = circuit.source_nodes
+        self.located = LocatedCircuit(circuit)
+        downstream = [each.component for each in self.located.downstream]
         self._has_air = circuit.oil.air_content > 0.0
         nodes = circuit.volume_nodes
         self._pressures = tuple(
@@ -65,7 +65,6 @@ class CircuitEquations:
             )
             for node in nodes
         )
-        self._gas_pressures = tuple(Quantity(f"{node}.gas_pressure", "Pa") for node in nodes)
         compressions = tuple(
             Quantity(f"{node}.compression", "Pa", nominal=PRESSURE_NOMINAL, description=_COMPRESSION) for node in nodes
         )
@@ -78,16 +77,21 @@ class CircuitEquations:
         self.parameters = (*oil_parameters(circuit.oil), *own, *starts)
         self.states = (
             *(compressions if self._has_air else self._pressures),
-            *(replace(state, start=None) for state in _named(self._downstream, lambda component: component.states())),
+            *(replace(state, start=None) for state in _named(downstream, lambda component: component.states())),
         )
-        self.inputs = _named(self._downstream, lambda component: component.inputs())
+        self.inputs = _named(downstream, lambda component: component.inputs())
         self.outputs = (
-            *_named(sorted(circuit.components, key=lambda each: -each.stage), lambda component: component.outputs()),
+            *_named((each.component for each in self.located.upstream), lambda component: component.outputs()),
             *(self._pressures if self._has_air else ()),
             *((_MASS,) if nodes else ()),
         )
-        held = (Quantity(f"{source.name}.pressure", "Pa") for source in self._sources.values() if self._has_air)
-        self.limited = (*self._pressures, *held, *_named(self._downstream, lambda component: component.limited()))
+        held = (Quantity(f"{source.name}.pressure", "Pa") for source in self.located.sources.values() if self._has_air)
+        self.limited = (*self._pressures, *held, *_named(downstream, lambda component: component.limited()))
+        computed = {}
+        if self._has_air:
+            gas_pressures = tuple(Quantity(f"{node}.gas_pressure", "Pa") for node in nodes)
+            computed = {"gas_pressures": gas_pressures, "pressures": self._pressures}
+        self._places = places(states=self.states, inputs=self.inputs, parameters=self.parameters, **computed)
 
     # -- functions ------------------------------------------------------------------------------------------
 
@@ -99,17 +103,16 @@ class CircuitEquations:
         now = self.snapshot(states, inputs, parameters)
         fluids = [now.pressure_rate(node) * self._slope(node, now) for node in now.volume_nodes]
         own: list[Array | float] = []
-        for component in self._downstream:
-            own += in_order(component, "rates", component.states(), component.rates(now.moment(component)))
+        for each in self.located.downstream:
+            own += each.rates(now.moment(each))
         return _stack([*fluids, *own])
 
     def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
         """Return the outputs, shape (number of outputs,)."""
         now = self.snapshot(states, inputs, parameters)
         outputs: list[Array | float] = []
-        for component in now.upstream:
-            evaluated = component.evaluate_outputs(now.output_context(component))
-            outputs += in_order(component, "evaluate_outputs", component.outputs(), evaluated)
+        for each in now.upstream:
+            outputs += each.outputs(now.output_context(each))
         if self._has_air:
             outputs += [now.pressure(node) for node in self._circuit.volume_nodes]
         if self._circuit.volume_nodes:
@@ -118,14 +121,13 @@ class CircuitEquations:
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the initial states, shape (k,)."""
-        now = self._starting((self.parameters, parameters))
+        now = self._starting(parameters=parameters)
         pressures = [now.pressure(node) for node in self._circuit.volume_nodes]
         if (mixture := now.oil.mixture) is not None:
             pressures = [mixture.compression(pressure - now.oil.vapour_pressure) for pressure in pressures]
         own: list[Array | float] = []
-        for component in self._downstream:
-            states = component.initial_states(now.moment(component))
-            own += in_order(component, "initial_states", component.states(), states)
+        for each in self.located.downstream:
+            own += each.initial_states(now.moment(each))
         return _stack([*pressures, *own])
 
     def start_limits(self, inputs: Array, parameters: Array) -> Array:
@@ -133,35 +135,31 @@ class CircuitEquations:
 
         Pressures must exceed the vapour pressure; with air those of sources too.
         """
-        now = self._starting((self.inputs, inputs), (self.parameters, parameters))
+        now = self._starting(inputs=inputs, parameters=parameters)
         limits: list[Array | float] = []
-        for node in (*self._circuit.volume_nodes, *(self._sources if self._has_air else ())):
+        for node in (*now.volume_nodes, *(now.held_nodes if self._has_air else ())):
             limits += [now.pressure(node), now.oil.vapour_pressure, np.asarray(float_info.max)]
-        for component in self._downstream:
-            own = component.start_limits(now.moment(component))
-            for limit in picked(component, "start_limits", component.limited(), own):
-                limits += limit
+        for each in self.located.downstream:
+            limits += each.start_limits(now.moment(each))
         return _stack(limits)
 
     def start_advice(self, limited: int, parameters: Array) -> str:
         """Return advice on one of `limited`, by its index, that starts outside its limits; empty if obvious."""
-        nodes = self._circuit.volume_nodes
-        balance = self._circuit.initial_pressures[nodes[limited]] if limited < len(nodes) else None
-        if not isinstance(balance, Balanced):
+        nodes = self.located.volume_nodes
+        balanced = self.located.balanced.get(nodes[limited]) if limited < len(nodes) else None
+        if balanced is None:
             return ""
-        actuator = self._circuit.actuator(balance.actuator)
-        now = self._starting((self.parameters, parameters)).moment(actuator)
-        return actuator.balance_advice(self._circuit.balanced_port(actuator), now)
+        return balanced.advice(self._starting(parameters=parameters).moment(balanced.actuator))
 
     def answers(
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, list[Array | float]]:
         """Return the names of the values of each component function, by the function's name."""
-        snapshot = self.snapshot(states, inputs, parameters)
-        now, with_outputs = snapshot.moment(component), snapshot.output_context(component)
+        snapshot, located = self.snapshot(states, inputs, parameters), self.located.located(component)
+        now, with_outputs = snapshot.moment(located), snapshot.output_context(located)
         spaces = list(component.volumes(now))
-        starting = self._starting((self.parameters, parameters)).moment(component)
-        beginning = self._starting((self.inputs, inputs), (self.parameters, parameters)).moment(component)
+        starting = self._starting(parameters=parameters).moment(located)
+        beginning = self._starting(inputs=inputs, parameters=parameters).moment(located)
         return {
             "flows": [flow.flow for flow in component.flows(now)],
             "displacements": list(component.displacements(now).values()),
@@ -178,7 +176,7 @@ class CircuitEquations:
         self, component: Component, states: Array, inputs: Array, parameters: Array
     ) -> dict[str, tuple[Array, Array]]:
         """Return the volume at each port of a component in m³, and its displaced flow rate in m³/s."""
-        now = self.snapshot(states, inputs, parameters).moment(component)
+        now = self.snapshot(states, inputs, parameters).moment(self.located.located(component))
         pushed = component.displacements(now)
         volumes: dict[str, Array] = {}
         for space in component.volumes(now):
@@ -197,15 +195,15 @@ class CircuitEquations:
 
     def snapshot(self, states: Array, inputs: Array, parameters: Array) -> CircuitState:
         """Return the circuit state for given states, inputs and parameters."""
-        groups = (self.states, states), (self.inputs, inputs), (self.parameters, parameters)
-        values = NamedValues(*groups)
+        groups = {"states": states, "inputs": inputs, "parameters": parameters}
+        now = CircuitState(self.located, NamedValues(self._places, **groups))
         if not self._has_air:
-            return CircuitState(self._circuit, values)
-        oil = CircuitState(self._circuit, values).oil
+            return now
+        oil = now.oil
         assert oil.mixture is not None
         gas = _stack([oil.mixture.gas_pressure(states[index]) for index in range(len(self._pressures))])
-        pressures = (self._pressures, oil.vapour_pressure + gas)
-        return CircuitState(self._circuit, NamedValues(*groups, (self._gas_pressures, gas), pressures))
+        groups |= {"gas_pressures": gas, "pressures": oil.vapour_pressure + gas}
+        return CircuitState(self.located, NamedValues(self._places, **groups))
 
     def _slope(self, node: str, now: CircuitState) -> Array | float:
         """Return the derivative of the compression state with respect to pressure."""
@@ -219,8 +217,8 @@ class CircuitEquations:
         )
         return sum(masses, start=np.asarray(0.0))
 
-    def _starting(self, *groups: tuple[Sequence[Quantity], Array]) -> StartingSnapshot:
-        return StartingSnapshot(self._circuit, NamedValues(*groups))
+    def _starting(self, **groups: Array) -> StartingSnapshot:
+        return StartingSnapshot(self.located, NamedValues(self._places, **groups))
 
 
 def _named(

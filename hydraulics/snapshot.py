@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from hydraulics.circuit import Balanced, Circuit
-from hydraulics.component import Component, Space, node_at
+from hydraulics.component import Space
 from hydraulics.component_context import ComponentContext
 from hydraulics.conservation import CONSERVATIONS, NodeChange, Push, wall_energy
 from hydraulics.fluid import ISOTHERMAL, Fluid, Mixture
-from mbsfmu.modelling.data import DataError
+from hydraulics.located_component import LocatedCircuit, LocatedComponent
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.quantity import NamedValues
 
@@ -40,7 +38,7 @@ class CircuitState:
     Parameters
     ----------
     circuit
-        The circuit.
+        The circuit with the places of its components.
     values
         States, inputs and parameters by name, and the pressures computed from states.
 
@@ -54,30 +52,22 @@ class CircuitState:
         What flows conserve.
     """
 
-    def __init__(self, circuit: Circuit, values: NamedValues) -> None:
+    def __init__(self, circuit: LocatedCircuit, values: NamedValues) -> None:
         self.values = values
-        self.upstream = sorted(circuit.components, key=lambda each: -each.stage)
+        self.upstream = circuit.upstream
         self._circuit = circuit
-        self.volume_nodes = circuit.volume_nodes
-        self._sources = circuit.source_nodes
-        self.held_nodes = tuple(self._sources)
+        self.volume_nodes, self.held_nodes = circuit.volume_nodes, circuit.held_nodes
         self.conservation = CONSERVATIONS[circuit.oil.conserves]
 
     # -- what components see --------------------------------------------------------------------------------
 
-    def moment(self, component: Component) -> ComponentContext:
+    def moment(self, located: LocatedComponent) -> ComponentContext:
         """Return the evaluation context of a component."""
-        return self._seen(component)
+        return located.context(self.values, self.pressure, self.oil)
 
-    def output_context(self, component: Component) -> ComponentContext:
+    def output_context(self, located: LocatedComponent) -> ComponentContext:
         """Return the evaluation context of a component's outputs, which may depend on node inflows."""
-        return self._seen(component, lambda node: self.inflows[node])
-
-    def _seen(self, component: Component, inflow: Callable[[str], Array] | None = None) -> ComponentContext:
-        owner = f"{component.type} '{component.name}'"
-        later = [each.name for each in (*component.states(), *component.inputs())]
-        ports = component.ports()
-        return ComponentContext(owner, component.name, self.values, ports, self.pressure, self.oil, later, inflow)
+        return located.context(self.values, self.pressure, self.oil, lambda node: self.inflows[node])
 
     # -- oil ------------------------------------------------------------------------------------------------
 
@@ -93,17 +83,15 @@ class CircuitState:
 
     def pressure(self, node: str) -> Array:
         """Return the pressure at a node in Pa, against vacuum."""
-        return self._held_pressure(node) if node in self._sources else self.values[f"{node}.pressure"]
+        return self._held_pressure(node) if node in self._circuit.sources else self.values[f"{node}.pressure"]
 
     def _held_pressure(self, node: str) -> Array:
-        source = self._sources[node]
-        held = source.held_pressures(self.moment(source))
-        port = next(port for port, each in source.ports().items() if each == node)
-        return held[port]
+        source = self._circuit.sources[node]
+        return source.held_pressure(node, self.moment(source))
 
     def gas_pressure(self, node: str) -> Array:
         """Return the gas pressure of a node in Pa: its pressure minus the vapour pressure."""
-        if self.oil.mixture is not None and node not in self._sources:
+        if self.oil.mixture is not None and node not in self._circuit.sources:
             return self.values[f"{node}.gas_pressure"]
         return self.pressure(node) - self.oil.vapour_pressure
 
@@ -120,9 +108,9 @@ class CircuitState:
         """The flows of all components."""
         measures, streams = self.measures, list[FlowPath]()
         reciprocals = {node: None if measure is None else 1.0 / measure for node, measure in measures.items()}
-        for component in self.upstream:
-            for flow, *ends in component.flows(self.moment(component)):
-                origin, target = (node_at(component, "flows", end) for end in ends)
+        for located in self.upstream:
+            for flow, *ends in located.component.flows(self.moment(located)):
+                origin, target = (located.node("flows", end) for end in ends)
                 streams.append(FlowPath(origin, target, _amount(flow, reciprocals[origin], reciprocals[target])))
         return tuple(streams)
 
@@ -130,13 +118,13 @@ class CircuitState:
     def pushes(self) -> tuple[Push, ...]:
         """The displacements by moving walls of all components."""
         pushes: list[Push] = []
-        for component in self.upstream:
-            now = self.moment(component)
-            for port, displaced in component.displacements(now).items():
-                node = node_at(component, "displacements", port)
-                spaces = tuple(space for space in component.volumes(now) if space.port == port)
-                growth = self.conservation.growth(now.pressure(port), _moving_walls(component, port, spaces))
-                pushes.append(Push(component, node, displaced, growth, spaces))
+        for located in self.upstream:
+            now = self.moment(located)
+            for port, displaced in located.component.displacements(now).items():
+                node = located.node("displacements", port)
+                spaces = tuple(space for space in located.component.volumes(now) if space.port == port)
+                growth = self.conservation.growth(now.pressure(port), located.walls(port, spaces))
+                pushes.append(Push(located.name, node, displaced, growth, spaces))
         return tuple(pushes)
 
     @cached_property
@@ -165,9 +153,9 @@ class CircuitState:
     def spaces(self) -> dict[str, list[Space]]:
         """The volumes of each node."""
         spaces: dict[str, list[Space]] = {node: [] for node in self.volume_nodes}
-        for component in self._circuit.components:
-            for space in component.volumes(self.moment(component)):
-                spaces[node_at(component, "volumes", space.port)].append(space)
+        for located in self._circuit.components:
+            for space in located.component.volumes(self.moment(located)):
+                spaces[located.node("volumes", space.port)].append(space)
         return spaces
 
     def pressure_rate(self, node: str) -> Array:
@@ -206,13 +194,11 @@ class StartingSnapshot(CircuitState):
 
     def pressure(self, node: str) -> Array:
         """Return the initial pressure at a node in Pa, against vacuum."""
-        if node in self._sources:
+        if node in self._circuit.sources:
             return self._held_pressure(node)
-        pressure = self._circuit.initial_pressures[node]
-        if not isinstance(pressure, Balanced):
+        if (balanced := self._circuit.balanced.get(node)) is None:
             return self.values[f"{node}.initial_pressure"]
-        actuator = self._circuit.actuator(pressure.actuator)
-        return actuator.balanced_pressure(self._circuit.balanced_port(actuator), self.moment(actuator))
+        return balanced.pressure(self.moment(balanced.actuator))
 
 
 def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Array:
@@ -229,20 +215,3 @@ def _amount(flow: Array, at_origin: Array | None, at_target: Array | None) -> Ar
         return flow
     onward = np.maximum(flow, 0.0)
     return onward * at_origin + (flow - onward) * at_target
-
-
-def _moving_walls(component: Component, port: str, spaces: tuple[Space, ...]) -> Array | None:
-    """Return the bulk modulus in Pa of the walls around a moving part at a port; None if rigid.
-
-    Raises
-    ------
-    DataError
-        If there are several volumes, some with elastic walls, so that the moving one is ambiguous.
-    """
-    walls = [space.bulk_modulus for space in spaces]
-    if len(walls) > 1 and any(each is not None for each in walls):
-        raise DataError(
-            f"{component.type} '{component.name}': something moves at port '{port}', where it has {len(walls)} "
-            "volumes; which of them changes is not known, so leave it one there, and make the others hoses"
-        )
-    return walls[0] if walls else None

@@ -286,6 +286,8 @@ class Options(Data):
             raise InputError(f"the options are a {type(options).__name__}; they must be {cls.__name__}")
         cls.refuse_unknown(given, beside)
         changes = {name: value for name, value in cls.parted(given).items() if value is not None}
+        if options is not None and not changes:
+            return options  # it is frozen, and was validated when it was made
         return cls(**{**({} if options is None else dict(options)), **changes})
 
     def check(self) -> None:

@@ -51,51 +51,50 @@ def monolithic_simulation(
     model: ModelData, options: RunOptions, *, compiled: bool, local_variables: bool = True
 ) -> Simulation:
     """Return a monolithic simulation of a model by options of `run_options`; see `CoupledModel.simulation`."""
-    simulation = _traced_simulation(model, options, keeps_traces=compiled, local_variables=local_variables)
+    simulation, key = _traced_simulation(model, options, keeps_traces=compiled, local_variables=local_variables)
     if compiled:
-        compile_in_process(simulation, _code_key(model, options, simulation))
+        compile_in_process(simulation, key)
     return simulation
 
 
 def ensemble_simulation(model: ModelData, options: RunOptions) -> tuple[Simulation, object]:
     """Return a simulation that runs no steps itself, and what its equations follow from; None where nobody knows."""
-    simulation = _traced_simulation(model, options, keeps_traces=True, local_variables=True)
-    return simulation, _code_key(model, options, simulation)
-
-
-def _code_key(model: ModelData, options: RunOptions, simulation: Simulation) -> object:
-    """Return the data that determine a model's compiled code; None if unknown."""
-    if not _known(model, options):
-        return None
-    # The step is given to compiled code, and so is a second run: they do not enter it.
-    decisive, own = _completed(model, options).content("step", "check_error"), simulation.formulation.options.content()
-    return _equations(model), decisive, own
+    return _traced_simulation(model, options, keeps_traces=True, local_variables=True)
 
 
 def _traced_simulation(
     model: ModelData, options: RunOptions, *, keeps_traces: bool, local_variables: bool
-) -> Simulation:
-    """Return a monolithic simulation with cached traces; new ones may be cached."""
+) -> tuple[Simulation, object]:
+    """Return a monolithic simulation with cached traces, and the data that determine its compiled code.
+
+    New traces may be cached. The data are None where user-defined code is part of the equations.
+    """
     _warn_of_implausible_data(model)
-    known = _known(model, options)
-    traces = Traces((_equations(model), options.kind.absolute) if known else None, for_others=keeps_traces)
+    content, parts = _content(model), UserParts.of(model)
+    # Data and options determine the equations, which user-defined code may prevent. Signals do not enter them.
+    known = is_built_in(options.kind) and not parts
+    equations = {"name": model.name, **{name: value for name, value in content.items() if name != "signals"}}
+    traces = Traces((equations, options.kind.absolute) if known else None, for_others=keeps_traces)
     system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     exposed = ExposedVariables(model.outputs, local_variables=local_variables)
     options = _completed(model, options)
     described = {
-        **_described(model, model.name),
+        **_described(model, model.name, (content, model.name, parts.texts)),
         "exposed": exposed,
         "machine": Machine.of(model),
         "start": model.start,
     }
-    return make_simulation(system, **described, signals=signals, options=options, traces=traces)
+    simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
+    # The step is given to compiled code, and so is a second run: they do not enter it.
+    decisive = options.content("step", "check_error"), simulation.formulation.options.content()
+    return simulation, (equations, *decisive) if known else None
 
 
 def in_equal_steps(options: RunOptions) -> RunOptions:
     """Return options with a fixed-step solver if they specify neither a solver nor a tolerance."""
     named = options.solver or options.relative_tolerance or options.absolute_tolerance
-    return options if named else options.model_copy(update={"solver": Trapezoidal.name})
+    return options if named else RunOptions.of(options, {"solver": Trapezoidal.name})
 
 
 def _completed(model: ModelData, options: RunOptions) -> RunOptions:
@@ -104,17 +103,9 @@ def _completed(model: ModelData, options: RunOptions) -> RunOptions:
     return chosen if chosen.step is not None else chosen.model_copy(update={"step": model.step})
 
 
-def _known(model: ModelData, options: RunOptions) -> bool:
-    """Return whether data and options determine the equations, which user-defined code may prevent."""
-    return is_built_in(options.kind) and not UserParts.of(model)
-
-
-def _equations(model: ModelData) -> dict[str, Any]:
-    """Return the data that determine the equations of a model, excluding signals."""
-    return {
-        "name": model.name,
-        **without_shapes(model.model_dump(mode="json", include={"systems", "connections", "start"})),
-    }
+def _content(model: ModelData) -> dict[str, Any]:
+    """Return the data that determine the equations of a model, and its signals."""
+    return without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals", "start"}))
 
 
 def starts_of(model: ModelData, options: RunOptions) -> dict[str, dict[str, float]]:
@@ -154,7 +145,12 @@ def simulation_of_system(
     sources = [source.partition(".") for source, _ in model.connections]
     needed = tuple(variable for system, _, variable in sources if system == name)
     exposed = ExposedVariables(model.outputs, needed, whole=False, local_variables=local_variables)
-    described = {**_described(model, f"{model.name}.{name}"), "exposed": exposed, "machine": Machine.of(model, name)}
+    content = _content(model), f"{model.name}.{name}", UserParts.of(model).texts
+    described = {
+        **_described(model, f"{model.name}.{name}", content),
+        "exposed": exposed,
+        "machine": Machine.of(model, name),
+    }
     return make_simulation(system, **described, signals=signals, options=_completed(model, options))
 
 
@@ -165,14 +161,10 @@ def _warn_of_implausible_data(model: ModelData) -> None:
             _LOGGER.warning("%s: %s", name, sentence)
 
 
-def _described(model: ModelData, name: str) -> dict[str, Any]:
+def _described(model: ModelData, name: str, content: object) -> dict[str, Any]:
     return {
         "name": name,
-        "content": (
-            without_shapes(model.model_dump(mode="json", include={"systems", "connections", "signals", "start"})),
-            name,
-            UserParts.of(model).texts,
-        ),
+        "content": content,
         "origin": Origin(model.version, model.author, model.copyright, model.license or _UNLICENSED),
         "description": model.description,
         "stop_time": model.stop_time,

@@ -136,17 +136,17 @@ class ActingForce(LocatedPart):
 
     def rates(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return the derivatives of its states."""
-        return in_order(self.force, "rates", self.force.states(), self.force.rates(self.present(motion, given)))
+        return in_order(self.owner, "rates", self.force.states(), self.force.rates(self.present(motion, given)))
 
     def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return its outputs."""
         returned = self.force.evaluate_outputs(self.present(motion, given))
-        return in_order(self.force, "evaluate_outputs", self.force.outputs(), returned)
+        return in_order(self.owner, "evaluate_outputs", self.force.outputs(), returned)
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its initial states."""
         start = self.force.initial_states(ForceContext(self.owner, self.numbers(parameters), {}, {}))
-        return in_order(self.force, "initial_states", self.force.states(), start)
+        return in_order(self.owner, "initial_states", self.force.states(), start)
 
 
 class MechanismForces:

@@ -66,7 +66,7 @@ class PlacedSensor(LocatedPart):
             self._moved(seen.motion, seen.parameters),
             self._accelerated(seen, points),
         )
-        return in_order(self.sensor, "evaluate_outputs", self.sensor.outputs(), self.sensor.evaluate_outputs(now))
+        return in_order(self.owner, "evaluate_outputs", self.sensor.outputs(), self.sensor.evaluate_outputs(now))
 
     def _accelerated(
         self, seen: Seen, points: Mapping[str, Callable[[], BodyPoint]]

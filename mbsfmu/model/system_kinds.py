@@ -99,7 +99,7 @@ def system_kind(data: Any) -> SystemKind | None:
 
 def kind_of(data: Data) -> SystemKind:
     """Return the kind of a system of a model."""
-    return next(kind for kind in SYSTEM_KINDS if kind.has(data))
+    return next(kind for kind in SYSTEM_KINDS if isinstance(data, kind.data))
 
 
 SYSTEMS: Kinds[SystemData] = Kinds("system")

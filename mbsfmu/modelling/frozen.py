@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, WrapSerializer
@@ -27,6 +27,14 @@ class FrozenMapping(Mapping[Key, Value]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def items(self) -> ItemsView[Key, Value]:
+        """Return the entries."""
+        return self._entries.items()
+
+    def values(self) -> ValuesView[Value]:
+        """Return the values."""
+        return self._entries.values()
 
     def __hash__(self) -> int:
         return hash(frozenset(self._entries.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mbsfmu.modelling.fields import Array
@@ -51,27 +51,33 @@ def belonging_to(owner: str, quantity: Quantity) -> Quantity:
     return replace(quantity, name=f"{owner}.{quantity.name}")
 
 
+def places(**groups: Iterable[Quantity]) -> dict[str, tuple[str, int]]:
+    """Return group and index of each quantity by name, for `NamedValues`."""
+    return {each.name: (group, index) for group, own in groups.items() for index, each in enumerate(own)}
+
+
 class NamedValues:
     """Arrays whose elements are accessed by name.
 
     Parameters
     ----------
-    groups
-        Pairs of quantities and the array of their values.
+    places
+        Group and index of each element, as of `places`.
+    arrays
+        Arrays of some groups; elements of the others are absent.
     """
 
-    def __init__(self, *groups: tuple[Sequence[Quantity], Array]) -> None:
-        self._place = {
-            quantity.name: (array, index) for quantities, array in groups for index, quantity in enumerate(quantities)
-        }
+    def __init__(self, places: Mapping[str, tuple[str, int]], **arrays: Array) -> None:
+        self._arrays = arrays
+        self._place = places
 
     def __getitem__(self, name: str) -> Array:
-        array, index = self._place[name]
-        element: Array = array[index]
+        group, index = self._place[name]
+        element: Array = self._arrays[group][index]
         return element
 
     def __contains__(self, name: object) -> bool:
-        return name in self._place
+        return name in self._place and self._place[str(name)][0] in self._arrays
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._place)
+        return (name for name, (group, _) in self._place.items() if group in self._arrays)

@@ -123,7 +123,7 @@ class BlockSystem(MotionlessSystem, SampledUpdates):
         return Numbers(f"{self._block.type} '{self.name}'", numbers)
 
     def _in_order(self, function: str, quantities: tuple[Quantity, ...], given: Mapping[str, Array | float]) -> Array:
-        values = in_order(self._block, function, quantities, given)
+        values = in_order(f"{self._block.type} '{self._block.name}'", function, quantities, given)
         return np.stack(values) if values else np.zeros(0)
 
     # -- checks ---------------------------------------------------------------------------------------------

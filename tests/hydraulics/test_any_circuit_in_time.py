@@ -71,9 +71,10 @@ def by_another_integrator(circuit: Circuit, given_inputs: dict[str, float]) -> t
     parameters = np.array([each.start for each in equations.parameters])
     inputs = np.array([given_inputs[each.name] for each in equations.inputs])
     now = equations.snapshot(states, inputs, parameters)
+    components = {each.name: each for each in circuit.components}
     pushed = dict.fromkeys(now.volume_nodes, np.asarray(0.0))
     for push in now.pushes:
-        if isinstance(push.component, FlowSource):  # what it brings comes from nowhere
+        if isinstance(components[push.owner], FlowSource):  # what it brings comes from nowhere
             pushed[push.node] = pushed[push.node] + push.displaced / now.measures[push.node]
     intakes = np.stack([now.intakes[node] + pushed[node] for node in now.volume_nodes])
     flow = ca.vertcat(expression(equations.rates(states, inputs, parameters)), expression(intakes))

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from valves import LEAN, all_valves
 
 from hydraulics import CircuitEquations
-from hydraulics.snapshot import CircuitState
-from mbsfmu.modelling.quantity import NamedValues
 
 CIRCUIT = all_valves(LEAN)
 EQUATIONS = CircuitEquations(CIRCUIT)
@@ -28,8 +26,7 @@ def values_of(quantities: tuple) -> st.SearchStrategy[list[float]]:
 @untimed
 @given(values_of(EQUATIONS.states), values_of(EQUATIONS.inputs))
 def test_oil_flows_from_the_higher_pressure_to_the_lower(states: list[float], inputs: list[float]) -> None:
-    groups = (EQUATIONS.states, states), (EQUATIONS.inputs, inputs), (EQUATIONS.parameters, PARAMETERS)
-    snapshot = CircuitState(CIRCUIT, NamedValues(*((names, np.asarray(each)) for names, each in groups)))
+    snapshot = EQUATIONS.snapshot(*(np.asarray(each) for each in (states, inputs, PARAMETERS)))
     for stream in snapshot.streams:
         drop = snapshot.pressure(stream.origin) - snapshot.pressure(stream.target)
         assert np.isfinite(stream.amount)

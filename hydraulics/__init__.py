@@ -32,7 +32,6 @@ from hydraulics.equations import CircuitEquations
 from hydraulics.flow import catalogue_coefficient, orifice_flow
 from hydraulics.fluid import Oil
 from hydraulics.line import Line
-from hydraulics.located_component import LocatedComponent
 from hydraulics.motors import InertialMotor, Motor
 from hydraulics.pressure_sensors import FlowSensor, PressureSensor
 from hydraulics.proportional_valve import ProportionalValve
@@ -81,7 +80,6 @@ __all__ = [
     "InertialMotor",
     "Line",
     "LoadSensingPump",
-    "LocatedComponent",
     "Motor",
     "NonNegative",
     "Oil",

@@ -118,6 +118,7 @@ USED_INSIDE = {
         "Solver",
         "System",
         "Concatenation",
+        "LocatedComponent",
     ),
 }
 """What takes part in functions that are public for other layers; users neither make nor call it."""

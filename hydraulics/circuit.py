@@ -80,10 +80,6 @@ class Circuit(Data):
         """Components that exchange motion and force with a mechanism."""
         return tuple(each for each in self.components if isinstance(each, HydraulicActuator) and each.moved)
 
-    def actuator(self, name: str) -> HydraulicActuator:
-        """Return the actuator with a name."""
-        return next(each for each in self.actuators if each.name == name)
-
     @property
     def balanced_actuators(self) -> frozenset[str]:
         """Names of the actuators whose loads determine initial pressures."""

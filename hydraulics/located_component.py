@@ -188,6 +188,7 @@ class LocatedCircuit:
         found = {}
         for node, pressure in self._circuit.initial_pressures.items():
             if isinstance(pressure, Balanced):
-                actuator = self._circuit.actuator(pressure.actuator)
-                found[node] = BalancedPort(self.located(actuator), self._circuit.balanced_port(actuator))
+                actuator = self._named[pressure.actuator]
+                assert isinstance(actuator.component, HydraulicActuator)
+                found[node] = BalancedPort(actuator, self._circuit.balanced_port(actuator.component))
         return found

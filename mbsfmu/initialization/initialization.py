@@ -137,6 +137,7 @@ class Initialization:
         )
         self._inputs = starts(system.inputs) if inputs is None else inputs
         self._assembly = Assembly(self.functions)
+        self._checked: Floats | None = None
         self._start = self.run(starts(system.parameters))
         self._refuse_massless_motion()
 
@@ -251,7 +252,9 @@ class Initialization:
             When the loops cannot be closed.
         """
         parameters = parameters.copy()
-        check_parameters(self.system, parameters)
+        if self._checked is None or not np.array_equal(parameters, self._checked):
+            check_parameters(self.system, parameters)
+            self._checked = parameters.copy()
         inputs = self._inputs if inputs is None else inputs
         self.functions.inputs[:] = inputs
         values: list[float] = []

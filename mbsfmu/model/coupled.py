@@ -15,13 +15,8 @@ from mbsfmu.model import circuit_kind  # noqa: F401 - it registers the kind
 from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.reference_types import Name
-from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, system_kind
+from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, kind_name, system_kind
 from mbsfmu.modelling import Data, DataError, FrozenMap, closest_match, word
-
-
-def _kind(data: Any) -> str | None:
-    kind = system_kind(data)
-    return None if kind is None else kind.name
 
 
 def _made(data: Any) -> Any:
@@ -54,7 +49,7 @@ else:
     AnySystem = Annotated[
         Union[tuple(_tagged(kind) for kind in SYSTEM_KINDS)],  # noqa: UP007
         Discriminator(
-            _kind,
+            kind_name,
             custom_error_type="system",
             custom_error_message=f"it must have {_fields_of_kinds()}",
         ),

@@ -76,11 +76,9 @@ class SystemKind:
     icon: Callable[[Any], Iterable[Stroke]] = lambda _: ()
     check_connections: Callable[[str, Any, ModelConnections], None] = lambda *_: None
 
-    def has(self, data: Any) -> bool:
-        """Return whether data, or their JSON object, are of this kind."""
-        if isinstance(data, dict):
-            return self.field in data and (self.family is None or self.family.find(data[self.field]) is not None)
-        return isinstance(data, self.data)
+    def is_named(self, content: dict[str, Any]) -> bool:
+        """Return whether a JSON object has the field of this kind, with a known type where there are several."""
+        return self.field in content and (self.family is None or self.family.find(content[self.field]) is not None)
 
 
 SYSTEM_KINDS: list[SystemKind] = []
@@ -94,7 +92,15 @@ def register_system_kind(kind: SystemKind) -> None:
 
 def system_kind(data: Any) -> SystemKind | None:
     """Return the kind of a system, or of its JSON object; None without one."""
-    return next((kind for kind in SYSTEM_KINDS if kind.has(data)), None)
+    if isinstance(data, dict):
+        return next((kind for kind in SYSTEM_KINDS if kind.is_named(data)), None)
+    return next((kind for kind in SYSTEM_KINDS if isinstance(data, kind.data)), None)
+
+
+def kind_name(data: Any) -> str | None:
+    """Return the name of the kind of a system, or of its JSON object; None without one."""
+    kind = system_kind(data)
+    return None if kind is None else kind.name
 
 
 def kind_of(data: Data) -> SystemKind:

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -160,7 +161,7 @@ class VariableTable:
         _refuse_doubles(table.ordered)
         return table
 
-    @property
+    @cached_property
     def ordered(self) -> tuple[Variable, ...]:
         """Inputs and outputs first, then parameters, then the rest."""
         rank = (Causality.INPUT, Causality.OUTPUT, Causality.PARAMETER, Causality.CALCULATED_PARAMETER)
@@ -176,7 +177,7 @@ class VariableTable:
         place = {name: index for index, name in enumerate(self.chosen)}
         return tuple(sorted(everything, key=lambda each: (order[each.causality], place.get(each.name, 0))))
 
-    @property
+    @cached_property
     def visible(self) -> tuple[Variable, ...]:
         """The exposed variables in the same order."""
         return tuple(variable for variable in self.ordered if variable.name not in self.hidden)

@@ -12,19 +12,19 @@ FREQUENCY, RATIO = 5000.0, 0.3  # undamped, rad/s; of critical damping
 ENERGY = 0.5 * MASS * SPEED**2
 
 
-def stop(gravity: float = 0.0, *, speed: float = SPEED) -> CoupledModel:
+def stop(gravity: float = 0.0, *, speed: float = SPEED, mass: float = MASS) -> CoupledModel:
     """The mass as it touches the stop."""
     mechanism = Mechanism(
         gravity=(0.0, gravity, 0.0),
         ground={"O": (0.0, 1e3, 0.0)},
-        bodies=(Cuboid(name="mass", length=0.1, mass=MASS),),
+        bodies=(Cuboid(name="mass", length=0.1, mass=mass),),
         joints=(Prismatic(name="guide", parent="ground.O", child="mass.centre", velocity=-speed),),
         forces=(
             JointSpringDamper(
                 name="stop",
                 joint="guide",
-                stiffness=MASS * FREQUENCY**2,
-                damping=2.0 * RATIO * FREQUENCY * MASS,
+                stiffness=mass * FREQUENCY**2,
+                damping=2.0 * RATIO * FREQUENCY * mass,
             ),
         ),
     )

@@ -235,8 +235,8 @@ class Ensemble:
         """Return failures and warnings of machines, by their numbers."""
         simulation, names = self._simulation, [each.name for each in recorded]
         watch = CardanWatch(simulation.initialization.system.parts, names)
-        lifts, remedy = simulation.initialization.lifts, simulation.solver.remedy
-        energies = EnergyWatch(simulation.functions.system.name, names, remedy, lifts)
+        scales, remedy = simulation.initialization.energy_scales, simulation.solver.remedy
+        energies = EnergyWatch(simulation.functions.system.name, names, remedy, scales)
         least = np.array([least_value(each) if has_minimum(each) else -np.inf for each in recorded])
         low = np.zeros(self.machines, dtype=bool)
         for column in np.flatnonzero(np.isfinite(least)):

@@ -14,6 +14,8 @@ from mbsfmu.initialization.accelerations import Unheld, balance
 from mbsfmu.initialization.assembly import Assembly
 from mbsfmu.initialization.changed_start import warn_of_changed_start
 from mbsfmu.initialization.closing_loops import find_loop_equations
+from mbsfmu.model.body import RigidBody
+from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.systems.capabilities import StartLimits, require_capability
 from mbsfmu.systems.checks.parameter_checks import check_parameters
 from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
@@ -29,6 +31,8 @@ from mbsfmu.tracing.workspace import Floats
 logger = logging.getLogger(__name__)
 
 
+SLOW = 1.0 / 30.0
+"""Rate of a slow motion in 1/s: a share of the machine's size, or rad, a second."""
 MOST_WATCHED = 256
 """Constraint equations in absolute coordinates beyond which nobody looks for change points in kernel loops."""
 
@@ -177,11 +181,14 @@ class Initialization:
         return max((scale for row, scale in pairs if units[row] == "m"), default=1.0)
 
     @property
-    def lifts(self) -> tuple[float, ...]:
-        """Work in J of the weights of each mechanism over the longest lever arm: the scale of its energies."""
+    def energy_scales(self) -> tuple[float, ...]:
+        """Scale of the energies of each mechanism in J.
+
+        The work of the weights over the longest lever arm, and what bodies have as kinetic energy that move by it, or
+        by a radian, in half a minute: a scale for mechanisms without gravity.
+        """
         mechanisms = [part.mechanism for part in self.system.parts if isinstance(part, MechanismSystem)]
-        weights = [float(np.linalg.norm(each.gravity)) * sum(body.mass for body in each.bodies) for each in mechanisms]
-        return tuple(weight * self.lever_arm for weight in weights)
+        return tuple(_energy_scale(each, self.lever_arm) for each in mechanisms)
 
     @property
     def largest_inertia(self) -> float:
@@ -276,6 +283,13 @@ class Initialization:
         names = (variable.name for variable in self.calculated)
         calculated = dict(zip(names, values, strict=True))
         return Start(coordinates, velocities, states, parameters, calculated, tuple(unheld))
+
+
+def _energy_scale(mechanism: Mechanism, size: float) -> float:
+    """Return the scale of a mechanism's energies in J, from its size in m."""
+    mass = sum(body.mass for body in mechanism.bodies)
+    moment = sum(max(body.inertia) for body in mechanism.bodies if isinstance(body, RigidBody))
+    return mass * size * float(np.linalg.norm(mechanism.gravity)) + SLOW**2 * (mass * size**2 + moment)
 
 
 def check_limits(functions: SystemFunctions) -> None:

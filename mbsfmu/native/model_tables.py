@@ -222,9 +222,9 @@ class ModelTables:
     def _energies(self) -> str:
         """Return where the energies of each mechanism and circuit stand among outputs and integrals."""
         rows, watch = [], self._simulation.energy_watch
-        for names, lift in zip(watch.balances, watch.lifts, strict=True):
+        for names, scale in zip(watch.balances, watch.scales, strict=True):
             places = (-1 if name is None else self._places[name][1] for name in names)
-            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}, {number(lift)}}}")
+            rows.append(f"{{{string(names.drift)}, {', '.join(map(str, places))}, {number(scale)}}}")
         return ", ".join(rows) or "{NULL, 0, 0, 0, 0, 0, 0.0}"
 
     def _row(self, variable: Variable) -> str:

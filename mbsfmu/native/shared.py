@@ -129,7 +129,6 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
     "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
-    "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
     "DENSE": (energy_watch, "DENSE"),
     "HIGHEST": (energy_watch, "HIGHEST"),
     "DEFECT": (error_transport, "DEFECT"),

@@ -17,11 +17,11 @@ LARGE_DRIFT = 0.05
 CIRCUIT_DRIFT = 1e-3
 """Drift relative to the energy through a circuit below which no warning is given."""
 LEAST_SHARE = 1e-6
-"""Drift relative to the potential energy, and to the weights' work over the machine size, below which no warning is
-given: in static equilibrium the exchanged energy is mostly round-off.
+"""Drift relative to the potential energy, and to the energy scale, below which no warning is given: in static
+equilibrium the exchanged energy is mostly round-off.
 """
-LEAST_DRIFT = 1e-9
-"""Drift in J below which no warning is given."""
+CIRCUIT_SCALE = 1e-3
+"""Energy scale of a circuit in J: 1 mm³ of oil at 1 bar stores a millionth of it."""
 DENSE = 16
 """Number of checked communication steps between consecutive powers of two."""
 
@@ -71,22 +71,22 @@ class EnergyWatch:
         `hydraulic_energy.drift` to a circuit.
     remedy
         What to do.
-    lifts
-        Work in J of the weights of each mechanism over its size, in the order of their names.
+    scales
+        Energy scale in J of each mechanism, in the order of their names.
 
     Attributes
     ----------
     balances
         What is followed.
-    lifts
-        As given, by balance; zero of circuits.
+    scales
+        As given, by balance; `CIRCUIT_SCALE` of circuits.
     size
         How many numbers it remembers.
     numbers
         These: communication steps, and by balance the highest energies.
     """
 
-    def __init__(self, model: str, names: Sequence[str], remedy: str, lifts: Sequence[float]) -> None:
+    def __init__(self, model: str, names: Sequence[str], remedy: str, scales: Sequence[float]) -> None:
         self._model = model
         self.balances = [
             *(Balance(*(prefix + each for each in (_DRIFT, *_OTHERS))) for prefix in _prefixes(_DRIFT, names)),
@@ -95,8 +95,8 @@ class EnergyWatch:
                 for prefix in _prefixes(_CIRCUIT_DRIFT, names)
             ),
         ]
-        circuits = len(self.balances) - len(lifts)
-        self.lifts = (*lifts, *[0.0] * circuits)
+        circuits = len(self.balances) - len(scales)
+        self.scales = (*scales, *[CIRCUIT_SCALE] * circuits)
         self._places = [[None if name is None else names.index(name) for name in each] for each in self.balances]
         self._remedy = remedy
         self.size = 1 + HIGHEST * len(self.balances)
@@ -156,8 +156,8 @@ class EnergyWatch:
         times, rows
             Times in s, shape (k,), and values, shape (k, number of variables).
         """
-        watched = zip(self._highest, self._places, self.balances, self.lifts, strict=True)
-        for highest, places, (name, moving, *_), lift in watched:
+        watched = zip(self._highest, self._places, self.balances, self.scales, strict=True)
+        for highest, places, (name, moving, *_), scale in watched:
             still = np.zeros(len(rows))
             drift, kinetic, potential, work, loss = (still if each is None else rows[:, each] for each in places)
             followed = np.stack([kinetic, potential, -potential, work, -work, loss, -loss])
@@ -168,7 +168,7 @@ class EnergyWatch:
             stored = float(last[1] + last[2])
             turned_over = float(max(last[0], stored, last[3] + last[4], last[5] + last[6]))
             much = LARGE_DRIFT * turned_over if moving else max(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over)
-            least = LEAST_SHARE * max(last[1], last[2], lift) + LEAST_DRIFT
+            least = LEAST_SHARE * max(last[1], last[2], scale)
             magnitude = np.abs(drift - highest[-1])
             large = np.flatnonzero(magnitude > max(much, least))
             if len(large) and name not in self._warned:

@@ -127,7 +127,7 @@ class Simulation:
         )
         self._table = table.showing(exposed)
         names = [variable.name for variable in self._table.continuous]
-        self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.lifts)
+        self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.energy_scales)
         self.cardan_watch = CardanWatch(initialization.system.parts, names)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)

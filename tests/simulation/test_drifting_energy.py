@@ -6,7 +6,7 @@ import logging
 
 import numpy as np
 import pytest
-from stops import ENERGY, at_most_compressed, stop
+from stops import ENERGY, MASS, at_most_compressed, stop
 
 from mbsfmu import CoupledModel
 from mbsfmu.models import BUILT_IN, built_in
@@ -77,6 +77,14 @@ def test_what_to_do_depends_on_what_makes_the_steps() -> None:
     assert built_in("five-bar").simulation(step=1e-3).solver.remedy.startswith("take smaller steps")
 
 
+@pytest.mark.parametrize("step", [COARSE, FINE])
+def test_a_mass_of_a_microgram_is_told_as_a_heavy_one(step: float, caplog: pytest.LogCaptureFixture) -> None:
+    """Masses and stiffnesses of all 2e-13 times as large make the same motion, with 0.3 nJ in it."""
+    result = run(stop(mass=MASS * 2e-13), SHORT if step == COARSE else 2.0 * at_most_compressed()[0], step=step)
+    assert result["energy.kinetic"].max() == pytest.approx(2e-13 * ENERGY)
+    assert len(warned(caplog)) == (1 if step == COARSE else 0)
+
+
 @pytest.mark.parametrize(("moved", "count"), [(5e-11, 0), (5e-3, 1)])
 def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.LogCaptureFixture) -> None:
     """A weight of 9 kN that creeps at height zero: all that is turned over is drift, told where it counts."""
@@ -92,8 +100,8 @@ def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.
 def test_weights_count_by_the_size_of_the_machine() -> None:
     """A loop of four bars of 1 kg, whose lever arms are its length at least, and its circumference at most."""
     simulation = built_in("loop-4").simulation(compiled=False)
-    (lift,) = simulation.energy_watch.lifts
-    assert 1.0 <= lift / (4.0 * 9.81) <= 4.0
+    (scale,) = simulation.energy_watch.scales
+    assert 1.0 <= scale / (4.0 * 9.81) <= 4.0
 
 
 def test_single_steps_are_told_once_a_run(caplog: pytest.LogCaptureFixture) -> None:

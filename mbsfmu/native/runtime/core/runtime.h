@@ -113,11 +113,11 @@ typedef struct {
 } Tensor;
 
 /* The energies of a mechanism, or of a circuit, which has no kinetic one (-1): among outputs, and among integrals; the
- * name is that of the drift, and lift is the work in J of the weights over the size of the mechanism. */
+ * name is that of the drift, and scale is the usual magnitude of these energies in J. */
 typedef struct {
     const char *name;
     int drift, kinetic, potential, work, dissipated;
-    double lift;
+    double scale;
 } Energies;
 
 typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR, SIGNAL_SINE, SIGNAL_POLYNOMIAL } SignalKind;

@@ -18,7 +18,7 @@ static void follow_balance(Instance *instance, const Energies *energies, int ind
     turned_over = larger(turned_over, stored);
     turned_over = larger(turned_over, range_of(highest + 3, integrals[energies->work]));
     turned_over = larger(turned_over, range_of(highest + 5, integrals[energies->dissipated]));
-    const double least = LEAST_SHARE * larger(larger(highest[1], highest[2]), energies->lift) + LEAST_DRIFT;
+    const double least = LEAST_SHARE * larger(larger(highest[1], highest[2]), energies->scale);
     const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
     const double much =
         moving ? LARGE_DRIFT * turned_over : larger(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over);

@@ -96,10 +96,12 @@ def _call(function: Callable[..., Outcome], /, *args: Any, **kwargs: Any) -> Out
 
 
 def _prepare_worker() -> None:
-    """Prepare a worker: it ends with its parent, and does not log, because its runs report in their rows."""
+    """Prepare a worker: it ends with its parent, and prints no warnings, because its runs report in their rows."""
     signal.signal(signal.SIGINT, _Worker.interrupt)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    logging.getLogger("mbsfmu").setLevel(logging.ERROR)
+    logger = logging.getLogger("mbsfmu")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
     parent = multiprocessing.parent_process()
 
     def watch() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.cli.option_types import output_file
 from mbsfmu.cli.output import report_kept_rows, to_the_end
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -25,19 +25,14 @@ def report_option(command: Command) -> Command:
     )
 
 
-class Reporter(logging.Handler):
+class Reporter:
     """Writes the report of a command, if requested; it stores warnings from its creation on."""
 
     def __init__(self, path: str | None) -> None:
-        super().__init__(logging.WARNING)
         self.path = path
-        self._warnings: dict[str, None] = {}
+        self._warnings = KeptWarnings()
         if path is not None:
-            logging.getLogger("mbsfmu").addHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Store a warning, once."""
-        self._warnings[record.getMessage()] = None
+            self._warnings.__enter__()
 
     def write(self, result: Any, ended: str = "") -> None:
         """Write the report of a result, if requested; `ended` gives the reason of an early end."""
@@ -47,7 +42,7 @@ class Reporter(logging.Handler):
         from mbsfmu.view.report.circumstances import command_line  # noqa: PLC0415
 
         with to_the_end():
-            write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), list(self._warnings), ended))
+            write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), self._warnings.sentences, ended))
 
     def write_until(self, ended: RunError | RunInterrupted) -> list[str]:
         """Write the report of a run that ended early, if requested; return its files."""

@@ -165,12 +165,18 @@ def _print_result(result: StudyResult, output: str) -> None:
     """
     counts = Counter(result["status"])
     rows = [[status, str(count)] for status, count in sorted(counts.items(), reverse=True)]
-    say(f"{len(result.rows)} points in {output}")
+    say(f"{_points(len(result.rows))} in {output}")
     print_table("outcome", ["status", "points"], rows)
     for message, count in Counter(filter(None, result["message"])).most_common(3):
-        say(f"{count} times: {message}")
+        say(f"{_points(count)}: {message}")
+    for sentences, count in Counter(filter(None, result["warnings"])).most_common(3):
+        say(f"{_points(count)} with a warning: {sentences}")
     if set(counts) == {"failed"}:
         raise SimulationError("every point failed")
+
+
+def _points(count: int) -> str:
+    return f"{count} point{'s' if count > 1 else ''}"
 
 
 def _assigned(texts: Iterable[str], refusal: str, before: Container[str] = ()) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ import numpy as np
 from mbsfmu.initialization.closing_loops import close_loops, closure_at, onto_velocity_constraints
 from mbsfmu.initialization.locked_loops import refuse_locked_motion
 from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.system import starts
 from mbsfmu.tracing.workspace import Floats
 
 
@@ -43,10 +44,19 @@ class Assembly:
     ----------
     functions
         Functions of the system, all constraints in use.
+
+    Attributes
+    ----------
+    own, own_velocities
+        Start values of the model as it was made, each of shape (n,): what differs from them was set.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
         self._functions = functions
+        set_now = functions.parameters.copy()
+        functions.parameters[:] = starts(functions.system.parameters)
+        self.own, self.own_velocities, _ = (part.copy() for part in functions.start())
+        functions.parameters[:] = set_now
         self._last: _Assembled | None = None
 
     def close(self) -> tuple[Floats, Floats]:
@@ -61,8 +71,8 @@ class Assembly:
         guess, given, _ = (part.copy() for part in functions.start())
         if self._last is None or not self._holds(self._last, guess, given):
             refuse_locked_motion(functions, guess)
-            coordinates = close_loops(functions, guess)
-            velocities = onto_velocity_constraints(functions, coordinates, given)
+            coordinates = close_loops(functions, guess, self.own)
+            velocities = onto_velocity_constraints(functions, coordinates, given, self.own_velocities)
             closure = [closure_at(functions, place) for place in (guess, coordinates)]
             self._last = _Assembled(guess, given, coordinates, velocities, closure)
         return self._last.coordinates.copy(), self._last.velocities.copy()

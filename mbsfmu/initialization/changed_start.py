@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mbsfmu.initialization.closing_loops import given_ranks
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
@@ -26,8 +27,10 @@ def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
     return np.array([MOVED * arm if each.unit == "m" else MOVED for each in coordinates])
 
 
-def warn_of_changed_start(functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float) -> None:
-    """Warn in the log of differences from given start values; zero counts as not given.
+def warn_of_changed_start(
+    functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float, own: tuple[Floats, Floats]
+) -> None:
+    """Warn in the log of differences from start values that were set; where none was, from those that are not zero.
 
     Parameters
     ----------
@@ -37,22 +40,27 @@ def warn_of_changed_start(functions: SystemFunctions, coordinates: Floats, veloc
         On the constraints, each of shape (n,).
     arm
         A length in m that distances are measured by.
+    own
+        Start values of coordinates and velocities of the model as it was made, each of shape (n,).
     """
     system = functions.system
     given, given_velocities, _ = functions.start()
     _warn(
-        system.name, system.coordinates, given, coordinates, bounds(system.coordinates, arm),
+        system.name, system.coordinates, given, own[0], coordinates, bounds(system.coordinates, arm),
         "the start values do not close the loops",
     )  # fmt: skip
     least = max(CHANGED * np.max(np.abs(given_velocities), initial=0.0), ROUND_OFF)
     _warn(
-        system.name, system.velocities, given_velocities, velocities, np.full(len(velocities), least),
+        system.name, system.velocities, given_velocities, own[1], velocities, np.full(len(velocities), least),
         "the start velocities contradict the loops",
     )  # fmt: skip
 
 
-def _warn(name: str, variables: Sequence[Variable], given: Floats, found: Floats, least: Floats, why: str) -> None:
-    changes = np.where(given == 0.0, 0.0, np.abs(found - given))
+def _warn(
+    name: str, variables: Sequence[Variable], given: Floats, own: Floats, found: Floats, least: Floats, why: str
+) -> None:
+    ranks = given_ranks(given, own)
+    changes = np.where(ranks < max(1, np.max(ranks, initial=0)), 0.0, np.abs(found - given))
     told = np.flatnonzero(changes > least)
     if len(told):
         worst = int(told[np.argmax(changes[told] / least[told])])

@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 CLOSED = 1e-9
 """Largest violation in m and rad of closed loops."""
 GIVEN = 1e-4
-"""What is given and not zero follows from others only where these move this many times as fast."""
+"""What is given and not zero follows from others only where these move this many times as fast; twice as many orders of
+magnitude for what was set.
+"""
 STEP_LIMIT = 0.5
 """Largest change of a loop coordinate in a Gauss–Newton step, in rad or m …"""
 SMALLEST_SHARE = 1e-3
@@ -34,12 +36,13 @@ _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
 
-def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
+def close_loops(functions: SystemFunctions, guess: Floats, own: Floats) -> Floats:
     """Return the coordinates on the constraints near the given ones.
 
-    Coordinates that are given, which zero is not, stay where the others alone can close the loops. Elsewhere the
-    independent ones (by full pivoting) keep their values where the loops can be closed so; else all coordinates move by
-    as little as possible. Redundant constraints do no harm.
+    Coordinates that are given, which zero is not unless it was set, stay where the others alone can close the loops;
+    where they cannot, those stay that were set. Of the coordinates that may move, the independent ones (by full
+    pivoting) keep their values where the loops can be closed so. Where no coordinate can stay, all move by as little as
+    possible. Redundant constraints do no harm.
 
     Parameters
     ----------
@@ -47,14 +50,18 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
         Functions of the system, with its parameters set.
     guess
         Coordinates in rad and m, shape (n,).
+    own
+        Those of the model as it was made, shape (n,): what differs from them was set.
 
     Raises
     ------
     InputError
         When the loops cannot be closed from there.
     """
-    for given in (guess != 0.0, np.zeros(len(guess), dtype=bool)):
-        nearest, violation = _approach(functions, guess, np.flatnonzero(~given))
+    ranks = given_ranks(guess, own)
+    for least in (1, 2, 3) if 2 in ranks else (1, 3):  # the rank from which on coordinates stay
+        ranks[ranks < least] = 0
+        nearest, violation = _approach(functions, guess, np.flatnonzero(ranks == 0))
         if not violation.size:
             return nearest
         gap = np.max(np.abs(violation))
@@ -67,7 +74,7 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
             f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
         )
     jacobian = _closure_at(functions, nearest)[1]
-    dependent = _dependent(jacobian, given, _far(functions, nearest, jacobian, nearest))
+    dependent = _dependent(jacobian, ranks, _far(functions, nearest, jacobian, nearest))
     independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
@@ -75,19 +82,31 @@ def close_loops(functions: SystemFunctions, guess: Floats) -> Floats:
     return kept if np.max(np.abs(violation)) < CLOSED else nearest
 
 
-def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, velocities: Floats) -> Floats:
+def onto_velocity_constraints(
+    functions: SystemFunctions, coordinates: Floats, velocities: Floats, own: Floats
+) -> Floats:
     """Return velocities with Φ_z ż + Φ_t = 0, shape (n,).
 
-    Those that are given and not zero are kept as far as the loops let them.
+    Those that were set, and before others those that are given and not zero, are kept as far as the loops let them.
+
+    Parameters
+    ----------
+    functions
+        Functions of the system, with its parameters set.
+    coordinates
+        On the constraints, shape (n,).
+    velocities, own
+        As given, and those of the model as it was made, each of shape (n,): what differs from them was set.
     """
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
         return velocities.copy()
-    moving, given = functions.all_closure()[2].copy(), velocities != 0.0
+    moving, ranks = functions.all_closure()[2].copy(), given_ranks(velocities, own)
+    given = ranks > 0
     following = velocities.copy()
     if given.any():
         following[~given] = -_least_squares(jacobian[:, ~given], jacobian @ velocities + moving)
-    dependent = _dependent(jacobian, given, _far(functions, coordinates, jacobian, following))
+    dependent = _dependent(jacobian, ranks, _far(functions, coordinates, jacobian, following))
     independent = np.delete(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent] + moving
     result = velocities.copy()
@@ -95,12 +114,17 @@ def onto_velocity_constraints(functions: SystemFunctions, coordinates: Floats, v
     return result
 
 
-def _dependent(jacobian: Floats, given: NDArray[np.bool_], far: Floats) -> NDArray[np.intp]:
+def given_ranks(values: Floats, own: Floats) -> NDArray[np.intp]:
+    """Return how much coordinates or velocities are given, shape (n,): 2 what was set, 1 what is not zero, 0 else."""
+    return np.where(values != own, 2, np.where(values != 0.0, 1, 0))
+
+
+def _dependent(jacobian: Floats, ranks: NDArray[np.intp], far: Floats) -> NDArray[np.intp]:
     """Return which columns follow from the others, ascending: given ones only where it must be.
 
     What gears drive moves as much as it has to: `far` is how far that is, shape (n,), and one of all others.
     """
-    return np.sort(pivot_columns(jacobian * np.where(given, GIVEN, far), _rank(jacobian))[1])
+    return np.sort(pivot_columns(jacobian * np.where(ranks > 0, GIVEN**ranks, far), _rank(jacobian))[1])
 
 
 def _far(functions: SystemFunctions, coordinates: Floats, jacobian: Floats, moved: Floats) -> Floats:

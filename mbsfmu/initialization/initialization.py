@@ -218,7 +218,8 @@ class Initialization:
     def warn_changes(self, start: Start) -> None:
         """Warn in the log of differences between the start and its parameters."""
         self.functions.parameters[:] = start.parameters
-        warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm)
+        own = self._assembly.own, self._assembly.own_velocities
+        warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm, own)
 
     def warn_unbalanced(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
         """Warn in the log of parts without static equilibrium at a consistent start."""

@@ -16,7 +16,7 @@ from mbsfmu.io.formats import read_table
 
 Row = dict[str, Any]
 KEY = "key"
-_TEXTS = ("status", "message")
+_TEXTS = ("status", "message", "warnings")
 """Columns in which an empty value means an empty text."""
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.run import lost_output
 from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
@@ -60,12 +61,15 @@ class Study:
     def __call__(self, point: StudyPoint) -> Row:
         """Return the row of a point.
 
-        A failure is part of the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`.
+        A failure is part of the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`; and so are
+        the warnings, one a line.
         """
-        try:
-            return self._coupled(point) if self.packages else self._monolithic(point)
-        except (InputError, SimulationError) as error:
-            return {"status": "failed", "message": str(error)}
+        with KeptWarnings() as told:
+            try:
+                row = self._coupled(point) if self.packages else self._monolithic(point)
+            except (InputError, SimulationError) as error:
+                row = {"status": "failed", "message": str(error)}
+        return {**row, "warnings": "\n".join(told.sentences)}
 
     def _monolithic(self, point: StudyPoint) -> Row:
         _simulation(

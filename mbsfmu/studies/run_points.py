@@ -56,7 +56,7 @@ def run_points(
         for point in suspects:
             with process_pool(1) as pool:
                 if _drain(pool, run, deque([point]), take, 1):
-                    take(point, {"status": "failed", "message": _KILLED})
+                    take(point, {"status": "failed", "message": _KILLED, "warnings": ""})
 
 
 def _drain(
@@ -84,7 +84,7 @@ def _drain(
                 except BrokenExecutor:
                     lost.append(point)
                 except Exception as error:
-                    take(point, {"status": "failed", "message": f"{type(error).__name__}: {error}"})
+                    take(point, {"status": "failed", "message": f"{type(error).__name__}: {error}", "warnings": ""})
                 else:
                     take(point, row)
     except BaseException:

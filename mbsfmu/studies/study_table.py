@@ -31,6 +31,6 @@ def study_table(
     """
     every = {**_UNITS, **units, **{f"final.{name}": unit for name, unit in outputs.items()}}
     whole = [{**point.values, **point.settings, **rows[point.key]} for point in points]
-    first = [*points[0].values, *points[0].settings, "status", "message"]
+    first = [*points[0].values, *points[0].settings, "status", "message", "warnings"]
     told = {name: None for row in whole for name in row if name != KEY and name not in first}
     return {name: [row.get(name) for row in whole] for name in (*first, *told, KEY)}, every

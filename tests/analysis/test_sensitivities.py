@@ -89,6 +89,7 @@ PARAMETERS = {
     "boom.mass": 1e-4,
     "hose_3.volume": 1e-2,
     "V3.initial_pressure": 1e-3,
+    "link.angle_start": 1e-4,
 }
 """With the share by which each is moved."""
 OUTPUTS = ["boom.angle", "boom.angular_velocity", "cylinder.pressure_piston", "cylinder.force", "pump.flow"]

@@ -24,7 +24,7 @@ def test_sweep_writes_a_row_a_point(tmp_path: Path) -> None:
     assert "points ran to the end" in (tmp_path / "rows.html").read_text(encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert "12 points in rows.parquet" in done.stdout
-    assert "4 times: link_1.mass = -3 kg is refused" in done.stdout
+    assert "4 points: link_1.mass = -3 kg is refused" in done.stdout
     table = pyarrow.parquet.read_table(tmp_path / "rows.parquet")
     assert table.column("status").to_pylist() == ["ok"] * 8 + ["failed"] * 4
     assert set(table.column("solver").to_pylist()) == {"trapezoidal", "rk4"}

@@ -38,8 +38,9 @@ def both(name: str) -> tuple[SystemFunctions, SystemFunctions]:
     whole = SystemFunctions(MechanismSystem(mechanism))
     whole.parameters[:] = [each.start for each in whole.system.parameters]
     start = whole.start()[0]
-    coordinates = close_loops(whole, start + 0.1 * random.normal(size=start.shape))
-    velocities = onto_velocity_constraints(whole, coordinates, random.normal(size=start.shape))
+    opened, given = start + 0.1 * random.normal(size=start.shape), random.normal(size=start.shape)
+    coordinates = close_loops(whole, opened, opened)
+    velocities = onto_velocity_constraints(whole, coordinates, given, given)
     loops = find_loop_equations(whole, coordinates)
     straight, recorded = (SystemFunctions(MechanismSystem(mechanism), loops, code=code) for code in Code)
     for functions in (straight, recorded):

@@ -149,7 +149,8 @@ def test_where_loops_leave_more_motions_than_are_held_both_forms_say_the_same() 
     for code in Code:
         functions = SystemFunctions(system, code=code)
         functions.parameters[:] = starts(system.parameters)
-        functions.coordinates[:] = close_loops(functions, functions.start()[0].copy())
+        guess = functions.start()[0].copy()
+        functions.coordinates[:] = close_loops(functions, guess, guess)
         forces, unheld = balance(functions, np.zeros(len(system.inputs)))
         assert unheld is not None
         found.append([*forces, unheld.acceleration])

@@ -46,9 +46,10 @@ def test_change_points_are_told_once(cranks: Importer, caplog: pytest.LogCapture
 
 
 def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, caplog: pytest.LogCaptureFixture) -> None:
-    """Those of `G1` contradict the others, its angle and its velocity."""
+    """Cranks that are set apart from each other, their angles and velocities."""
     cranks.messages.clear()
     given = {"crank_1.angle_start": -0.5, "crank_1.angular_velocity_start": 5.0}
+    given |= {"crank_0.angle_start": -0.6, "crank_0.angular_velocity_start": 4.0}
     cranks.running(**given)
     simulation = parallel_cranks(0.9, speed=6.0, count=2).simulation(compiled=False)
     for name, value in given.items():

@@ -338,3 +338,12 @@ def test_points_run_on_a_dask_cluster(four_bar: mbsfmu.CoupledModel) -> None:
         there = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=client.get_executor()).to_arrow()
     names = [name for name in here.column_names if not name.endswith("_seconds")]
     assert there.select(names).equals(here.select(names))
+
+
+def test_what_points_warn_of_is_in_their_rows() -> None:
+    """The boom reaches 0.1 rad and not 1.2: the loop cannot be closed there, and the run starts elsewhere."""
+    result = mbsfmu.sweep(mbsfmu.models.built_in("four-bar"), {"boom.angle_start": [0.1, 1.2]}, stop=0.01, workers=1)
+    reached, missed = result["warnings"]
+    assert reached == ""
+    assert "boom.angle starts at" in missed
+    assert "instead of 1.2 rad" in missed

@@ -57,39 +57,47 @@ static void approach(
     }
 }
 
+/* How much coordinates or velocities are given: 2 what was set, 1 what is not zero, 0 else. */
+static void rank_given(int count, const double *values, const double *own, int *ranks) {
+    for (int j = 0; j < count; j++) ranks[j] = values[j] != own[j] ? 2 : values[j] != 0.0;
+}
+
 /* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
  * their number. */
 static int choose_dependent(
-    const Assembly *assembly, const Parts *parts, const Closure *closure, const int *given, int *dependent
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const int *ranks, int *dependent
 ) {
+    const double shares[] = {1.0, GIVEN, GIVEN * GIVEN};
     const int m = assembly->constraints, n = assembly->coordinates;
     double *factors = dense_matrix(parts, OF_FACTORS), scales[ROOM(MOST_SIDE)];
     int order[ROOM(QR_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     memcpy(factors, closure->jacobian, sizeof(double) * (size_t)(m * n));
     const int rank = orthogonalize(m, n, factors, scales, order, RANK_TOLERANCE);
     for (int j = 0; j < n; j++) {
-        for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * (given[j] ? GIVEN : 1.0);
+        for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * shares[ranks[j]];
     }
     take_pivots(m, n, factors, rank, 0.0, dependent);
     return rank;
 }
 
-/* Close the loops near the given coordinates. What is not zero stays where the others alone can close them; elsewhere
- * independent coordinates keep their values where that is possible, the others are marked as moving. Writes a reason
- * and returns 0 where it is impossible. */
+/* Close the loops near the given coordinates. What is not zero, or was set, stays where the others alone can close them;
+ * where they cannot, what was set, which differs from the model's own. Of the others independent coordinates keep their
+ * values where that is possible; the rest are marked as moving. Writes a reason and returns 0 where it is impossible. */
 static int close_loops(
-    const Assembly *assembly, const Parts *parts, double *coordinates, int *moving, char *reason, size_t room
+    const Assembly *assembly, const Parts *parts, const double *own, double *coordinates, int *moving, char *reason,
+    size_t room
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double nearest[ROOM(MOST_COORDINATES)], gap = 0.0;
-    int given[ROOM(MOST_COORDINATES)] = {0};
+    int ranks[ROOM(MOST_COORDINATES)] = {0};
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) moving[j] = 0;
     if (m == 0) return 1;
-    for (int all = 0; all < 2; all++) {
+    rank_given(n, coordinates, own, ranks);
+    for (int least = 1; least <= 3; least++) { /* the rank from which on coordinates stay */
         for (int j = 0; j < n; j++) {
-            given[j] = !all && coordinates[j] != 0.0;
-            moving[j] = !given[j];
+            if (ranks[j] < least) ranks[j] = 0;
+            moving[j] = ranks[j] == 0;
         }
         memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
         approach(assembly, parts, nearest, moving, &closure);
@@ -109,7 +117,7 @@ static int close_loops(
         );
         return 0;
     }
-    choose_dependent(assembly, parts, &closure, given, moving);
+    choose_dependent(assembly, parts, &closure, ranks, moving);
     for (int j = 0; j < n; j++) {
         if (moving[j]) coordinates[j] = nearest[j];
     }
@@ -121,19 +129,21 @@ static int close_loops(
     return 1;
 }
 
-/* Give velocities that leave the loops closed. */
-static void close_rates(const Assembly *assembly, const Parts *parts, const double *coordinates, double *velocities) {
+/* Give velocities that leave the loops closed; what differs from the model's own was set. */
+static void close_rates(
+    const Assembly *assembly, const Parts *parts, const double *own, const double *coordinates, double *velocities
+) {
     const int n = assembly->coordinates, m = assembly->constraints;
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     double *work = dense_matrix(parts, OF_WORK), *columns = dense_matrix(parts, OF_COLUMNS);
     double driven[ROOM(MOST_CONSTRAINTS)];
     double solution[ROOM(MOST_COORDINATES)];
-    int dependent[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0}, count = 0;
+    int dependent[ROOM(MOST_COORDINATES)], ranks[ROOM(MOST_COORDINATES)] = {0}, count = 0;
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
-    for (int j = 0; j < n; j++) given[j] = velocities[j] != 0.0;
-    choose_dependent(assembly, parts, &closure, given, dependent);
+    rank_given(n, velocities, own, ranks);
+    choose_dependent(assembly, parts, &closure, ranks, dependent);
     for (int i = 0; i < m; i++) driven[i] = closure.drifts[i];
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {

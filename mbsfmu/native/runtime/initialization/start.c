@@ -32,15 +32,25 @@ static void start_at(State *state, double time) {
     state->sampled = time - same;
 }
 
+/* Start values of the model as it was made, which what was set differs from. */
+static void find_own_start(const Assembly *assembly, const Parts *parts, double *coordinates, double *velocities) {
+    double states[ROOM(MOST_STATES)];
+    Parts own = *parts;
+    own.parameters = (double *)parameter_starts + assembly->first_parameter; /* only read */
+    assembly->start(&own, coordinates, velocities, states);
+}
+
 /* Put one system together at the parameters of the state; what it finds stands in the arguments of the functions. */
 static int assemble(Instance *instance, const Assembly *assembly, Parts *parts) {
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
+    double own[ROOM(MOST_COORDINATES)], own_velocities[ROOM(MOST_COORDINATES)];
     int moving[ROOM(MOST_COORDINATES)];
     parts->parameters = instance->state.parameters + assembly->first_parameter;
     parts->references = instance->unturned;
     assembly->start(parts, coordinates, velocities, states);
-    if (!close_loops(assembly, parts, coordinates, moving, instance->reason, sizeof instance->reason)) return 0;
-    close_rates(assembly, parts, coordinates, velocities);
+    find_own_start(assembly, parts, own, own_velocities);
+    if (!close_loops(assembly, parts, own, coordinates, moving, instance->reason, sizeof instance->reason)) return 0;
+    close_rates(assembly, parts, own_velocities, coordinates, velocities);
     COPY(parts->coordinates, coordinates, assembly->coordinates);
     COPY(parts->velocities, velocities, assembly->coordinates);
     COPY(parts->states, states, assembly->states);
@@ -170,13 +180,17 @@ static int check_limits(Instance *instance) {
 
 /* Warn where what was given and is not zero changes by more than it may: the one that does so most. */
 static void warn_changed(
-    Instance *instance, const StartVariable *described, const double *given, const double *found, const double *bounds,
-    const char *why
+    Instance *instance, const StartVariable *described, const double *given, const double *own, const double *found,
+    const double *bounds, const char *why
 ) {
     double most = 1.0;
-    int worst = -1;
+    int ranks[ROOM(MOST_COORDINATES)] = {0}, least = 1, worst = -1;
+    rank_given(START_COORDINATES, given, own, ranks);
     for (int j = 0; j < START_COORDINATES; j++) {
-        const double change = given[j] == 0.0 || bounds[j] == 0.0 ? 0.0 : fabs(found[j] - given[j]) / bounds[j];
+        if (ranks[j] > least) least = ranks[j];
+    }
+    for (int j = 0; j < START_COORDINATES; j++) {
+        const double change = ranks[j] < least || bounds[j] == 0.0 ? 0.0 : fabs(found[j] - given[j]) / bounds[j];
         if (change > most) {
             most = change;
             worst = j;
@@ -189,20 +203,21 @@ static void warn_changed(
     );
 }
 
-/* Warn where the start differs from what the parameters say. */
+/* Warn where the start differs from what was set; where nothing was, from the model's start values that are not zero. */
 static void warn_changed_start(Instance *instance, const Parts *parts) {
     double given[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
-    double bounds[ROOM(START_COORDINATES)];
+    double bounds[ROOM(START_COORDINATES)], own[ROOM(MOST_COORDINATES)], own_velocities[ROOM(MOST_COORDINATES)];
     whole.start(parts, given, velocities, states);
+    find_own_start(&whole, parts, own, own_velocities);
     warn_changed(
-        instance, start_coordinates_described, given, parts->coordinates, start_bounds,
+        instance, start_coordinates_described, given, own, parts->coordinates, start_bounds,
         "the start values do not close the loops"
     );
     for (int j = 0; j < START_COORDINATES; j++) {
         bounds[j] = CHANGED * largest_magnitude(velocities, START_COORDINATES);
     }
     warn_changed(
-        instance, start_velocities_described, velocities, parts->velocities, bounds,
+        instance, start_velocities_described, velocities, own_velocities, parts->velocities, bounds,
         "the start velocities contradict the loops"
     );
 }

@@ -36,13 +36,19 @@ static void follow(
 static int vary_start(const Assembly *assembly, const Parts *parts) {
     const int n = assembly->coordinates, m = assembly->constraints;
     double coordinates[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
-    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], given[ROOM(MOST_COORDINATES)] = {0};
+    double own[ROOM(MOST_COORDINATES)], own_velocities[ROOM(MOST_COORDINATES)];
+    int positions[ROOM(MOST_COORDINATES)] = {0};
+    int dependent[ROOM(MOST_COORDINATES)], moving[ROOM(MOST_COORDINATES)], ranks[ROOM(MOST_COORDINATES)] = {0};
+    int varied = 0;
     char reason[sizeof ((Instance *)NULL)->reason];
     Variation found;
     Closure closed = {.jacobian = dense_matrix(parts, OF_VARIED)};
     /* Which coordinates closed the loops was chosen where they first were closed, not where they are now. */
     assembly->start(parts, coordinates, velocities, states);
-    if (close_loops(assembly, parts, coordinates, moving, reason, sizeof reason)) {
+    find_own_start(assembly, parts, own, own_velocities);
+    rank_given(n, coordinates, own, positions);
+    rank_given(n, velocities, own_velocities, ranks);
+    if (close_loops(assembly, parts, own, coordinates, moving, reason, sizeof reason)) {
         memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)n);
     }
     for (int j = 0; j < n; j++) {
@@ -58,10 +64,14 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
         double point[ROOM(MOST_COORDINATES)];
         memcpy(point, parts->coordinates, sizeof(double) * (size_t)n);
         close_at(assembly, parts, point, &closed);
-        for (int j = 0; j < n; j++) { /* where one is zero, that of a moment along the direction decides */
-            given[j] = velocities[j] != 0.0 || start.velocities[j] != 0.0;
+        for (int j = 0; j < n; j++) { /* a direction sets what it changes */
+            if (start.velocities[j] != 0.0) ranks[j] = 2;
+            if (start.coordinates[j] == 0.0) continue;
+            varied |= positions[j] != 2;
+            positions[j] = 2;
         }
-        rank = choose_dependent(assembly, parts, &closed, given, dependent);
+        if (varied) choose_dependent(assembly, parts, &closed, positions, moving);
+        rank = choose_dependent(assembly, parts, &closed, ranks, dependent);
     }
     for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];
     if (rank > 0) {

@@ -59,7 +59,7 @@ def close_loops(functions: SystemFunctions, guess: Floats, own: Floats) -> Float
         When the loops cannot be closed from there.
     """
     ranks = given_ranks(guess, own)
-    for least in (1, 2, 3) if 2 in ranks else (1, 3):  # the rank from which on coordinates stay
+    for least in (1, 2, 3):  # the rank from which on coordinates stay
         ranks[ranks < least] = 0
         nearest, violation = _approach(functions, guess, np.flatnonzero(ranks == 0))
         if not violation.size:

@@ -22,7 +22,7 @@ from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
 
 HERE = Path(__file__).parent
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1", "-O0")
 
 
 @dataclass(frozen=True)

@@ -106,4 +106,4 @@ def test_steps_of_divide_and_conquer_take_it(
     options: RunKeywords, *, loops: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mbsfmu.formulations.formulation.faster_form", lambda *_, **__: Code.LOOPS)
-    assert mbsfmu.models.pendulum(2).simulation(**options).functions.in_loops == loops
+    assert mbsfmu.models.pendulum(2).simulation(compiled=False, **options).functions.in_loops == loops

@@ -59,8 +59,9 @@ class Fence:
         mechanism = Mechanism(ground=ground, bodies=bodies, joints=tuple(joints))
         return CoupledModel(name="fence", systems={"mechanism": mechanism})
 
-    def simulation(self, formulation: str, step: float = 1e-3) -> Simulation:
-        return self.model().simulation(formulation=formulation, solver="trapezoidal", step=step, code="loops")
+    def simulation(self, formulation: str, step: float = 1e-3, *, compiled: bool = False) -> Simulation:
+        options = {"formulation": formulation, "solver": "trapezoidal", "step": step, "code": "loops"}
+        return self.model().simulation(compiled=compiled, **options)
 
     def pins(self) -> list[tuple[tuple[int, float], tuple[int, float]]]:
         """Which end (−0.5 or 0.5 of its length from its middle) of which bar is on which of another, −1 the ground."""
@@ -136,7 +137,7 @@ def test_motion_is_that_of_bodies_in_the_plane() -> None:
     expected = fence.angles_at(time)
     found = []
     for step in (4e-3, 2e-3):
-        result = fence.simulation("dca", step).run(stop=time)
+        result = fence.simulation("dca", step, compiled=True).run(stop=time)
         relative = np.array([result[f"bar_{bar}.angle"][-1] for bar in range(3 * fence.cells)])
         absolute = np.zeros(3 * fence.cells)
         for bar, angle in enumerate(relative):
@@ -172,7 +173,7 @@ def rope(turns: list[float]) -> Simulation:
     ground = {"near": (0.0, 0.0, 0.0), "far": far}
     mechanism = Mechanism(ground=ground, bodies=bodies, joints=tuple(joints))
     model = CoupledModel(name="rope", systems={"mechanism": mechanism})
-    return model.simulation(formulation="dca", solver="trapezoidal", step=1e-3, code="loops")
+    return model.simulation(formulation="dca", solver="trapezoidal", step=1e-3, code="loops", compiled=False)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_the_newton_iteration_of_momenta_is_the_same_whatever_the_masses() -> No
 @pytest.mark.parametrize("name", ["slewing-four-bar", "pendulum-4", "bennett"])
 def test_apparent_inertias_are_those_of_the_mass_matrix(name: str) -> None:
     """1 / (M⁻¹)ᵢᵢ, with M from the derivative of the equations of motion."""
-    initialization = mbsfmu.models.built_in(name).simulation(formulation="hdca").initialization
+    initialization = mbsfmu.models.built_in(name).simulation(formulation="hdca", compiled=False).initialization
     found, functions = initialization.apparent_inertias, initialization.functions
     assert initialization.largest_inertia > 0.0  # the functions are at the start
     mass = functions.equilibrium()[0]
@@ -121,5 +121,5 @@ def test_units_for_model_exchange_tell_the_magnitude_of_momenta() -> None:
     hinge = Revolute(name="hinge", parent="ground.O", child="rod.origin")
     mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(rod,), joints=(hinge,))
     model = CoupledModel(name="one", systems={"mechanism": mechanism})
-    (momentum,) = ContinuousStates.of(model.simulation(formulation="hdca", solver="rk45")).own
+    (momentum,) = ContinuousStates.of(model.simulation(formulation="hdca", solver="rk45", compiled=False)).own
     assert momentum.nominal == pytest.approx(1e-3 + 3e-3 * 1.0**2, rel=1e-12)

@@ -103,7 +103,8 @@ def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells:
     """Six cells across make groups of many handles, which are eliminated block by block."""
     lattice = Lattice(cells, cells)
     turning, expected = lattice.motion()
-    simulation = lattice.model().simulation(formulation=formulation, solver="rk45", code="loops", stabilisation=0.0)
+    options = {"formulation": formulation, "solver": "rk45", "code": "loops", "stabilisation": 0.0}
+    simulation = lattice.model().simulation(compiled=False, **options)
     simulation.initialize()
     chosen = simulation.formulation
     assert isinstance(chosen, FirstOrderFormulation)
@@ -123,7 +124,8 @@ def test_accelerations_are_those_of_bodies_in_the_plane(formulation: str, cells:
 
 def test_functions_share_the_code_of_kernels_that_are_called_once() -> None:
     """Wherever their numbers lie: what a unit's second function adds to its first is little."""
-    formulation = Lattice(3, 3).model().simulation(formulation="dca", solver="rk45", code="loops").formulation
+    options = {"formulation": "dca", "solver": "rk45", "code": "loops"}
+    formulation = Lattice(3, 3).model().simulation(compiled=False, **options).formulation
     assert isinstance(formulation, FirstOrderFormulation)
     helpers: dict[str, str] = {}
     program_code(formulation.explicit, helpers)

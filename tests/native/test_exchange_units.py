@@ -147,7 +147,8 @@ def test_fmpy_passes_every_instant_and_jump(exchanged: Exchanged) -> None:
 @pytest.mark.parametrize(("name", "formulation"), UNITS)
 def test_rates_are_those_of_python(hosted: Hosted, exchanged: Exchanged, name: str, formulation: str) -> None:
     """The formulation's own equations in NumPy, at the start and at a point near it."""
-    host, simulation = hosted(name, formulation), exchanged(name, formulation).simulation
+    host, unit = hosted(name, formulation), exchanged(name, formulation)
+    simulation = unit.model.simulation(compiled=False, **unit.options)
     host.begin()
     simulation.initialize()
     assert simulation.run_loop.state is not None

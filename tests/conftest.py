@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import zlib
 from collections.abc import Iterator
 
 # Before NumPy is loaded: matrices here are small, and threads for each of them wait for each other a hundred times as
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ.setdefault(OPTIMIZATION, "0")
+    zlib.Z_DEFAULT_COMPRESSION = 1  # pyright: ignore[reportAttributeAccessIssue] - of FMUs, which are soon deleted
     if own := shutil.which("cc"):  # zig, which is here for other platforms, takes twice as long for this one
         os.environ.setdefault("CC", own)
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):

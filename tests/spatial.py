@@ -102,7 +102,7 @@ def assembled(mechanism: Mechanism, random: Random, *, redundant: bool = False) 
     functions = SystemFunctions(system, None if redundant else initialization.loops)
     functions.parameters[:] = start.parameters
     velocities = random.normal(size=functions.velocities.shape)
-    functions.velocities[:] = onto_velocity_constraints(functions, start.coordinates, velocities, velocities)
+    functions.velocities[:] = onto_velocity_constraints(functions, start.coordinates, velocities, velocities).values
     functions.coordinates[:] = start.coordinates
     functions.inputs[:] = 1e3 * random.normal(size=functions.inputs.shape)
     return functions

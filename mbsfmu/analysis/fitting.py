@@ -11,7 +11,6 @@ import numpy as np
 from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
-from mbsfmu.analysis.run_points import RecordedRun
 from mbsfmu.analysis.sensitivities import along_run, computed_variables
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.variables import Variable
@@ -198,7 +197,7 @@ class _Residuals:
             simulation.set(variables[index].name, float(value))
         self.runs += 1
         stop = max(experiment.stop, simulation.step_size)
-        found = along_run(RecordedRun(simulation, stop), experiment.outputs, free.parameters)
+        found = along_run(simulation, stop, experiment.outputs, free.parameters)
         fitted, slopes = [], []
         names = computed_variables(simulation)
         for row, (place, times) in enumerate(zip(experiment.outputs, experiment.times, strict=True)):

@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
-from mbsfmu.analysis.measures import Measure, OutputEnds, measure
+from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.run_points import RecordedRun, chunks
-from mbsfmu.analysis.sensitivities import computed_variables, parameter_places, read_values
+from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
 from mbsfmu.base.errors import InputError
+from mbsfmu.native.adjoint_library import BackwardSteps, adjoint_library
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -58,6 +59,15 @@ def measured_outputs(simulation: Simulation, measures: Sequence[Measure]) -> lis
     return [found[0] for found in rows]
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Derivatives of a scalar so far: by w, shape (size,), by all parameters, and by inputs, shape (N + 1, inputs)."""
+
+    motion: Floats
+    parameters: Floats
+    inputs: Floats
+
+
 class Adjoint:
     """Discrete adjoint of a run for scalars of it.
 
@@ -65,9 +75,9 @@ class Adjoint:
     derivative follows backward: (I − h/2 A_{n+1})ᵀ η = μ_{n+1}, μ_n = (I + h/2 A_n)ᵀ η + ∂J/∂w_n, and
     dJ/dp = Σ h/2 (B_n + B_{n+1})ᵀ η + ∂J/∂p + (∂w_0/∂p)ᵀ μ_0: the transpose of the very steps that were made, as
     automatic differentiation in reverse would have it [Sandu 2006; Maciąg, Malczyk, Frączek 2020 for the continuous
-    adjoint of HDCA]. The states at all steps are the checkpoints; matrices are made anew from them, some hundred
-    steps at a time. Products with Bᵀ are passes of reverse differentiation: their cost does not depend on the number
-    of parameters.
+    adjoint of HDCA]. The states at all steps are the checkpoints; matrices are made anew from them, one at a time in
+    compiled code (`runtime/adjoint/adjoint.c`), some hundred where there is no compiler. Products with Bᵀ are passes of
+    reverse differentiation: their cost does not depend on the number of parameters.
 
     Parameters
     ----------
@@ -84,8 +94,8 @@ class Adjoint:
         self._rows = list(dict.fromkeys(rows))
         self._columns = [self._rows.index(row) for row in rows]
         self._measures = list(measures)
-        self.run = RecordedRun(simulation, stop)
-        self._read = read_values(self.run, self._rows)
+        self._library = adjoint_library(simulation)
+        self.run = RecordedRun(simulation, stop, self._rows, self._library)
         self._derivatives = StepDerivatives(self.run, self._rows, ())
 
     @cached_property
@@ -95,7 +105,7 @@ class Adjoint:
 
     def _ends(self, column: int) -> OutputEnds:
         points = self.run.points
-        return OutputEnds(points.times, self._read[points.begins, column], self._read[points.ends, column])
+        return OutputEnds(points.times, self.run.read[points.begins, column], self.run.read[points.ends, column])
 
     def gradient(self, index: int, chosen: Sequence[int], inputs: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the derivatives of a scalar with respect to parameters, shape (chosen,), and inputs, (N + 1, inputs).
@@ -107,15 +117,58 @@ class Adjoint:
         chosen, inputs
             Indices of parameters and of inputs.
         """
-        run, points, derivatives = self.run, self.run.points, self._derivatives
+        run, points = self.run, self.run.points
         column = self._columns[index]
-        given = self._measures[index].weights(self._ends(column))
-        parameters = run.functions.parameters
-        by_parameters, count = np.zeros(len(parameters)), len(points.steps)
-        by_inputs = np.zeros((count + 1, len(run.functions.inputs)))
-        adjoint = np.zeros(run.size)
-        follows = len(inputs) > 0 and start_follows_inputs(run.simulation, inputs)
-        for part in reversed(chunks(count)):
+        weights = self._measures[index].weights(self._ends(column))
+        found = _Rows(
+            np.zeros(run.size),
+            np.zeros(len(run.functions.parameters)),
+            np.zeros((len(points.steps) + 1, len(run.functions.inputs))),
+        )
+        last = len(points.steps)
+        for first, change in [*reversed(self._changes), (0, None)]:
+            if self._library is None:
+                self._go_back(column, weights, slice(first, last), found)
+            else:
+                steps = BackwardSteps(
+                    first=first,
+                    last=last,
+                    begins=points.begins.astype(np.intc),
+                    ends=points.ends.astype(np.intc),
+                    sizes=points.steps,
+                    row=self._rows[column],
+                    at_begin=np.ascontiguousarray(weights.begin),
+                    at_end=np.ascontiguousarray(weights.end),
+                    adjoint=found.motion,
+                    by_parameters=found.parameters,
+                    by_inputs=found.inputs,
+                )
+                self._library.go_back(run.arrays, steps)
+            if change is not None:
+                found.parameters[:] += found.motion @ change[1]
+                found.motion[:] = found.motion @ change[0]
+            last = first
+
+        def by_start(start: StartDerivatives) -> Floats:
+            return found.parameters @ start.parameters + found.motion @ run.of_states(start.motion)
+
+        by_inputs = found.inputs[:, list(inputs)]
+        if inputs and start_follows_inputs(run.simulation, inputs):
+            by_inputs[0] += by_start(start_by_inputs(run.simulation, inputs))
+        by_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
+        return by_parameters, by_inputs
+
+    @cached_property
+    def _changes(self) -> list[tuple[int, tuple[Floats, Floats]]]:
+        """Steps before which coordinates are chosen anew, with what that makes of changes."""
+        found = [(step, self._derivatives.rechosen(step)) for step in range(len(self.run.points.steps))]
+        return [(step, change) for step, change in found if change is not None]
+
+    def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:
+        """Go back over steps with one choice of coordinates; rows become those before them."""
+        run, points, derivatives = self.run, self.run.points, self._derivatives
+        adjoint = found.motion
+        for part in reversed(chunks(steps.stop, steps.start)):
             begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
             places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
             at_begin, at_end = np.split(inverse, 2)
@@ -129,38 +182,28 @@ class Adjoint:
             for step in range(len(sizes) - 1, -1, -1):
                 solved[step] = backward[step] @ (adjoint + read_end[step])
                 adjoint = forward[step] @ solved[step] + read_begin[step]
-                if (change := derivatives.rechosen(part.start + step)) is not None:
-                    by_parameters += adjoint @ change[1]
-                    adjoint = adjoint @ change[0]
             # What enters each point: rows for F and for what is read.
-            by_rates, by_read = np.zeros((len(places), run.size)), np.zeros((len(places), len(self._rows)))
+            computed = run.equations.computed.numel()
+            by_rates, by_read = np.zeros((len(places), run.size)), np.zeros((len(places), computed))
             half = 0.5 * sizes[:, None] * solved
             for index_of, weight in ((at_begin, given.begin[part]), (at_end, given.end[part])):
                 np.add.at(by_rates, index_of, half)
-                np.add.at(by_read[:, column], index_of, weight)
+                np.add.at(by_read[:, self._rows[column]], index_of, weight)
             free = run.freedom
             by_flow = by_rates[:, 2 * free :]
             pushed = by_rates[:, free : 2 * free]
             pushed = pushed + np.einsum("ij,ijk->ik", by_flow, slopes.flow_by_accelerations)
-            pushed = pushed + np.einsum("ij,ijk->ik", by_read, slopes.read_by_accelerations)
+            weights = by_read[:, self._rows[column], None]
+            pushed = pushed + weights * slopes.read_by_accelerations[:, column]
             by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
             rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
-            if len(chosen) or follows:
-                pulled = run.equations.pulled_back("parameters", self._rows)
-                by_parameters += run.evaluate(pulled, places, **rows)[0][:, :, 0].sum(axis=0)
-            if len(inputs):
-                found = run.evaluate(run.equations.pulled_back("inputs", self._rows), places, **rows)[0][:, :, 0]
-                times = np.empty(len(places), dtype=np.intp)
-                times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
-                np.add.at(by_inputs, times, found)
-
-        def by_start(start: StartDerivatives) -> Floats:
-            return by_parameters @ start.parameters + adjoint @ run.of_states(start.motion)
-
-        if follows:
-            by_inputs[0, list(inputs)] += by_start(start_by_inputs(run.simulation, inputs))
-        of_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
-        return of_parameters, by_inputs[:, list(inputs)]
+            times = np.empty(len(places), dtype=np.intp)
+            times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
+            for function in (run.equations.pulled_back, run.equations.read_back):
+                by_parameters, by_inputs = run.evaluate(function, places, **rows)[-2:]
+                found.parameters[:] += by_parameters[:, :, 0].sum(axis=0)
+                np.add.at(found.inputs, times, by_inputs[:, :, 0])
+        found.motion[:] = adjoint
 
 
 def gradient(

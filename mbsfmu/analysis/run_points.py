@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import casadi as ca
@@ -15,6 +16,7 @@ from mbsfmu.base.times import counted
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.integration.implicit import SHORT
+from mbsfmu.native.adjoint_library import AdjointLibrary, PointArrays
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
@@ -25,6 +27,8 @@ CHUNK = 512
 """Points at which functions are evaluated in one call: enough to make the call cheap, few enough to fit in a cache."""
 _CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
 """Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
+_REDUCING = ("basis", "lift")
+"""R_z and G, which are found where a function first asks for them."""
 _UNSOLVED = 1e-5
 """Share of its magnitude by which a state may miss the trapezoidal rule: Newton's iteration leaves 1e-7 or less."""
 
@@ -71,6 +75,23 @@ class RecordedRun:
         By `double-step` and the trapezoidal rule.
     stop
         End of the run in s.
+    rows
+        Which of what is computed is read, see `ReducedEquations.computed`.
+    library
+        Compiled code that evaluates the equations at the points; CasADi's interpreter by default.
+
+    Attributes
+    ----------
+    simulation
+        As given.
+    freedom, size
+        Number of independent coordinates, and of all that w has.
+    points
+        The points.
+    rates
+        F at the points, shape (size, points).
+    read
+        What is read at the points, shape (points, rows).
 
     Raises
     ------
@@ -80,7 +101,9 @@ class RecordedRun:
         When the run fails, or a step was halved.
     """
 
-    def __init__(self, simulation: Simulation, stop: float) -> None:
+    def __init__(
+        self, simulation: Simulation, stop: float, rows: Sequence[int], library: AdjointLibrary | None = None
+    ) -> None:
         self.simulation = simulation
         formulation = simulation.formulation
         assert isinstance(formulation, DoubleStep)
@@ -97,7 +120,13 @@ class RecordedRun:
         self.size = 2 * self.freedom + len(functions.states) + len(functions.integrals)
         nodes = self._nodes(stop)
         self._constant = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
-        self.points = self._complete(nodes)
+        self.points = self._points(nodes)
+        if library is None:
+            self.read = self._complete(rows)
+        else:
+            self.arrays = self._arrays()
+            self.read = library.complete(self.arrays, rows)
+        self._check()
 
     # -- the run --------------------------------------------------------------------------------------------
 
@@ -106,16 +135,13 @@ class RecordedRun:
         simulation = self.simulation
         run_loop = simulation.run_loop
         simulation.initialize()
-        times, same = self._times(stop), run_loop.same(simulation.step_size, 0.0, stop)
-        begun = [run_loop.inputs.over(time + same) for time in times[:-1]]
-        at_begin = np.array([inputs(time) for inputs, time in zip(begun, times[:-1], strict=True)])
-        at_end = np.array([inputs(time) for inputs, time in zip(begun, times[1:], strict=True)])
+        times, apart = self._times(stop)
         run_loop.stepped = True
         references, first = run_loop.present.references, run_loop.present.partition
         recording = Recording(times, len(simulation.continuous))
         recording.take_first(run_loop.readings())
         simulation.runner.run(run_loop, recording)
-        rows = self._motion(recording.recorded[1])
+        rows, at_begin, at_end = self._motion(recording.recorded[1]), *self._inputs(times, apart, recording.recorded[1])
         assert first is not None
         partitions = [first] * len(times)
         if simulation.statistics.repartitions:
@@ -132,8 +158,11 @@ class RecordedRun:
             )
         return times, rows, partitions, at_begin, at_end
 
-    def _times(self, stop: float) -> Floats:
-        """Return the ends of steps: every internal step, and where signals jump or bend."""
+    def _times(self, stop: float) -> tuple[Floats, Indices]:
+        """Return the ends of steps, and which of them are events.
+
+        They are every internal step, and where signals jump or bend.
+        """
         simulation = self.simulation
         step = simulation.step_size
         if not (np.isfinite(stop) and stop >= step):
@@ -142,7 +171,33 @@ class RecordedRun:
         signals = simulation.run_loop.inputs.signals.values()
         events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
         near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) < SHORT * step
-        return np.sort(np.concatenate([times, events[~near]]))
+        times = np.sort(np.concatenate([times, events[~near]]))
+        nearest = [int(np.argmin(np.abs(times - event))) for event in events]
+        return times, np.unique(np.array([0, *nearest, len(times) - 1], dtype=np.intp))
+
+    def _inputs(self, times: Floats, apart: Indices, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the inputs where steps begin and where they end, each of shape (N, inputs).
+
+        Parameters
+        ----------
+        times
+            Ends of the steps.
+        apart
+            Which of them are events, where inputs before and after may differ; others are recorded.
+        rows
+            Recorded rows, which begin with the inputs.
+        """
+        run_loop = self.simulation.run_loop
+        count = len(self.functions.inputs)
+        at_begin, at_end = rows[:-1, :count].copy(), rows[1:, :count].copy()
+        same = run_loop.same(self.simulation.step_size, 0.0, float(times[-1]))
+        ends: list[float] = times.tolist()
+        for place in apart.tolist():
+            if place < len(times) - 1:
+                at_begin[place] = run_loop.inputs.over(ends[place] + same)(ends[place])
+            if place:
+                at_end[place - 1] = run_loop.inputs.over(ends[place - 1] + same)(ends[place])
+        return at_begin, at_end
 
     def _motion(self, rows: Floats) -> Floats:
         """Return (z, ż, x, integrals) of rows of readings; shape (times, sizes)."""
@@ -163,68 +218,94 @@ class RecordedRun:
             found.append(simulation.run_loop.present.partition)
         return [each for each in found if each is not None]
 
-    def _complete(self, nodes: tuple[Floats, Floats, list[Partition], Floats, Floats]) -> RunPoints:
-        """Return the points, with velocities, accelerations and multipliers as the equations give them."""
+    def _points(self, nodes: tuple[Floats, Floats, list[Partition], Floats, Floats]) -> RunPoints:
+        """Return the points, with what the run has recorded there."""
         times, rows, partitions, at_begin, at_end = nodes
-        joined = [0]  # the point where each step begins: the one where the step before ends, unless something jumps
-        places: list[int] = [0]
-        inputs: list[Floats] = [at_begin[0]]
-        chosen: list[Partition] = [partitions[0]]
-        ends: list[int] = []
-        for step in range(len(times) - 1):
-            places.append(step + 1)
-            inputs.append(at_end[step])
-            chosen.append(chosen[joined[-1]])
-            ends.append(len(places) - 1)
-            if step + 1 == len(times) - 1:
-                break
-            jumps = not np.array_equal(at_end[step], at_begin[step + 1])
-            if jumps or not partitions[step + 1].same_as(chosen[-1]):
-                places.append(step + 1)
-                inputs.append(at_begin[step + 1])
-                chosen.append(partitions[step + 1])
-            joined.append(len(places) - 1)
+        count = len(times) - 1
+        # Steps that begin at another point than the one where the step before ends, as something jumps.
+        apart = np.zeros(count, dtype=bool)
+        apart[1:] = (at_end[:-1] != at_begin[1:]).any(axis=1)
+        choice, choices = partitions[0], [partitions[0]]
+        for step in range(1, count):
+            if partitions[step] is not choice and not partitions[step].same_as(choice):
+                choice, apart[step] = partitions[step], True
+            choices.append(choice)
+        shifts = np.cumsum(apart)
+        joined, ends = np.arange(count) + shifts, np.arange(1, count + 1) + shifts
+        places, inputs = (
+            np.zeros(count + 1 + shifts[-1], dtype=np.intp),
+            np.empty((count + 1 + shifts[-1], at_end.shape[1])),
+        )
+        places[joined], places[ends] = np.arange(count), np.arange(1, count + 1)
+        inputs[joined], inputs[ends] = at_begin, at_end
+        chosen = [choices[0]] * len(places)
+        for point, each in zip(ends.tolist(), choices, strict=True):
+            chosen[point] = each
+        for point, each in zip(joined[apart].tolist(), np.flatnonzero(apart).tolist(), strict=True):
+            chosen[point] = choices[each]
         functions = self.functions
         n, k = len(functions.coordinates), len(functions.states)
-        at_points = rows[places].T
-        parts = np.split(at_points, [n, 2 * n, 2 * n + k])
+        at_points = np.split(rows[places], [n, 2 * n, 2 * n + k], axis=1)
         names = ("coordinates", "velocities", "states", "integrals")
-        values: dict[str, Floats] = dict(zip(names, parts, strict=True))
-        values["inputs"] = np.array(inputs).reshape(len(places), -1).T
-        points = RunPoints(times, np.array(joined), np.array(ends), tuple(chosen), values)
-        self.points = points
-        self._reduce()
+        values = {name: np.ascontiguousarray(part).T for name, part in zip(names, at_points, strict=True)}
+        values["inputs"] = inputs.T
+        return RunPoints(times, joined, ends, tuple(chosen), values)
+
+    @cached_property
+    def _groups(self) -> list[Indices]:
+        """Points of each choice of coordinates."""
+        groups: dict[int, list[int]] = {}
+        for index, each in enumerate(self.points.partitions):
+            groups.setdefault(id(each), []).append(index)
+        return [np.array(group) for group in groups.values()]
+
+    def _arrays(self) -> PointArrays:
+        """Return the arrays of compiled code, and add those that it completes."""
+        points, functions = self.points, self.functions
+        count, n = len(points.partitions), len(functions.coordinates)
+        values, free = points.values, self.freedom
+        sizes = {"independent_velocities": free, "independent_accelerations": free, "accelerations": n}
+        for name, size in {**sizes, "multipliers": len(functions.rows)}.items():
+            values[name] = np.empty((count, size)).T
+        self.rates = np.empty((count, self.size)).T
+        dependent = np.zeros((len(self._groups), n), dtype=np.intc)
+        choices = np.empty(count, dtype=np.intc)
+        for place, group in enumerate(self._groups):
+            dependent[place, points.partitions[group[0]].dependent] = 1
+            choices[group] = place
+        constants = {name: self._constant.get(name, np.zeros(0)) for name in _CONSTANT}
+        return PointArrays(
+            {**constants, **{name: each.T for name, each in values.items()}, "rates": self.rates.T}, dependent, choices
+        )
+
+    def _complete(self, rows: Sequence[int]) -> Floats:
+        """Add independent velocities, accelerations and multipliers as the equations give them; return what is read."""
+        values, points = self.points.values, self.points
+        velocities = np.empty((self.freedom, len(points.partitions)))
+        for group in self._groups:
+            chosen = points.partitions[group[0]].independent
+            velocities[:, group] = values["velocities"][chosen[:, None], group]
+        values["independent_velocities"] = velocities
         self._accelerate()
-        self._check()
-        return points
+        return self.evaluate(self.equations.read(rows))[0][:, :, 0]
 
     def _reduce(self) -> None:
-        """Add R_z and G, and the independent velocities."""
+        """Add R_z and G at the points."""
         values, points = self.points.values, self.points
         count, n, m = len(points.partitions), len(self.functions.coordinates), len(self.functions.rows)
-        velocities = np.empty((self.freedom, count))
         basis, lift = np.zeros((count, n, self.freedom)), np.zeros((count, n, m))
-        jacobian = self.evaluate(self.functions.closure)[1] if m else np.zeros((count, 0, n))
-        groups: dict[int, list[int]] = {}
-        for index, each in enumerate(points.partitions):
-            groups.setdefault(id(each), []).append(index)
-        for group in groups.values():
-            chosen = points.partitions[group[0]]
-            velocities[:, group] = values["velocities"][chosen.independent[:, None], np.array(group)]
-            if not m:
-                continue
-            dependent = jacobian[group][:, :, chosen.dependent]
+        jacobian = self.evaluate(self.functions.closure)[1]
+        for here in self._groups:
+            chosen = points.partitions[here[0]]
+            dependent = jacobian[here][:, :, chosen.dependent]
             inverse = np.linalg.inv(dependent) if m == len(chosen.dependent) else np.linalg.pinv(dependent)
-            here = np.array(group)
             basis[here[:, None], chosen.independent] = np.eye(self.freedom)
-            basis[here[:, None], chosen.dependent] = -inverse @ jacobian[group][:, :, chosen.independent]
+            basis[here[:, None], chosen.dependent] = -inverse @ jacobian[here][:, :, chosen.independent]
             lift[here[:, None], chosen.dependent] = inverse
-        values["independent_velocities"] = velocities
-        if m:
-            values["basis"], values["lift"] = basis, lift
+        values["basis"], values["lift"] = basis, lift
 
     def _accelerate(self) -> None:
-        """Add accelerations and multipliers."""
+        """Add accelerations, multipliers and rates."""
         values, functions = self.points.values, self.functions
         mass, load = self.evaluate(self.equations.explicit)[:2]
         values["independent_accelerations"] = np.asarray(np.linalg.solve(mass, load)[:, :, 0].T, dtype=np.float64)
@@ -301,6 +382,8 @@ class RecordedRun:
     def _argument(self, name: str, here: Indices, part: slice, given: dict[str, Floats]) -> ca.DM:
         if name in given:
             return ca.DM(np.ascontiguousarray(given[name][:, part]))
+        if name in _REDUCING and name not in self.points.values:
+            self._reduce()
         if name not in self.points.values:
             return ca.DM(self._constant[name])
         values = self.points.values[name]
@@ -310,6 +393,6 @@ class RecordedRun:
         return ca.DM(np.ascontiguousarray(taken.transpose(1, 0, 2).reshape(taken.shape[1], -1)))
 
 
-def chunks(count: int) -> list[slice]:
+def chunks(stop: int, start: int = 0) -> list[slice]:
     """Return slices of so many steps, few enough that their matrices fit into a cache."""
-    return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
+    return [slice(first, min(first + CHUNK, stop)) for first in range(start, stop, CHUNK)]

@@ -114,8 +114,8 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
     return found
 
 
-def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> EndDerivatives:
-    """Return derivatives of what a run computes by parameters.
+def along_run(simulation: Simulation, stop: float, rows: Sequence[int], chosen: Sequence[int]) -> EndDerivatives:
+    """Run a simulation and return derivatives of what it computes by parameters.
 
     The step w_{n+1} = w_n + h/2 (F_n + F_{n+1}) is differentiated as it is, so that derivatives are those of the
     computed run: (I − h/2 A_{n+1}) S_{n+1} = (I + h/2 A_n) S_n + h/2 (B_n + B_{n+1}) with A = ∂F/∂w, B = ∂F/∂p. That is
@@ -125,20 +125,22 @@ def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> E
 
     Parameters
     ----------
-    run
-        The run.
+    simulation, stop
+        As for `sensitivities`.
     rows, chosen
-        Indices of what is read, among `computed_variables`, and of the parameters.
+        Indices of what is read, among `computed_variables`, and of the parameters; errors as for `RecordedRun`.
     """
-    simulation, points = run.simulation, run.points
+    run = RecordedRun(simulation, stop, rows)
+    points = run.points
     start = start_derivatives(simulation, chosen)
     columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
     derivatives = StepDerivatives(run, rows, columns)
     effect = start.parameters[columns]
     sensitivity = run.of_states(start.motion)
-    values = read_values(run, rows)
     shape = (len(points.steps), len(rows), len(chosen))
-    found = EndDerivatives(points.times, values[points.begins], values[points.ends], np.empty(shape), np.empty(shape))
+    found = EndDerivatives(
+        points.times, run.read[points.begins], run.read[points.ends], np.empty(shape), np.empty(shape)
+    )
     for part in chunks(len(points.steps)):
         begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
         places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
@@ -159,11 +161,6 @@ def along_run(run: RecordedRun, rows: Sequence[int], chosen: Sequence[int]) -> E
         found.begin_slopes[part] = slopes.read_by_motion[at_begin] @ entered + read_by_parameters[at_begin]
         found.end_slopes[part] = slopes.read_by_motion[at_end] @ left_with + read_by_parameters[at_end]
     return found
-
-
-def read_values(run: RecordedRun, rows: Sequence[int]) -> Floats:
-    """Return the computed variables at the points of a run, shape (points, rows)."""
-    return run.evaluate(run.equations.read(rows))[0][:, :, 0]
 
 
 def sensitivities(
@@ -193,7 +190,7 @@ def sensitivities(
     rows = chosen_places(outputs, computed, "output", simulation)
     if not outputs:
         rows = list(range(len(simulation.functions.system.outputs)))
-    found = along_run(RecordedRun(simulation, stop), rows, chosen)
+    found = along_run(simulation, stop, rows, chosen)
     given = [simulation.functions.system.parameters[each] for each in chosen]
     read = [computed[each] for each in rows]
     return SensitivityResult(

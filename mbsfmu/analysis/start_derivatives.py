@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.analysis.smooth_start import smooth_start
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
@@ -46,8 +47,9 @@ class StartDerivatives:
 def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDerivatives:
     """Return the derivatives of the start by some parameters of a simulation.
 
-    The start is found by iteration: what it depends on is found by differences of fourth order, and nothing else is.
-    Steps of differences shrink until those of second order agree with them, and slopes on both sides with each other.
+    They follow from the equations of the start. Where the way that it is found may change next to a parameter, they are
+    differences of fourth order, whose steps shrink until those of second order agree with them, and slopes on both
+    sides with each other.
 
     Parameters
     ----------
@@ -69,17 +71,14 @@ def start_derivatives(simulation: Simulation, chosen: Sequence[int]) -> StartDer
         moved[index] += change
         return _start(simulation, moved)
 
+    by_parameters = np.eye(len(given))[:, list(chosen)]
+    by_inputs = np.zeros((len(simulation.functions.inputs), len(chosen)))
+    moving = [index if decisive[index] else None for index in chosen]
     found = _derivatives(
-        simulation, at, [(index, variables[index], given[index]) for index in chosen if decisive[index]]
+        simulation, (by_parameters, by_inputs), moving, lambda index: (variables[index], given[index]), at
     )
-    motion, parameters = (np.zeros((len(each), len(chosen))) for each in (found.motion, found.parameters))
-    here = [decisive[index] for index in chosen]
-    motion[:, here], parameters[:, here] = found.motion, found.parameters
-    for column, index in enumerate(chosen):
-        if not decisive[index]:
-            parameters[index, column] = 1.0
     simulation.run_loop.restart_run(given)
-    return StartDerivatives(motion, parameters)
+    return found
 
 
 def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDerivatives:
@@ -95,7 +94,10 @@ def start_by_inputs(simulation: Simulation, chosen: Sequence[int]) -> StartDeriv
         moved[index] += change
         return _start(simulation, given, moved)
 
-    found = _derivatives(simulation, at, [(index, inputs[index], values[index]) for index in chosen])
+    by_inputs, by_parameters = np.eye(len(values))[:, list(chosen)], np.zeros((len(given), len(chosen)))
+    found = _derivatives(
+        simulation, (by_parameters, by_inputs), list(chosen), lambda index: (inputs[index], values[index]), at
+    )
     simulation.run_loop.restart_run(given)
     return found
 
@@ -108,19 +110,43 @@ def start_follows_inputs(simulation: Simulation, chosen: Sequence[int]) -> bool:
 
 def _derivatives(
     simulation: Simulation,
+    directions: tuple[Floats, Floats],
+    chosen: Sequence[int | None],
+    variable: Callable[[int], tuple[Variable, float]],
     at: Callable[[int, float], tuple[Floats, Floats]],
-    chosen: Sequence[tuple[int, Variable, float]],
 ) -> StartDerivatives:
-    """Return the derivatives of the start, which a change of a variable gives, by variables with their values."""
-    given = simulation.run_loop.parameters.copy()
-    simulation.initialize()
-    motion, parameters = _start(simulation, given)
-    middle, count = np.concatenate([motion, parameters]), len(motion)
-    columns = [
-        _column(variable, float(value), middle, lambda change, index=index: np.concatenate(at(index, change)))
-        for index, variable, value in chosen
-    ]
-    slopes = np.stack(columns, axis=1) if columns else np.zeros((len(middle), 0))
+    """Return the derivatives of the start along directions of parameters and inputs, one for each of some variables.
+
+    Parameters
+    ----------
+    simulation
+        The simulation.
+    directions
+        Changes of parameters and of inputs.
+    chosen
+        Indices of variables; None where the start does not depend on one.
+    variable
+        Returns the variable of an index, and its value.
+    at
+        Returns the start next to the present one: for an index, and a change of the variable.
+    """
+    run_loop, functions = simulation.run_loop, simulation.functions
+    given = run_loop.parameters.copy()
+    count = 2 * len(functions.coordinates) + len(functions.states) + len(functions.integrals)
+    slopes = np.vstack([np.zeros((count, len(chosen))), directions[0]])
+    simulation.initialization.run(given, run_loop.inputs_at_start(0.0))
+    smooth = smooth_start(simulation.initialization, *directions)
+    middle: Floats | None = None
+    for column, index in enumerate(chosen):
+        if index is None:
+            continue
+        if smooth is not None and smooth.smooth[column]:
+            slopes[:count, column], slopes[count:, column] = smooth.motion[:, column], smooth.parameters[:, column]
+            continue
+        middle = np.concatenate(_start(simulation, given)) if middle is None else middle
+        slopes[:, column] = _column(
+            *variable(index), middle, lambda change, index=index: np.concatenate(at(index, change))
+        )
     return StartDerivatives(slopes[:count], slopes[count:])
 
 
@@ -178,7 +204,8 @@ def _column(variable: Variable, value: float, middle: Floats, at: Callable[[floa
         last = slope
     raise InputError(
         f"the start has no derivative by {variable.name} at {value:.6g} {variable.unit}: next to it loops close "
-        "in another way, or other coordinates give way; choose start values that close the loops, or another value"
+        "in another way, other coordinates give way, or a start value reaches a limit; choose start values that close "
+        "the loops, or another value"
     )
 
 

@@ -110,7 +110,7 @@ def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
     functions = equations.functions
     closed, moving = unknowns.copy(), equations.unknowns("coordinates")
     if functions.rows:
-        closed[moving] = close_loops(functions, unknowns[moving], unknowns[moving])
+        closed[moving] = close_loops(functions, unknowns[moving], unknowns[moving]).values
         equations.load(closed)
         jacobian, rest = functions.closure()[1], functions.equilibrium()[1]
         closed[equations.unknowns("multipliers")] = np.linalg.lstsq(jacobian.T, -rest, rcond=RANK_TOLERANCE)[0]

@@ -233,6 +233,17 @@ class ReducedEquations:
             self._made[key] = make()
         return self._made[key]
 
+    @cached_property
+    def read_all(self) -> TracedFunction:
+        """`computed`."""
+        return self._functions.traced("reduced_computed", [self.computed])
+
+    @property
+    def of_adjoint(self) -> tuple[TracedFunction, ...]:
+        """Functions that compiled adjoints of trapezoidal steps call, beside those of the system."""
+        fed_through = (self.by_accelerations,) if self.flow_by_accelerations else ()
+        return (self.explicit, self.motion, self.read_all, self.slope, *fed_through, self.pulled_back, self.read_back)
+
     def read(self, rows: Sequence[int]) -> TracedFunction:
         """Return rows of `computed`."""
         return self._once("read", (), rows, lambda: self._functions.traced("computed", [self.computed[list(rows)]]))
@@ -265,23 +276,67 @@ class ReducedEquations:
         (by_read,) = self._changes_by("parameters", along, [read])
         return self._functions.traced("reduced_along_parameters", [by_load, by_flow, by_read], matrices=range(3))
 
-    def pulled_back(self, part: str, rows: Sequence[int]) -> TracedFunction:
-        """Return products of rows with the derivatives with respect to a part, by one reverse pass.
+    @cached_property
+    def pulled_back(self) -> TracedFunction:
+        """Products of rows with derivatives of Q'' − M'' z̈^i and (ẋ, rates of the integrals), by parameters and inputs.
 
-        The rows are the parts `by_load`, `by_flow` and `by_read`, for Q'' − M'' z̈^i, (ẋ, rates of the integrals), and
-        rows of `computed`.
+        The rows are the parts `by_load` and `by_flow`; the products come by reverse differentiation.
         """
-        return self._once(f"back {part}", (), rows, lambda: self._pulled_back(part, rows))
-
-    def _pulled_back(self, part: str, rows: Sequence[int]) -> TracedFunction:
         functions, (_, freedom) = self._functions, self._r.shape
-        read = self.computed[list(rows)]
-        along = ca.SX.sym("along", functions.symbol(part).numel())
-        changes = [*self._drift(part, along), *self._changes_by(part, along, [read])]
-        sizes = {"by_load": freedom, "by_flow": self._whole_flow.numel(), "by_read": len(rows)}
-        given = [functions.add_part(name, size)[0] for name, size in sizes.items()]
-        total = sum((ca.dot(row, change) for row, change in zip(given, changes, strict=True)), ca.SX(0))
-        return functions.traced(f"reduced_pulled_back_{part}", [ca.gradient(total, along)])
+        by_load, by_flow = (
+            functions.add_part(name, size)[0]
+            for name, size in (("by_load", freedom), ("by_flow", self._whole_flow.numel()))
+        )
+        pulled = self._pulled(-ca.mtimes(self._r, by_load), ca.dot(by_flow, self._whole_flow))
+        return functions.traced("reduced_pulled_back", [pulled["parameters"], pulled["inputs"]])
+
+    @cached_property
+    def read_back(self) -> TracedFunction:
+        """Products of the part `by_read` with derivatives of `computed`.
+
+        By (z^i, ż^i, x, integrals), by z̈^i, by parameters, and by inputs.
+        """
+        functions, read = self._functions, self.computed
+        by_read = functions.add_part("by_read", read.numel())[0]
+        pulled = self._pulled(ca.SX.zeros(self._r.shape[0]), ca.dot(by_read, read))
+        motion = [ca.mtimes(self._r.T, pulled[part]) for part in MOTION]
+        by_motion = ca.vertcat(*motion[:2], pulled["states"], pulled["integrals"])
+        results = [by_motion, motion[2], pulled["parameters"], pulled["inputs"]]
+        return functions.traced("reduced_read_back", results)
+
+    def _pulled(self, loads: ca.SX, scalar: ca.SX) -> dict[str, ca.SX]:
+        """Return the gradients of loadsᵀ (M z̈ − Q + Φ_zᵀ λ) plus a scalar with respect to all parts.
+
+        The transpose of `_moved` and `_moved_by`: loads are held, and adjoint multipliers ν of Φ̈, Φ̇ and Φ carry what
+        dependent coordinates do over to the independent ones, parameters and inputs; gradients by z, ż and z̈ are
+        those that R_zᵀ makes gradients by the independent ones of.
+        """
+        given, symbol = self._given, self._functions.symbol
+        parts = (*MOTION, "states", "integrals", "inputs", "parameters")
+
+        def gradients(value: ca.SX) -> dict[str, ca.SX]:
+            vectors = [symbol(part) for part in parts]
+            ends = np.cumsum([0, *(each.numel() for each in vectors)]).tolist()
+            return dict(zip(parts, ca.vertsplit(ca.gradient(value, ca.vertcat(*vectors)), ends), strict=True))
+
+        if given.driven:
+            loads = loads - ca.mtimes(self._g, ca.gradient(scalar, symbol("multipliers")))
+        held = [(ca.SX.sym("loads", loads.numel()), loads)]
+        found = gradients(scalar + ca.dot(held[0][0], given.balance))
+        for part, closed in (
+            ("accelerations", given.closure_acceleration),
+            ("velocities", given.closure_rate),
+            ("coordinates", given.closure),
+        ):
+            multipliers = ca.SX.sym("multipliers", closed.numel())
+            held.append((multipliers, -ca.mtimes(self._g.T, found[part])))
+            more = gradients(ca.dot(multipliers, closed))
+            # The part itself is what R_z spans with the independent one, and the correction by G is in ν.
+            found = {name: value if name == part else value + more[name] for name, value in found.items()}
+        results = list(found.values())
+        for sym, value in reversed(held):
+            results = ca.substitute(results, [sym], [value])
+        return dict(zip(parts, results, strict=True))
 
     @cached_property
     def moved(self) -> TracedFunction:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mbsfmu.initialization.closing_loops import close_loops, closure_at, onto_velocity_constraints
+from mbsfmu.initialization.closing_loops import OnConstraints, close_loops, closure_at, onto_velocity_constraints
 from mbsfmu.initialization.locked_loops import refuse_locked_motion
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import starts
@@ -14,7 +14,7 @@ from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
-class _Assembled:
+class Assembled:
     """The last assembly.
 
     Attributes
@@ -29,8 +29,8 @@ class _Assembled:
 
     guess: Floats
     given: Floats
-    coordinates: Floats
-    velocities: Floats
+    coordinates: OnConstraints
+    velocities: OnConstraints
     closure: list[list[Floats]]
 
 
@@ -47,17 +47,21 @@ class Assembly:
 
     Attributes
     ----------
+    functions
+        As given.
+    last
+        The last assembly; None before the first one.
     own, own_velocities
         Start values of the model as it was made, each of shape (n,): what differs from them was set.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
-        self._functions = functions
+        self.functions = functions
         set_now = functions.parameters.copy()
         functions.parameters[:] = starts(functions.system.parameters)
         self.own, self.own_velocities, _ = (part.copy() for part in functions.start())
         functions.parameters[:] = set_now
-        self._last: _Assembled | None = None
+        self.last: Assembled | None = None
 
     def close(self) -> tuple[Floats, Floats]:
         """Return coordinates and velocities, each of shape (n,), for the parameters and inputs that are set.
@@ -67,21 +71,21 @@ class Assembly:
         InputError
             When the loops cannot be closed, or a prescribed motion drives a coordinate that is locked.
         """
-        functions = self._functions
+        functions = self.functions
         guess, given, _ = (part.copy() for part in functions.start())
-        if self._last is None or not self._holds(self._last, guess, given):
+        if self.last is None or not self._holds(self.last, guess, given):
             refuse_locked_motion(functions, guess)
             coordinates = close_loops(functions, guess, self.own)
-            velocities = onto_velocity_constraints(functions, coordinates, given, self.own_velocities)
-            closure = [closure_at(functions, place) for place in (guess, coordinates)]
-            self._last = _Assembled(guess, given, coordinates, velocities, closure)
-        return self._last.coordinates.copy(), self._last.velocities.copy()
+            velocities = onto_velocity_constraints(functions, coordinates.values, given, self.own_velocities)
+            closure = [closure_at(functions, place) for place in (guess, coordinates.values)]
+            self.last = Assembled(guess, given, coordinates, velocities, closure)
+        return self.last.coordinates.values.copy(), self.last.velocities.values.copy()
 
-    def _holds(self, last: _Assembled, guess: Floats, given: Floats) -> bool:
+    def _holds(self, last: Assembled, guess: Floats, given: Floats) -> bool:
         """Tell whether start values and loop equations are those of the last assembly."""
         if not (np.array_equal(guess, last.guess) and np.array_equal(given, last.given)):
             return False
         return all(
-            all(map(np.array_equal, closure_at(self._functions, place), before))
-            for place, before in zip((last.guess, last.coordinates), last.closure, strict=True)
+            all(map(np.array_equal, closure_at(self.functions, place), before))
+            for place, before in zip((last.guess, last.coordinates.values), last.closure, strict=True)
         )

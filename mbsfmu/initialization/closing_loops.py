@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +31,53 @@ MOST_ITERATIONS = 100
 """Largest number of Gauss–Newton steps."""
 IMMOBILE = 1e-6
 """Motion relative to the free motions below which a coordinate is locked."""
+_TIED = 1e-4
+"""Share by which a column that is not chosen must be shorter than a chosen one, for the choice to be said clear."""
 _ASIDE = 0.1
 """Offset of coordinates in rad and m to detect nonlinear equations."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
 
 
-def close_loops(functions: SystemFunctions, guess: Floats, own: Floats) -> Floats:
+@dataclass(frozen=True)
+class OnConstraints:
+    """Coordinates or velocities on the constraints, and which of them follow from the others.
+
+    Attributes
+    ----------
+    values
+        Shape (n,).
+    dependent
+        Indices of those that follow from the others, which keep their given values; None where all moved.
+    weighted
+        The matrix whose columns of largest distance from each other these are, shape (m, n).
+    """
+
+    values: Floats
+    dependent: NDArray[np.intp] | None
+    weighted: Floats
+
+    @property
+    def is_chosen_clearly(self) -> bool:
+        """Whether no other column has the length of a chosen one: the choice stays for neighbouring parameters."""
+        if self.dependent is None:
+            return False
+        rest = self.weighted.copy()
+        chosen = np.isin(np.arange(rest.shape[1]), self.dependent)
+        for _ in range(len(self.dependent)):
+            lengths = np.linalg.norm(rest, axis=0)
+            column = int(np.argmax(np.where(chosen, lengths, -1.0)))
+            if np.max(lengths[~chosen], initial=0.0) >= (1.0 - _TIED) * lengths[column]:
+                return False
+            direction = rest[:, column] / lengths[column]
+            rest -= np.multiply.outer(direction, direction @ rest)
+            rest[:, column] = 0.0
+        return True
+
+
+def close_loops(
+    functions: SystemFunctions, guess: Floats, own: Floats, counted: NDArray[np.intp] | None = None
+) -> OnConstraints:
     """Return the coordinates on the constraints near the given ones.
 
     Coordinates that are given, which zero is not unless it was set, stay where the others alone can close the loops;
@@ -52,18 +93,20 @@ def close_loops(functions: SystemFunctions, guess: Floats, own: Floats) -> Float
         Coordinates in rad and m, shape (n,).
     own
         Those of the model as it was made, shape (n,): what differs from them was set.
+    counted
+        How much coordinates are given; as `given_ranks` says by default.
 
     Raises
     ------
     InputError
         When the loops cannot be closed from there.
     """
-    ranks = given_ranks(guess, own)
+    ranks = given_ranks(guess, own) if counted is None else counted.copy()
     for least in (1, 2, 3):  # the rank from which on coordinates stay
         ranks[ranks < least] = 0
         nearest, violation = _approach(functions, guess, np.flatnonzero(ranks == 0))
         if not violation.size:
-            return nearest
+            return OnConstraints(nearest, np.zeros(0, dtype=np.intp), np.zeros((0, len(guess))))
         gap = np.max(np.abs(violation))
         if gap < CLOSED:
             break
@@ -74,17 +117,24 @@ def close_loops(functions: SystemFunctions, guess: Floats, own: Floats) -> Float
             f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
         )
     jacobian = _closure_at(functions, nearest)[1]
-    dependent = _dependent(jacobian, ranks, _far(functions, nearest, jacobian, nearest))
+    weighted = _weighted(jacobian, ranks, _far(functions, nearest, jacobian, nearest))
+    dependent = _dependent(weighted, _rank(jacobian))
     independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
     kept, violation = _approach(functions, kept, dependent)
-    return kept if np.max(np.abs(violation)) < CLOSED else nearest
+    if np.max(np.abs(violation)) < CLOSED:
+        return OnConstraints(kept, dependent, weighted)
+    return OnConstraints(nearest, None, weighted)
 
 
 def onto_velocity_constraints(
-    functions: SystemFunctions, coordinates: Floats, velocities: Floats, own: Floats
-) -> Floats:
+    functions: SystemFunctions,
+    coordinates: Floats,
+    velocities: Floats,
+    own: Floats,
+    counted: NDArray[np.intp] | None = None,
+) -> OnConstraints:
     """Return velocities with Φ_z ż + Φ_t = 0, shape (n,).
 
     Those that were set, and before others those that are given and not zero, are kept as far as the loops let them.
@@ -97,21 +147,25 @@ def onto_velocity_constraints(
         On the constraints, shape (n,).
     velocities, own
         As given, and those of the model as it was made, each of shape (n,): what differs from them was set.
+    counted
+        How much velocities are given; as `given_ranks` says by default.
     """
     violation, jacobian = _closure_at(functions, coordinates)
     if not violation.size:
-        return velocities.copy()
-    moving, ranks = functions.all_closure()[2].copy(), given_ranks(velocities, own)
+        return OnConstraints(velocities.copy(), np.zeros(0, dtype=np.intp), jacobian)
+    moving = functions.all_closure()[2].copy()
+    ranks = given_ranks(velocities, own) if counted is None else counted
     given = ranks > 0
     following = velocities.copy()
     if given.any():
         following[~given] = -_least_squares(jacobian[:, ~given], jacobian @ velocities + moving)
-    dependent = _dependent(jacobian, ranks, _far(functions, coordinates, jacobian, following))
+    weighted = _weighted(jacobian, ranks, _far(functions, coordinates, jacobian, following))
+    dependent = _dependent(weighted, _rank(jacobian))
     independent = np.delete(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent] + moving
     result = velocities.copy()
     result[dependent] = -_least_squares(jacobian[:, dependent], driven)
-    return result
+    return OnConstraints(result, dependent, weighted)
 
 
 def given_ranks(values: Floats, own: Floats) -> NDArray[np.intp]:
@@ -119,12 +173,17 @@ def given_ranks(values: Floats, own: Floats) -> NDArray[np.intp]:
     return np.where(values != own, 2, np.where(values != 0.0, 1, 0))
 
 
-def _dependent(jacobian: Floats, ranks: NDArray[np.intp], far: Floats) -> NDArray[np.intp]:
-    """Return which columns follow from the others, ascending: given ones only where it must be.
+def _weighted(jacobian: Floats, ranks: NDArray[np.intp], far: Floats) -> Floats:
+    """Return Φ_z with its columns weighted: given coordinates follow from others only where it must be.
 
     What gears drive moves as much as it has to: `far` is how far that is, shape (n,), and one of all others.
     """
-    return np.sort(pivot_columns(jacobian * np.where(ranks > 0, GIVEN**ranks, far), _rank(jacobian))[1])
+    return np.asarray(jacobian * np.where(ranks > 0, GIVEN**ranks, far))
+
+
+def _dependent(weighted: Floats, rank: int) -> NDArray[np.intp]:
+    """Return which columns follow from the others, ascending."""
+    return np.sort(pivot_columns(weighted, rank)[1])
 
 
 def _far(functions: SystemFunctions, coordinates: Floats, jacobian: Floats, moved: Floats) -> Floats:

@@ -111,6 +111,8 @@ class Initialization:
         The parts that these belong to.
     feeds
         Pairs of indices: a calculated parameter, and the parameter that takes its value.
+    assembly
+        The assembly of the whole.
 
     Raises
     ------
@@ -140,7 +142,7 @@ class Initialization:
             for feed in system.feeds
         )
         self._inputs = starts(system.inputs) if inputs is None else inputs
-        self._assembly = Assembly(self.functions)
+        self.assembly = Assembly(self.functions)
         self._checked: Floats | None = None
         self._start = self.run(starts(system.parameters))
         self._refuse_massless_motion()
@@ -218,7 +220,7 @@ class Initialization:
     def warn_changes(self, start: Start) -> None:
         """Warn in the log of differences between the start and its parameters."""
         self.functions.parameters[:] = start.parameters
-        own = self._assembly.own, self._assembly.own_velocities
+        own = self.assembly.own, self.assembly.own_velocities
         warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm, own)
 
     def warn_unbalanced(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
@@ -279,7 +281,7 @@ class Initialization:
                 if calculated < len(values):
                     parameters[parameter] = values[calculated]
         self.functions.parameters[:] = parameters
-        coordinates, velocities = self._assembly.close()
+        coordinates, velocities = self.assembly.close()
         states = self.functions.start()[2].copy()
         names = (variable.name for variable in self.calculated)
         calculated = dict(zip(names, values, strict=True))

@@ -29,6 +29,10 @@ QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O
 LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
+ADJOINT = {"adjoint.c": "-O2"}
+"""The same of adjoints of runs."""
+QUICK_ADJOINT = {"adjoint.c": "-O2", "operations.c": "-O2"}
+"""The same of adjoints with tables of operations."""
 ENSEMBLE = {"steps.c": "-O2", "pool.c": "-O2", "ensemble.c": "-O2"}
 """The same of runs of many machines at once."""
 
@@ -38,7 +42,9 @@ _RUNTIME = Path(__file__).parent / "runtime"
 _EXCHANGE = ("flow", "exchange", "fmi2_exchange", "fmi3_exchange")
 """How the names of files begin that are for model exchange alone."""
 _OF_ENSEMBLES = ("ensemble", "lane")
-"""How the names of files begin that are for ensembles alone."""
+"""How the names of files begin that are for ensembles alone …"""
+_OF_ADJOINTS = ("adjoint",)
+"""… and for adjoints of runs."""
 _LAYERS = ("fmi", "component")
 """How the names of files begin that are for units alone, whatever the version of the FMI."""
 
@@ -66,9 +72,20 @@ class StepSources:
         """Return the sources of a simulation."""
         functions: dict[str, Operations] = {}
         code = ModelCode(simulation, held=functions)
-        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES)))
+        files = _sources(code, lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ENSEMBLES, *_OF_ADJOINTS)))
         own = {"operations.h": operations_header(), **interface_source(exchange=None)}
         return cls({**files, **own}, functions, code.length)
+
+    @classmethod
+    def of_adjoint(cls, simulation: Simulation) -> StepSources:
+        """Return the sources of adjoints of runs of a simulation, by double-step and the trapezoidal rule."""
+        functions: dict[str, Operations] = {}
+        code = ModelCode(simulation, held=functions)
+        files = {"model_adjoint.c": code.adjoint()}
+        runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if name not in LOOP}
+        own = {"operations.h": operations_header(), **interface_source(exchange=None)}
+        length = sum(each.length for each in code.adjoint_functions())
+        return cls({"model.h": code.header(), **files, **runtime, **own}, functions, length)
 
     @classmethod
     def kept(cls, to_dict: dict[str, Any]) -> StepSources:
@@ -131,7 +148,7 @@ def fmu_sources(
         left_out = left_out | FLOW.keys()
 
     def chosen(name: str) -> bool:
-        return name not in left_out and not name.startswith((*others, *_OF_ENSEMBLES))
+        return name not in left_out and not name.startswith((*others, *_OF_ENSEMBLES, *_OF_ADJOINTS))
 
     both = exchange is not None and exchange.beside_steps
     more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
@@ -158,7 +175,7 @@ def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: 
     code = ModelCode(simulation, ensemble=True)
     files = _sources(
         code,
-        lambda name: not name.startswith((*_LAYERS, *_EXCHANGE)),
+        lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ADJOINTS)),
         {"model_rest.c": code.rest, "model_lanes.c": code.lanes},
     )
     width = lane_width_source(lanes, vector_mathematics=vector_mathematics)

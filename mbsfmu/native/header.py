@@ -143,6 +143,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "BALANCES": len(simulation.energy_watch.balances),
         "LIMITED": len(system.limited),
         "DRIVEN": len(functions.driven),
+        "COMPUTED": 0,
         "CORRECTION_NUMBERS": needs.correction_numbers,
         "GRADIENTS": needs.gradients,
     }

@@ -226,6 +226,37 @@ class SystemFunctions(SystemWorkspace):
         return self.defined("start", lambda given: list(given.start.values()))
 
     @cached_property
+    def start_slopes(self) -> TracedFunction:
+        """Derivatives of the start that is given, and of what it has to fulfil; shapes (its size, that of a part).
+
+        Of z, ż and x as given by p; of Φ, all constraints included, by z, p, u; of Φ̇ by the same; of the integrals at
+        the start by z, ż, x, p, u.
+        """
+        given = self.expressions
+        every = ("coordinates", "parameters", "inputs")
+
+        def made() -> list[ca.SX]:
+            start = [given.derivative(each, "parameters") for each in given.start.values()]
+            closed = [
+                given.derivative(each, part) for each in (given.all_closure, given.all_closure_rate) for part in every
+            ]
+            parts = ("coordinates", "velocities", "states", "parameters", "inputs")
+            return [*start, *closed, *(given.derivative(given.initial_integrals, part) for part in parts)]
+
+        return self.kept("start_slopes", made, matrices=range(14))
+
+    @cached_property
+    def standing_slopes(self) -> TracedFunction:
+        """Derivatives of −Q + Φ_zᵀ λ of all constraints by z, x, p and u, each of shape (n, size of the part)."""
+        given = self.expressions
+
+        def made() -> list[ca.SX]:
+            loads = given.rest + ca.mtimes(given.all_closure_jacobian.T, given.multipliers)
+            return [given.derivative(loads, part) for part in ("coordinates", "states", "parameters", "inputs")]
+
+        return self.kept("standing_slopes", made, matrices=range(4))
+
+    @cached_property
     def _start_parts(self) -> tuple[ca.SX, ca.SX]:
         count = len(self.system.start_system.coordinates)
         return self.add_part("start_coordinates", count)[0], self.add_part("start_velocities", count)[0]

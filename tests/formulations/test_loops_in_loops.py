@@ -39,8 +39,8 @@ def both(name: str) -> tuple[SystemFunctions, SystemFunctions]:
     whole.parameters[:] = [each.start for each in whole.system.parameters]
     start = whole.start()[0]
     opened, given = start + 0.1 * random.normal(size=start.shape), random.normal(size=start.shape)
-    coordinates = close_loops(whole, opened, opened)
-    velocities = onto_velocity_constraints(whole, coordinates, given, given)
+    coordinates = close_loops(whole, opened, opened).values
+    velocities = onto_velocity_constraints(whole, coordinates, given, given).values
     loops = find_loop_equations(whole, coordinates)
     straight, recorded = (SystemFunctions(MechanismSystem(mechanism), loops, code=code) for code in Code)
     for functions in (straight, recorded):

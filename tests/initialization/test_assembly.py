@@ -19,9 +19,9 @@ def assembled(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
     guesses: list[Floats] = []
     close = assembly.close_loops
 
-    def noted(functions: Any, guess: Floats) -> Floats:
+    def noted(functions: Any, guess: Floats, *others: Any) -> Any:
         guesses.append(guess)
-        return close(functions, guess)
+        return close(functions, guess, *others)
 
     monkeypatch.setattr(assembly, "close_loops", noted)
     return guesses

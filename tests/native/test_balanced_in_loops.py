@@ -150,7 +150,7 @@ def test_where_loops_leave_more_motions_than_are_held_both_forms_say_the_same() 
         functions = SystemFunctions(system, code=code)
         functions.parameters[:] = starts(system.parameters)
         guess = functions.start()[0].copy()
-        functions.coordinates[:] = close_loops(functions, guess, guess)
+        functions.coordinates[:] = close_loops(functions, guess, guess).values
         forces, unheld = balance(functions, np.zeros(len(system.inputs)))
         assert unheld is not None
         found.append([*forces, unheld.acceleration])

@@ -6,6 +6,9 @@
 #define SADDLE (COORDINATES + CONSTRAINTS)
 #define OF_PHI_Z (CONSTRAINTS * COORDINATES)
 
+/* Whether some of the loop equations follow from the others. */
+#define REDUNDANT (RANK < CONSTRAINTS)
+
 /* Number of ints that `orthogonalize` needs. */
 #define QR_ORDERS(rows, columns) ((columns) + 2 * (rows))
 /* Number of doubles and ints that `least_squares` and `null_space` need at most. */
@@ -15,9 +18,9 @@
 /* Equations with multipliers are solved at an instant where a formulation has no motion of its own, and for derivatives. */
 #define SOLVES_SADDLE (!OWN_MOTION || !CHANGES)
 
-#define SCRATCH_OF_ROWS (RANK < CONSTRAINTS ? 2 * OF_PHI_Z : 0)
+#define SCRATCH_OF_ROWS (REDUNDANT ? 2 * OF_PHI_Z : 0)
 #define SCRATCH_OF_MULTIPLIERS \
-    (RANK < CONSTRAINTS ? 2 * OF_PHI_Z + SQUARES_WORK(COORDINATES, CONSTRAINTS) : 0)
+    (REDUNDANT ? 2 * OF_PHI_Z + SQUARES_WORK(COORDINATES, CONSTRAINTS) : 0)
 #define SCRATCH_OF_SADDLE (SOLVES_SADDLE ? 2 * SADDLE * SADDLE + 2 * OF_PHI_Z + SQUARES_WORK(SADDLE, SADDLE) : 0)
 #define SCRATCH_OF_REACTIONS \
     (PLAY > 0 ? (2 * COORDINATES + ALL_CONSTRAINTS) * ALL_CONSTRAINTS + REACTIONS * PLAY \

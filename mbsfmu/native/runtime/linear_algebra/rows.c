@@ -1,7 +1,6 @@
 /* Which loop equations count where some follow from others. */
 
 
-#define REDUNDANT (RANK < CONSTRAINTS)
 
 /* The last of RANK pivots that take some rows of Phi_z in order of their distances, and that order; `turned` is room for
  * these rows. */

@@ -1,0 +1,251 @@
+"""Compiled adjoints of runs: the trapezoidal steps of double-step, from the end to the start."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.identity import content_key
+from mbsfmu.compiling.compilation import CompilerError
+from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled, is_level_given, kept_library
+from mbsfmu.compiling.kept import warn_once
+from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources, identity_source
+from mbsfmu.native.loop import MisfitError
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.kept_traces import toolkit
+from mbsfmu.tracing.workspace import Floats
+
+_LOGGER = logging.getLogger(__name__)
+_LARGE = 1.5e4
+"""Operations that take more than some seconds to be optimized."""
+_PATIENCE = 1e-4
+"""In s for each operation, as long as optimizing takes: so long tables of operations do, which are made at once."""
+COMPLETED = ("velocities", "independent_velocities", "independent_accelerations", "accelerations", "multipliers")
+"""Arrays at points that are found there."""
+
+
+class _Run(ctypes.Structure):
+    """`Run` of adjoint.c."""
+
+    _fields_ = (
+        ("points", ctypes.c_int),
+        ("failed", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("parameters", "references", "discrete", "loop_iterates", "active")),
+        *((name, ctypes.c_void_p) for name in ("dependent", "choices", "coordinates", "states", "integrals", "inputs")),
+        *((name, ctypes.c_void_p) for name in COMPLETED),
+        ("rates", ctypes.c_void_p),
+        ("read", ctypes.c_void_p),
+        ("read_count", ctypes.c_int),
+        ("values", ctypes.c_void_p),
+    )
+
+
+class _Back(ctypes.Structure):
+    """`Back` there."""
+
+    _fields_ = (
+        ("first", ctypes.c_int),
+        ("last", ctypes.c_int),
+        ("begins", ctypes.c_void_p),
+        ("ends", ctypes.c_void_p),
+        ("sizes", ctypes.c_void_p),
+        ("read", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("at_begin", "at_end", "adjoint", "by_parameters", "by_inputs")),
+    )
+
+
+@dataclass(frozen=True)
+class PointArrays:
+    """Arrays of a run at points where steps begin and end, contiguous, with a row for each point.
+
+    Attributes
+    ----------
+    values
+        By name of the part: constants of the run; coordinates, velocities, states, integrals and inputs at points; and
+        what is found there (`COMPLETED`, and F as `rates`).
+    dependent
+        Flags of dependent coordinates for each choice, shape (choices, n).
+    choices
+        Of each point, shape (points,).
+    """
+
+    values: dict[str, Floats]
+    dependent: NDArray[np.intc]
+    choices: NDArray[np.intc]
+
+
+@dataclass(frozen=True)
+class BackwardSteps:
+    """Steps that are gone back, and a scalar of what is computed.
+
+    Attributes
+    ----------
+    first, last
+        The steps [first, last).
+    begins, ends, sizes
+        Points of all steps, and their sizes in s.
+    row
+        Index of what is read.
+    at_begin, at_end
+        Derivatives of the scalar with respect to it where steps begin and end.
+    adjoint
+        dJ/dw behind the last step, which becomes that before the first one.
+    by_parameters, by_inputs
+        Get the derivatives added: shapes (parameters,) and (N + 1, inputs).
+    """
+
+    first: int
+    last: int
+    begins: NDArray[np.intc]
+    ends: NDArray[np.intc]
+    sizes: Floats
+    row: int
+    at_begin: Floats
+    at_end: Floats
+    adjoint: Floats
+    by_parameters: Floats
+    by_inputs: Floats
+
+
+class AdjointLibrary:
+    """A library of adjoints of one model.
+
+    Parameters
+    ----------
+    library
+        The compiled `adjoint.c`.
+    simulation
+        The simulation that it was made from.
+    identity
+        What the library must say that it was made from.
+
+    Raises
+    ------
+    MisfitError
+        When the library was made from something else, or has other sizes.
+    OSError
+        When it cannot be loaded.
+    """
+
+    def __init__(self, library: Path, simulation: Simulation, identity: str) -> None:
+        self._loaded = loaded = ctypes.CDLL(str(library))
+        functions = simulation.functions
+        system = functions.system
+        counts = [len(each) for each in (system.coordinates, functions.rows, system.states, system.integrals)]
+        computed = len(system.outputs) + 3 * counts[0] + counts[2] + counts[3]
+        expected = [counts[0], counts[1], counts[0] - functions.rank, *counts[2:]]
+        expected += [len(system.inputs), len(system.parameters), computed]
+        loaded.mbsfmu_identity.restype = ctypes.c_char_p
+        sizes = (ctypes.c_int * len(expected))()
+        if loaded.mbsfmu_sizes(sizes, len(sizes)) != len(expected) or list(sizes) != expected:
+            raise MisfitError(f"{library} has other sizes than its model")
+        if loaded.mbsfmu_identity().decode() != identity:
+            raise MisfitError(f"{library} was made from something else than its name says")
+        self.seconds = 0.0
+
+    def complete(self, points: PointArrays, rows: Sequence[int]) -> Floats:
+        """Find accelerations, multipliers and rates at points, and return what is read there, (points, rows).
+
+        Raises
+        ------
+        SimulationError
+            When loops or masses are singular at a point.
+        """
+        read = np.array(rows, dtype=np.intc)
+        values = np.empty((len(points.choices), len(rows)))
+        self._call(self._loaded.mbsfmu_complete, self._run(points, read, values))
+        return values
+
+    def go_back(self, points: PointArrays, steps: BackwardSteps) -> None:
+        """Go back over steps with one choice of coordinates; errors as for `complete`."""
+        places = {name: getattr(steps, name).ctypes.data for name in ("begins", "ends", "sizes", "at_begin", "at_end")}
+        found = {name: getattr(steps, name).ctypes.data for name in ("adjoint", "by_parameters", "by_inputs")}
+        back = _Back(first=steps.first, last=steps.last, read=steps.row, **places, **found)
+        run = self._run(points, np.zeros(0, dtype=np.intc), np.zeros(0))
+        self._call(self._loaded.mbsfmu_go_back, run, back)
+
+    def _run(self, points: PointArrays, read: NDArray[np.intc], values: Floats) -> _Run:
+        given = {name: array.ctypes.data for name, array in points.values.items()}
+        places = {"dependent": points.dependent.ctypes.data, "choices": points.choices.ctypes.data}
+        reads = {"read": read.ctypes.data, "read_count": len(read), "values": values.ctypes.data}
+        return _Run(points=len(points.choices), failed=-1, **given, **places, **reads)
+
+    def _call(self, function: ctypes._NamedFuncPointer, run: _Run, *others: ctypes.Structure) -> None:
+        begin = time.perf_counter()
+        if not function(ctypes.byref(run), *(ctypes.byref(each) for each in others)):
+            raise MemoryError
+        self.seconds += time.perf_counter() - begin
+        if run.failed >= 0:
+            raise SimulationError(
+                f"the equations are singular at point {run.failed} of the run: it is not differentiated"
+            )
+
+
+@dataclass
+class _Made:
+    """What is made of a simulation: its sources, their name, and libraries."""
+
+    sources: StepSources
+    name: str
+    library: AdjointLibrary
+    optimized: bool = field(default=False)
+
+
+_made: WeakKeyDictionary[Simulation, _Made | None] = WeakKeyDictionary()
+
+
+def adjoint_library(simulation: Simulation) -> AdjointLibrary | None:
+    """Return compiled adjoints of a simulation; None without a compiler, or where the code cannot be made.
+
+    Large models begin with tables of operations, which need no compiler's time; code is optimized when so much time was
+    spent with these as that takes.
+
+    Parameters
+    ----------
+    simulation
+        A simulation of double-step with the trapezoidal rule.
+    """
+    if not (is_compiled() and has_compiler()):
+        return None
+    if simulation not in _made:
+        _made[simulation] = _first(simulation)
+    made = _made[simulation]
+    if made is None:
+        return None
+    if not made.optimized and made.library.seconds > made.sources.length * _PATIENCE:
+        made.optimized = True
+        try:
+            made.library = _library(simulation, made.name, made.name, made.sources.code(), ADJOINT)
+        except (CompilerError, OSError, MisfitError) as error:
+            warn_once(f"{error}; code of gradients stays as it is, not optimized")
+    return made.library
+
+
+def _first(simulation: Simulation) -> _Made | None:
+    try:
+        sources = StepSources.of_adjoint(simulation)
+        name = content_key("adjoint", sources.to_dict(), toolkit(), sorted(ADJOINT.items()))
+        small = is_level_given() or sources.length < _LARGE or kept_library(name) is not None
+        if small:
+            return _Made(sources, name, _library(simulation, name, name, sources.code(), ADJOINT), optimized=True)
+        quick = content_key(name, sorted(QUICK_ADJOINT.items()))
+        return _Made(sources, name, _library(simulation, quick, name, sources.tables(), QUICK_ADJOINT))
+    except (CompilerError, OSError, MisfitError) as error:
+        warn_once(f"{error}; gradients are not compiled, CasADi's interpreter finds them")
+        return None
+
+
+def _library(
+    simulation: Simulation, key: str, name: str, files: dict[str, str], levels: dict[str, str]
+) -> AdjointLibrary:
+    library = compile_library({**files, **identity_source(name)}, levels, None, key=key, portable=False)
+    return AdjointLibrary(library, simulation, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,8 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.measured import plain_number
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
 
 _WRITTEN = re.compile(r"(.+?)\s*(<=|>=)\s*([^<>=]+)")
 _VIOLATED = 1e-6
@@ -116,9 +119,12 @@ class _Runs:
     """Scalars of runs and their gradients with respect to parameters scaled by their ranges."""
 
     def __init__(
-        self, simulation: Simulation, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats
-    ) -> None:
+        self, simulation: Simulation, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats,
+        limits: Sequence[Limit],
+    ) -> None:  # fmt: skip
         self._simulation, self._measures, self._chosen = simulation, list(measures), list(chosen)
+        self._limits = list(limits)
+        self._best: tuple[tuple[float, float], Floats] | None = None
         self._low, self._width = low, high - low
         self._known: tuple[Floats, Floats, Floats] | None = None
         self.stop = 0.0
@@ -132,15 +138,37 @@ class _Runs:
             names = [simulation.functions.system.parameters[each].name for each in self._chosen]
             for name, value in zip(names, values.tolist(), strict=True):
                 simulation.set(name, value)
-            self.count += 1
             try:
                 adjoint = Adjoint(simulation, self._measures, self.stop)
             except (InputError, SimulationError) as error:
                 told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=True))
                 raise SimulationError(f"the run with {told} fails: {error}; take narrower bounds") from error
+            self.count += 1
             rows = [adjoint.gradient(index, self._chosen, ())[0] for index in range(len(self._measures))]
             self._known = shares.copy(), np.array(adjoint.values), np.array(rows) * self._width
+            self._note(shares, self._known[1])
         return self._known[1], self._known[2]
+
+    def _note(self, shares: Floats, values: Floats) -> None:
+        """Log a run, and keep it where none before was better: first by the constraints, then by the objective."""
+        broken = max((-room for room in self.rooms(values)), default=0.0)
+        told = ", ".join(f"{each.text} is {value:.6g}" for each, value in zip(self._limits, values[1:], strict=True))
+        logger.info("run %d: %.6g%s", self.count, values[0], f", {told}" if told else "")
+        rank = max(broken, _VIOLATED), float(values[0])
+        if self._best is None or rank < self._best[0]:
+            self._best = rank, shares.copy()
+
+    def rooms(self, values: Floats) -> list[float]:
+        """Return how far scalars are inside the constraints, relative to these; negative where one is violated."""
+        pairs = zip(self._limits, values[1:].tolist(), strict=True)
+        return [limit.sign * (limit.value - value) / _size(limit) for limit, value in pairs]
+
+    @property
+    def best(self) -> Floats:
+        """The parameters of the best run so far, by their shares of the ranges, shape (p,)."""
+        if self._best is None:
+            raise SimulationError("no run was made")
+        return self._best[1]
 
 
 def optimize(
@@ -151,6 +179,8 @@ def optimize(
     stop: float,
 ) -> OptimizationResult:
     """Minimise a scalar of a run by parameters.
+
+    Each run is logged; an interrupt ends the search with the best of them.
 
     By sequential quadratic programming, `scipy.optimize.minimize(method="SLSQP")` [Kraft 1988], with the gradients of
     the discrete adjoint: a local minimum.
@@ -186,7 +216,7 @@ def optimize(
     objective = measure(minimize) if isinstance(minimize, str) else minimize
     measures = [objective, *(each.measure for each in limits)]
     measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails
-    runs = _Runs(simulation, measures, chosen, low, high)
+    runs = _Runs(simulation, measures, chosen, low, high, limits)
     runs.stop = stop
     given = simulation.run_loop.parameters[chosen]
     start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)
@@ -194,33 +224,37 @@ def optimize(
     size = abs(first) or 1.0
 
     def constraint(index: int) -> Callable[[Floats], float]:
-        limit = limits[index]
-        return lambda shares: limit.sign * (limit.value - float(runs.at(shares)[0][index + 1])) / _size(limit)
+        return lambda shares: runs.rooms(runs.at(shares)[0])[index]
 
     def slope(index: int) -> Callable[[Floats], Floats]:
         limit = limits[index]
         return lambda shares: -limit.sign * runs.at(shares)[1][index + 1] / _size(limit)
 
-    found = scipy_optimize.minimize(
-        lambda shares: runs.at(shares)[0][0] / size,
-        start,
-        jac=lambda shares: runs.at(shares)[1][0] / size,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * len(chosen),
-        constraints=[{"type": "ineq", "fun": constraint(index), "jac": slope(index)} for index in range(len(limits))],
-        options={"ftol": 1e-10, "maxiter": 200},
-    )
-    shares = np.clip(np.asarray(found.x, dtype=np.float64), 0.0, 1.0)
+    try:
+        found = scipy_optimize.minimize(
+            lambda shares: runs.at(shares)[0][0] / size,
+            start,
+            jac=lambda shares: runs.at(shares)[1][0] / size,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * len(chosen),
+            constraints=[{"type": "ineq", "fun": constraint(each), "jac": slope(each)} for each in range(len(limits))],
+            options={"ftol": 1e-10, "maxiter": 200},
+        )
+        shares, success, message = np.asarray(found.x, dtype=np.float64), bool(found.success), str(found.message)
+    except KeyboardInterrupt:
+        shares, success = runs.best, False
+        message = f"interrupted after {runs.count} runs, of which the best is kept"
+    shares = np.clip(shares, 0.0, 1.0)
     values = runs.at(shares)[0]
-    kept = all(constraint(index)(shares) >= -_VIOLATED for index in range(len(limits)))
+    kept = all(room >= -_VIOLATED for room in runs.rooms(values))
     return OptimizationResult(
         tuple(simulation.functions.system.parameters[each].name for each in chosen),
         low + (high - low) * shares,
         first,
         float(values[0]),
         {each.text: float(value) for each, value in zip(limits, values[1:], strict=True)},
-        bool(found.success) and kept,
-        str(found.message),
+        success and kept,
+        message,
         runs.count,
     )
 

@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Find parameters of MODEL that minimise a scalar of its run under constraints.
 
-    Gradients follow the steps of the run; the minimum is a local one.
+    Gradients follow the steps of the run; the minimum is a local one. Each run is told; Ctrl-C ends the search, and the
+    best run so far is written.
 
     \b
     Example: mbsfmu optimize four-bar --minimize 'max(cylinder.pressure_piston)' --free boom.C.along=0.2:0.5

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from oscillator_in_closed_form import oscillator
 
 import mbsfmu
 from mbsfmu import InputError
+from mbsfmu.analysis import optimization
+from mbsfmu.analysis.gradient import Adjoint
 from mbsfmu.cli.commands import cli
 
 MODEL = oscillator(driven=False).model_copy(
@@ -38,6 +42,30 @@ def test_a_constraint_in_closed_form() -> None:
     assert found.converged
     assert found["spring.stiffness"] == pytest.approx(50.0, rel=1e-4)
     assert found.limits[limit] == pytest.approx(1.5, rel=1e-5)
+
+
+def test_an_interrupt_leaves_the_best_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """x(0.5) = 0.3 cos(0.5 √(k/m)) with m = 2 kg, for the stiffness that is written."""
+    made: list[object] = []
+    adjoint = optimization.Adjoint
+
+    def interrupted(*given: Any) -> Adjoint:
+        made.append(given)
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        return adjoint(*given)
+
+    monkeypatch.setattr(optimization, "Adjoint", interrupted)
+    model, output = tmp_path / "oscillator.json", tmp_path / "best.json"
+    MODEL.to_file(model)
+    call = ["optimize", str(model), "--minimize", "slider.displacement", "--free", "spring.stiffness=40:120"]
+    done = CliRunner().invoke(cli, [*call, "--stop", "0.5", "-o", str(output)])
+    assert done.exit_code != 0
+    told = [float(each) for each in re.findall(r"INFO: run \d: (\S+)", done.stderr)]
+    stiffness = mbsfmu.CoupledModel.from_file(output).simulation().get("spring.stiffness")
+    assert len(told) == 3
+    assert min(told) == pytest.approx(0.3 * math.cos(0.5 * math.sqrt(stiffness / 2.0)), abs=1e-4)
+    assert "interrupted after 3 runs, of which the best is kept" in str(done.exception or done.output)
 
 
 def test_a_lighter_boom_for_less_pressure(tmp_path: Path) -> None:

@@ -299,6 +299,11 @@ def _closure_at(
     return violation.copy(), jacobian.copy()
 
 
+def rank_at(functions: SystemFunctions, coordinates: Floats) -> int:
+    """Return how many constraints are independent at coordinates, shape (n,)."""
+    return _rank(_closure_at(functions, coordinates)[1])
+
+
 def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> LoopEquations:
     """Return the loop equations that depend on coordinates; log how many are redundant.
 

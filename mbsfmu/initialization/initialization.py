@@ -13,7 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.initialization.accelerations import Unheld, balance
 from mbsfmu.initialization.assembly import Assembly
 from mbsfmu.initialization.changed_start import warn_of_changed_start
-from mbsfmu.initialization.closing_loops import find_loop_equations
+from mbsfmu.initialization.closing_loops import find_loop_equations, rank_at
 from mbsfmu.model.body import RigidBody
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.systems.capabilities import StartLimits, require_capability
@@ -222,6 +222,22 @@ class Initialization:
         self.functions.parameters[:] = start.parameters
         own = self.assembly.own, self.assembly.own_velocities
         warn_of_changed_start(self.functions, start.coordinates, start.velocities, self.lever_arm, own)
+        if not np.array_equal(start.parameters, self._start.parameters):
+            self._warn_of_changed_rank(start)
+
+    def _warn_of_changed_rank(self, start: Start) -> None:
+        """Warn where parameters that were set make another number of loop equations independent."""
+        before = self.loops.rank
+        if not before or rank_at(self.functions, start.coordinates) == before:
+            return
+        rank = find_loop_equations(self.functions, start.coordinates).rank  # where it starts may be a dead centre
+        if rank != before:
+            logger.warning(
+                "%s: with the parameters that are set %d loop equations are independent instead of %d: a simulation "
+                "keeps the mobility that its model has, and results or failures of this one are not to be trusted; "
+                "make a model of the values with `with_values`",
+                self.system.name, rank, before,
+            )  # fmt: skip
 
     def warn_unbalanced(self, start: Start, velocities: Floats, accelerations: Floats) -> None:
         """Warn in the log of parts without static equilibrium at a consistent start."""

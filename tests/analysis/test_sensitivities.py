@@ -90,6 +90,7 @@ PARAMETERS = {
     "hose_3.volume": 1e-2,
     "V3.initial_pressure": 1e-3,
     "link.angle_start": 1e-4,
+    "rocker.angle_start": 1e-3,
 }
 """With the share by which each is moved."""
 OUTPUTS = ["boom.angle", "boom.angular_velocity", "cylinder.pressure_piston", "cylinder.force", "pump.flow"]

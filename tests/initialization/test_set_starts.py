@@ -54,3 +54,17 @@ def test_an_fmu_starts_where_it_is_set(tmp_path: Path) -> None:
         assert importer.get(slave, f"{name}.angle") == pytest.approx(place, abs=1e-9)
         assert importer.get(slave, f"{name}.angular_velocity") == pytest.approx(RATES[name], abs=1e-9)
     assert not importer.messages
+
+
+@pytest.mark.parametrize("joint", PLACES)
+def test_an_fmu_differentiates_by_what_would_be_set(tmp_path: Path, joint: str) -> None:
+    """Cranks turn alike and the coupler against them, whichever start value changes: also where none was set yet."""
+    (path,) = export(parallel_cranks(BEGIN, speed=SPEED, count=2), tmp_path, layout="monolithic")
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.instance()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    signs = {"crank_0": 1.0, "crank_1": 1.0, "coupler": -1.0}
+    unknown = [importer.reference[f"{name}.angle"] for name in PLACES]
+    found = slave.getDirectionalDerivative(unknown, [importer.reference[f"{joint}.angle_start"]], [1.0])
+    assert list(found) == pytest.approx([signs[joint] * signs[name] for name in PLACES], abs=1e-9)

@@ -101,7 +101,9 @@ def weights_of(equations: EquilibriumEquations, scaled: Floats, priority: Mappin
     weights = np.zeros(len(scaled))
     for kind in KINDS:
         sizes = np.max(np.abs(scaled[equations.rows(kind)]), axis=1, initial=0.0)
-        counts = sizes > _ROUND_OFF * np.max(sizes, initial=0.0)
+        # updates are in the units of discrete states, which differ; other kinds of rows are of one unit, or relative
+        own = equations.scales[equations.unknowns("discrete")] if kind == "updates" and len(sizes) else 1.0
+        counts = sizes / own > _ROUND_OFF * np.max(sizes / own, initial=0.0)
         weights[equations.rows(kind)] = np.where(counts, priority.get(kind, 1.0) / np.where(counts, sizes, 1.0), 0.0)
     return weights
 

@@ -234,6 +234,7 @@ class EquilibriumEquations:
         inputs = np.array([each.nominal or 1.0 for each in functions.system.inputs])
         ones = np.ones(len(functions.coordinates))
         varied = {"coordinates": ones, "velocities": ones, "states": states, "inputs": inputs}
+        varied["discrete"] = self.scales[self.unknowns("discrete")]
         before = {part: functions.values(part).copy() for part in varied}
         seen, ever = np.zeros((2, len(states)), dtype=bool)
         for times in _SPREADS:

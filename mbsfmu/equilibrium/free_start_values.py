@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -34,7 +34,7 @@ class StartValues:
     unreached: tuple[int, ...]
 
 
-def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> StartValues:
+def start_values(functions: SystemFunctions, guess: Mapping[int, float], left: Sequence[int] = ()) -> StartValues:
     """Return the start parameters with which a system starts at the present equilibrium of its functions.
 
     Discrete states must be there after their first update.
@@ -45,6 +45,9 @@ def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> Star
         Functions of the start system.
     guess
         Values by the index of the parameter to begin the search with.
+    left
+        Indices of the states on which the equilibrium does not depend, such as the oil in a line: they start where the
+        parameters say.
     """
     given, system = functions.expressions, functions.system
     begun = ca.vertcat(*given.start.values())
@@ -53,6 +56,8 @@ def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> Star
     rest = np.zeros(len(functions.coordinates))
     goal = np.concatenate([functions.coordinates, rest, functions.states, functions.discrete])
     scales = [each.nominal or 1.0 for each in (*system.states, *system.discrete)]
+    counts = np.ones(len(goal), dtype=bool)
+    counts[2 * len(rest) + np.array(left, dtype=np.intp)] = False
     allowed = _REACHED * np.maximum(np.concatenate([rest + 1.0, rest + 1.0, scales]), np.abs(goal))
     own = _counting_at_start(functions, begun)
     symbol = functions.symbol("parameters")[own]
@@ -62,13 +67,13 @@ def start_values(functions: SystemFunctions, guess: Mapping[int, float]) -> Star
         values[index] = guess[index]
     for _ in range(_MOST_STEPS):
         off, slope = begins()[0] - goal, begins()[1]
-        moved = np.any(slope != 0.0, axis=1)
+        moved = np.any(slope != 0.0, axis=1) & counts
         if np.all((np.abs(off) <= allowed) | ~moved):
             break
         weights = 1.0 / allowed[moved]
         values[own] += np.linalg.lstsq(slope[moved] * weights[:, None], -off[moved] * weights, rcond=1e-14)[0]
     first, last = 2 * len(rest), 2 * len(rest) + len(system.states)
-    missed = np.abs(begins()[0] - goal) > allowed
+    missed = (np.abs(begins()[0] - goal) > allowed) & counts
     changed = np.abs(values - before) > _SAME * np.maximum(np.abs(before), _SAME)
     found = {index: float(values[index]) for index in own if changed[index]}
     functions.parameters[:] = before

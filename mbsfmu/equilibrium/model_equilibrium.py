@@ -248,7 +248,7 @@ class _Search(Generic[Model]):
             for index, name in enumerate(names)
             if (pressure := references[name].removesuffix(".initial_pressure") + ".pressure") in values
         }
-        begun = start_values(functions, guess)
+        begun = start_values(functions, guess, self.equations.left)
         if begun.unreached:
             which = references[functions.system.discrete[begun.unreached[0]].name]
             raise SimulationError(

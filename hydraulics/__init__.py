@@ -42,6 +42,7 @@ from hydraulics.single_acting_cylinder import SingleActingCylinder
 from hydraulics.snapshot import CircuitState
 from hydraulics.sources import PressureSource, Tank
 from hydraulics.throttle import Throttle
+from hydraulics.transmission_line import LineEnd, TransmissionLine, line_connections, wave_speed
 from hydraulics.variable_orifice import VariableOrifice
 from hydraulics.volumes import Hose, Volume
 from mbsfmu.modelling.data import DataError
@@ -79,6 +80,7 @@ __all__ = [
     "HydraulicActuator",
     "InertialMotor",
     "Line",
+    "LineEnd",
     "LoadSensingPump",
     "Motor",
     "NonNegative",
@@ -107,6 +109,7 @@ __all__ = [
     "Stage",
     "Tank",
     "Throttle",
+    "TransmissionLine",
     "VariableOrifice",
     "VariablePump",
     "Volume",
@@ -116,9 +119,11 @@ __all__ = [
     "catalogue_leakage",
     "closed_centre",
     "float_centre",
+    "line_connections",
     "open_centre",
     "orifice_flow",
     "tandem_centre",
     "three_way",
     "two_way",
+    "wave_speed",
 ]

@@ -114,7 +114,14 @@ class Component(DynamicPart, abstract=True):
     @classmethod
     def pairs(cls) -> tuple[tuple[str, str], ...]:
         """Return pairs of functions that a class must define together: a declaration, and the values."""
-        return (*super().pairs(), ("limited", "start_limits"), ("energy", "energy_rate"))
+        return (
+            *super().pairs(),
+            ("limited", "start_limits"),
+            ("energy", "energy_rate"),
+            ("discrete_states", "updates"),
+            ("discrete_states", "initial_discrete"),
+            ("discrete_states", "sample_period"),
+        )
 
     @classmethod
     def check_class(cls) -> None:
@@ -134,9 +141,27 @@ class Component(DynamicPart, abstract=True):
         found = port_kinds(type(self))
         return tuple(node for port, node in self.ports().items() if not kinds or found[port] in kinds)
 
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Return its variables."""
+        return (*super().quantities(), *self.discrete_states())
+
     def limited(self) -> tuple[Quantity, ...]:
         """Return the variables that must be within limits at the start."""
         return ()
+
+    def discrete_states(self) -> tuple[Quantity, ...]:
+        """Return the states that change at multiples of `sample_period` alone."""
+        return ()
+
+    @property
+    def sample_period(self) -> float:
+        """Time in s between updates of the discrete states."""
+        return inf
+
+    @property
+    def update_advice(self) -> str:
+        """Clause of the message on updates that are not finite; empty if obvious."""
+        return ""
 
     def highest_pressure(self, values: Mapping[str, float]) -> float:  # noqa: ARG002
         """Return the highest pressure in Pa, against vacuum, up to which it pumps; infinite without a limit.
@@ -175,6 +200,17 @@ class Component(DynamicPart, abstract=True):
         """
         return {}
 
+    def uptakes(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the flow rates from ports into the component's own storage in m³/s, as volume at atmospheric pressure.
+
+        Mass is conserved where flows conserve it. The energy that a flow carries leaves the node with it.
+        """
+        return {}
+
+    def stored_volume(self, now: ComponentContext) -> Array | float:  # noqa: ARG002
+        """Return the oil in the component's own storage in m³, as volume at atmospheric pressure."""
+        return 0.0
+
     def volumes(self, now: ComponentContext) -> Iterable[Space]:  # noqa: ARG002
         """Return the volumes at the ports."""
         return ()
@@ -185,6 +221,14 @@ class Component(DynamicPart, abstract=True):
 
     def rates(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return the derivatives of the states."""
+        return {}
+
+    def updates(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the discrete states after an update."""
+        return {}
+
+    def initial_discrete(self, now: ComponentContext) -> Mapping[str, Array | float]:  # noqa: ARG002
+        """Return the discrete states before the first update, from parameters and pressures."""
         return {}
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
@@ -283,7 +327,7 @@ def _check_ports(kind: type[Component]) -> None:
         raise DataError(f"class {kind.__name__}: a component needs a port, as `inlet: Port`")
     for port, role in ports.items():
         needed = {
-            PortKind.THROUGH: ("flows", "displacements"),
+            PortKind.THROUGH: ("flows", "displacements", "uptakes"),
             PortKind.FILLED: ("volumes",),
             PortKind.CHAMBER: ("volumes",),
             PortKind.HELD: ("held_pressures",),

@@ -28,8 +28,10 @@ either law,
 
     stored + dissipated + delivered − supplied
 
-is constant except for the integration error. The loss of a component is the power of its flows, of its moving walls and
-its `work_rate`, minus the power to a mechanism, minus `energy_rate`.
+is constant except for the integration error. A transmission line stores the energy of linear acoustics: the pressures
+times the flows into it, less its friction. Flows carry enthalpy to it; the difference, a fraction p / 2 K of that
+power, counts as dissipated, and is negative where the line takes up oil. The loss of a component is the power of its
+flows, of its moving walls and its `work_rate`, minus the power to a mechanism, minus `energy_rate`.
 """
 
 from __future__ import annotations
@@ -77,9 +79,15 @@ class CircuitEnergies:
     def __init__(self, equations: CircuitEquations) -> None:
         self._equations = equations
 
-    def powers(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the derivatives of `integrals` in W, shape (4,)."""
-        now = self._equations.snapshot(states, inputs, parameters)
+    def powers(self, *given: Array) -> Array:
+        """Return the derivatives of `integrals` in W, shape (4,).
+
+        Parameters
+        ----------
+        given
+            States, inputs, parameters and discrete states, as for `CircuitEquations.snapshot`.
+        """
+        now = self._equations.snapshot(*given)
         supplied = _total(each.component.work_rate(now.moment(each)) for each in now.upstream)
         supplied = supplied - _total(now.intakes[node] * now.carried_energy(node) for node in now.held_nodes)
         for push in now.pushes:
@@ -91,19 +99,19 @@ class CircuitEnergies:
         storing = storing + _total(now.stored_power(node) for node in now.volume_nodes)
         return np.stack([supplied, delivered, supplied - delivered - storing, np.asarray(0.0)])
 
-    def initial_integrals(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the initial values of `integrals` in J, shape (4,)."""
+    def initial_integrals(self, *given: Array) -> Array:
+        """Return the initial values of `integrals` in J, shape (4,); arguments: see `powers`."""
         none = np.asarray(0.0)
-        return np.stack([none, none, none, self._stored(states, inputs, parameters)])
+        return np.stack([none, none, none, self._stored(*given)])
 
-    def evaluate_outputs(self, integrals: Array, states: Array, inputs: Array, parameters: Array) -> Array:
-        """Return the `outputs` in J, shape (2,)."""
-        stored = self._stored(states, inputs, parameters)
+    def evaluate_outputs(self, integrals: Array, *given: Array) -> Array:
+        """Return the `outputs` in J, shape (2,); other arguments: see `powers`."""
+        stored = self._stored(*given)
         supplied, delivered, dissipated, start = (integrals[index] for index in range(len(self.integrals)))
         return np.stack([stored, stored + dissipated + delivered - supplied - start])
 
-    def _stored(self, states: Array, inputs: Array, parameters: Array) -> Array:
-        now = self._equations.snapshot(states, inputs, parameters)
+    def _stored(self, *given: Array) -> Array:
+        now = self._equations.snapshot(*given)
         stored = _total(each.component.energy(now.moment(each)) for each in now.upstream)
         return stored + _total(now.stored_energy(node) for node in now.volume_nodes)
 

@@ -23,7 +23,13 @@ PRESSURE_NOMINAL = 1e6
 _COMPRESSION = "pressure that oil without air would have; below zero where oil is missing"
 _CAVITATING = "pressure of oil without air, which bears tension as no real oil does"
 """Message on pressures of oil without air."""
-_MASS = Quantity("oil.mass", "kg", description="mass of the oil in volumes, what sources and tanks hold left aside")
+_MASS = Quantity(
+    "oil.mass", "kg", description="mass of the oil in volumes and lines, what sources and tanks hold left aside"
+)
+_SCALARS = "energy", "energy_rate", "work_rate", "stored_volume"
+"""Functions of components that return one number."""
+_NONE = np.zeros(0)
+"""Discrete states of a circuit without any."""
 
 
 class CircuitEquations:
@@ -41,6 +47,10 @@ class CircuitEquations:
     ----------
     states
         Compressions of the volume nodes, or pressures if the oil has no air; then states of components.
+    discrete
+        Discrete states of components.
+    sampled
+        The components that have some, each with the index of its first one.
     inputs, outputs
         Those of the components, pressures that are not states, and the oil mass.
     limited
@@ -79,6 +89,11 @@ class CircuitEquations:
             *(compressions if self._has_air else self._pressures),
             *(replace(state, start=None) for state in _named(downstream, lambda component: component.states())),
         )
+        self.discrete = _named(downstream, lambda component: component.discrete_states())
+        counts = [len(component.discrete_states()) for component in downstream]
+        self.sampled = tuple(
+            (each, sum(counts[:index])) for index, each in enumerate(self.located.downstream) if counts[index]
+        )
         self.inputs = _named(downstream, lambda component: component.inputs())
         self.outputs = (
             *_named((each.component for each in self.located.upstream), lambda component: component.outputs()),
@@ -91,25 +106,31 @@ class CircuitEquations:
         if self._has_air:
             gas_pressures = tuple(Quantity(f"{node}.gas_pressure", "Pa") for node in nodes)
             computed = {"gas_pressures": gas_pressures, "pressures": self._pressures}
-        self._places = places(states=self.states, inputs=self.inputs, parameters=self.parameters, **computed)
+        given = {"states": self.states, "inputs": self.inputs, "parameters": self.parameters}
+        self._places = places(**given, discrete=self.discrete, **computed)
 
     # -- functions ------------------------------------------------------------------------------------------
 
-    def rates(self, states: Array, inputs: Array, parameters: Array) -> Array:
+    def rates(self, states: Array, inputs: Array, parameters: Array, discrete: Array = _NONE) -> Array:
         """Return the derivatives of the states, of pressures in Pa/s [Jaiswal2021, eq. 22], shape (k,).
 
         Flows are conserved between nodes; see `hydraulics.conservation`.
         """
-        now = self.snapshot(states, inputs, parameters)
+        now = self.snapshot(states, inputs, parameters, discrete)
         fluids = [now.pressure_rate(node) * self._slope(node, now) for node in now.volume_nodes]
         own: list[Array | float] = []
         for each in self.located.downstream:
             own += each.rates(now.moment(each))
         return _stack([*fluids, *own])
 
-    def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array) -> Array:
+    def updates(self, states: Array, inputs: Array, parameters: Array, discrete: Array) -> Array:
+        """Return the discrete states after an update of all of them, shape (d,)."""
+        now = self.snapshot(states, inputs, parameters, discrete)
+        return _stack([state for each, _ in self.sampled for state in each.updates(now.moment(each))])
+
+    def evaluate_outputs(self, states: Array, inputs: Array, parameters: Array, discrete: Array = _NONE) -> Array:
         """Return the outputs, shape (number of outputs,)."""
-        now = self.snapshot(states, inputs, parameters)
+        now = self.snapshot(states, inputs, parameters, discrete)
         outputs: list[Array | float] = []
         for each in now.upstream:
             outputs += each.outputs(now.output_context(each))
@@ -129,6 +150,11 @@ class CircuitEquations:
         for each in self.located.downstream:
             own += each.initial_states(now.moment(each))
         return _stack([*pressures, *own])
+
+    def initial_discrete(self, parameters: Array) -> Array:
+        """Return the discrete states before the first update, shape (d,)."""
+        now = self._starting(parameters=parameters)
+        return _stack([state for each, _ in self.sampled for state in each.initial_discrete(now.moment(each))])
 
     def start_limits(self, inputs: Array, parameters: Array) -> Array:
         """Return for each of `limited` the initial value, lower and upper limit, shape (3 k,).
@@ -152,10 +178,10 @@ class CircuitEquations:
         return balanced.advice(self._starting(parameters=parameters).moment(balanced.actuator))
 
     def answers(
-        self, component: Component, states: Array, inputs: Array, parameters: Array
+        self, component: Component, states: Array, inputs: Array, parameters: Array, discrete: Array = _NONE
     ) -> dict[str, list[Array | float]]:
         """Return the names of the values of each component function, by the function's name."""
-        snapshot, located = self.snapshot(states, inputs, parameters), self.located.located(component)
+        snapshot, located = self.snapshot(states, inputs, parameters, discrete), self.located.located(component)
         now, with_outputs = snapshot.moment(located), snapshot.output_context(located)
         spaces = list(component.volumes(now))
         starting = self._starting(parameters=parameters).moment(located)
@@ -165,18 +191,21 @@ class CircuitEquations:
             "displacements": list(component.displacements(now).values()),
             "volumes": [number for space in spaces for number in space[1:] if number is not None],
             "held_pressures": list(component.held_pressures(now).values()),
+            "uptakes": list(component.uptakes(now).values()),
             "rates": list(component.rates(now).values()),
-            **{name: [getattr(component, name)(now)] for name in ("energy", "energy_rate", "work_rate")},
+            "updates": list(component.updates(now).values()),
+            **{name: [getattr(component, name)(now)] for name in _SCALARS},
             "evaluate_outputs": list(component.evaluate_outputs(with_outputs).values()),
             "initial_states": list(component.initial_states(starting).values()),
+            "initial_discrete": list(component.initial_discrete(starting).values()),
             "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],
         }
 
     def moving_volumes(
-        self, component: Component, states: Array, inputs: Array, parameters: Array
+        self, component: Component, states: Array, inputs: Array, parameters: Array, discrete: Array = _NONE
     ) -> dict[str, tuple[Array, Array]]:
         """Return the volume at each port of a component in m³, and its displaced flow rate in m³/s."""
-        now = self.snapshot(states, inputs, parameters).moment(self.located.located(component))
+        now = self.snapshot(states, inputs, parameters, discrete).moment(self.located.located(component))
         pushed = component.displacements(now)
         volumes: dict[str, Array] = {}
         for space in component.volumes(now):
@@ -193,9 +222,9 @@ class CircuitEquations:
             for smaller, greater in component.orderings()
         )
 
-    def snapshot(self, states: Array, inputs: Array, parameters: Array) -> CircuitState:
-        """Return the circuit state for given states, inputs and parameters."""
-        groups = {"states": states, "inputs": inputs, "parameters": parameters}
+    def snapshot(self, states: Array, inputs: Array, parameters: Array, discrete: Array = _NONE) -> CircuitState:
+        """Return the circuit state for given states, inputs, parameters and discrete states."""
+        groups = {"states": states, "inputs": inputs, "parameters": parameters, "discrete": discrete}
         now = CircuitState(self.located, NamedValues(self._places, **groups))
         if not self._has_air:
             return now
@@ -210,12 +239,14 @@ class CircuitEquations:
         return 1.0 if now.oil.mixture is None else now.oil.mixture.slope(now.gas_pressure(node))
 
     def _mass(self, now: CircuitState) -> Array:
-        """Return the oil mass in the volumes in kg."""
+        """Return the oil mass in volumes and components in kg."""
         masses = (
             held_mass(now.oil, now.pressure(node), now.gas_pressure(node), now.spaces[node])
             for node in self._circuit.volume_nodes
         )
-        return sum(masses, start=np.asarray(0.0))
+        stored = (each.component.stored_volume(now.moment(each)) for each in now.upstream)
+        held = sum(masses, start=np.asarray(0.0))
+        return held + now.oil.density * sum(stored, start=np.asarray(0.0))
 
     def _starting(self, **groups: Array) -> StartingSnapshot:
         return StartingSnapshot(self.located, NamedValues(self._places, **groups))

@@ -9,6 +9,7 @@ import numpy as np
 
 from hydraulics.component import Component, Flow, Port
 from hydraulics.component_context import ComponentContext
+from hydraulics.pipe_friction import laminar_resistance, reynolds_number, turbulent_factor
 from mbsfmu.modelling.fields import Array, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -86,10 +87,9 @@ class Line(Component):
         return now.oil.density * now["length"] / (0.25 * np.pi * now["diameter"] ** 2)
 
     def _reynolds(self, now: ComponentContext) -> Array:
-        return 4.0 * now.oil.density * np.abs(now["flow"]) / (np.pi * now["diameter"] * now["viscosity"])
+        return reynolds_number(now["flow"], now["diameter"], now["viscosity"] / now.oil.density)
 
     def _friction(self, now: ComponentContext) -> Array:
-        """Return Δp_f in Pa: laminar friction times the turbulent factor."""
-        laminar = 128.0 * now["viscosity"] * now["length"] / (np.pi * now["diameter"] ** 4) * now["flow"]
-        reynolds = np.maximum(self._reynolds(now), 1.0)
-        return laminar * np.maximum(0.3164 / 64.0 * reynolds**0.75, 1.0)
+        """Return Δp_f in Pa."""
+        resistance = laminar_resistance(now["length"], now["diameter"], now["viscosity"])
+        return resistance * now["flow"] * turbulent_factor(self._reynolds(now))

@@ -43,8 +43,8 @@ class LocatedComponent:
 
     @cached_property
     def _later(self) -> tuple[str, ...]:
-        """Names of its states and inputs, which are unknown during initialization."""
-        return tuple(each.name for each in (*self.component.states(), *self.component.inputs()))
+        """Names of its variables, of which states and inputs are unknown during initialization."""
+        return tuple(each.name for each in self.component.quantities())
 
     def context(
         self,
@@ -84,6 +84,15 @@ class LocatedComponent:
     def initial_states(self, now: ComponentContext) -> list[Array | float]:
         """Return its initial states, in their order."""
         return in_order(self.owner, "initial_states", self.component.states(), self.component.initial_states(now))
+
+    def updates(self, now: ComponentContext) -> list[Array | float]:
+        """Return its discrete states after an update, in their order."""
+        return in_order(self.owner, "updates", self.component.discrete_states(), self.component.updates(now))
+
+    def initial_discrete(self, now: ComponentContext) -> list[Array | float]:
+        """Return its discrete states before the first update, in their order."""
+        given = self.component.initial_discrete(now)
+        return in_order(self.owner, "initial_discrete", self.component.discrete_states(), given)
 
     def start_limits(self, now: ComponentContext) -> list[Array | float]:
         """Return for each of its limited variables the initial value, lower and upper limit, one after the other."""

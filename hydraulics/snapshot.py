@@ -40,7 +40,7 @@ class CircuitState:
     circuit
         The circuit with the places of its components.
     values
-        States, inputs and parameters by name, and the pressures computed from states.
+        States, inputs, parameters and discrete states by name, and the pressures computed from states.
 
     Attributes
     ----------
@@ -129,11 +129,15 @@ class CircuitState:
 
     @cached_property
     def intakes(self) -> dict[str, Array]:
-        """Inflow into each node in m³/s, in the conserved measure."""
+        """Inflow into each node in m³/s, in the conserved measure, less what components take into their own storage."""
         intakes: dict[str, Array] = {node: np.asarray(0.0) for node in (*self.volume_nodes, *self.held_nodes)}
         for origin, target, amount in self.streams:
             intakes[origin] = intakes[origin] - amount
             intakes[target] = intakes[target] + amount
+        for located in self.upstream:
+            for port, uptake in located.component.uptakes(self.moment(located)).items():
+                node = located.node("uptakes", port)
+                intakes[node] = intakes[node] - uptake
         return intakes
 
     @cached_property

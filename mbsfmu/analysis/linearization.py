@@ -43,7 +43,7 @@ def linearize(
     Raises
     ------
     InputError
-        When a pattern means nothing, the time is before the start, or an input prescribes a motion.
+        When a pattern means nothing, the time is before the start, an input prescribes a motion, or a line has a delay.
     SimulationError
         When the run to the time fails.
     """
@@ -74,6 +74,11 @@ def _linearized(
     if not (np.isfinite(at) and at >= 0.0):
         raise InputError(f"a model is linearized at a time of 0 s or later; {at:g} s is none")
     system = simulation.functions.system
+    if delayed := [each.owner for each in system.samplings if each.delays]:
+        raise InputError(
+            f"{simulation.name}: {delayed[0]} has a delay, which no linear system with finitely many states has; "
+            "take a line with inertia (type line) between hoses, several of them for its higher tones"
+        )
     driving = chosen_places(inputs, system.inputs, "input", simulation)
     prescribing = rated_names(system.inputs)
     exactly = {inputs} if isinstance(inputs, str) else set(inputs)

@@ -102,8 +102,8 @@ def model_functions(simulation: Simulation) -> ModelFunctions:
     system, given = functions.system, functions.expressions
     if system.discrete:
         raise InputError(
-            f"{simulation.name} has sampled blocks ({system.discrete[0].name}), whose updates are no functions of time "
-            "and state; replace them by continuous blocks"
+            f"{simulation.name} has sampled blocks or lines with a delay ({system.discrete[0].name}), whose updates "
+            "are no functions of time and state; replace them by continuous blocks and lines"
         )
     if system.loop_iterates:
         raise InputError(

@@ -113,8 +113,8 @@ class RecordedRun:
         system = functions.system
         if system.discrete:
             raise InputError(
-                f"{simulation.name} has sampled blocks ({system.discrete[0].name}): runs with updates at instants are "
-                "not differentiated; replace them by continuous blocks"
+                f"{simulation.name} has sampled blocks or lines with a delay ({system.discrete[0].name}): runs with "
+                "updates at instants are not differentiated; replace them by continuous blocks and lines"
             )
         self.freedom = formulation.freedom
         self.size = 2 * self.freedom + len(functions.states) + len(functions.integrals)

@@ -89,8 +89,7 @@ class DynamicPart(Part, abstract=True):
 
     @model_validator(mode="after")
     def _has_distinct_names(self) -> Self:
-        quantities = (*self.states(), *self.inputs(), *self.outputs())
-        names = [*parameter_fields(type(self)), *(quantity.name for quantity in quantities)]
+        names = [*parameter_fields(type(self)), *(quantity.name for quantity in self.quantities())]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the name '{name}' is given to more than one of its numbers")
@@ -109,6 +108,10 @@ class DynamicPart(Part, abstract=True):
     def pairs(cls) -> tuple[tuple[str, str], ...]:
         """Return pairs of functions that a class must define together: a declaration, and the values."""
         return (("states", "rates"), ("outputs", "evaluate_outputs"))
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Return its variables."""
+        return (*self.states(), *self.inputs(), *self.outputs())
 
     def states(self) -> tuple[Quantity, ...]:
         """Return its first-order states."""

@@ -136,10 +136,11 @@ class ModelTables:
         """Write what updates, jumps of inputs and readers need; of change points where they are watched for."""
         simulation = self._simulation
         samplings = (
-            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}}}"
+            f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}, "
+            f"{string(each.reason)}}}"
             for each in self._system.samplings
         )
-        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0}'}}};"
+        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0, NULL}'}}};"
         if watched:
             watch = simulation.rank_watch
             yield f"static const double watched_equations[] = {numbers(watch.equations)};"

@@ -74,7 +74,7 @@ class Sampler:
                 discrete[own] = self._functions.updates()[0][own]
                 if not np.isfinite(discrete[own]).all():
                     discrete[:] = before
-                    raise SimulationError(f"{each.owner}: the update at t = {now:.9g} s is not finite")
+                    raise SimulationError(f"{each.owner}: the update at t = {now:.9g} s is not finite{each.reason}")
         return not np.array_equal(before, discrete)
 
 

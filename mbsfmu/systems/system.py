@@ -114,6 +114,11 @@ class Sampling:
         Index of the first of them, and how many there are.
     sample_time, offset
         In s.
+    advice
+        Clause of the message on an update that is not finite; empty if obvious.
+    delays
+        Whether they bring back later what has happened to continuous states, as a transmission line does: linear
+        equations without their updates are not those of the system.
     """
 
     owner: str
@@ -121,6 +126,13 @@ class Sampling:
     count: int
     sample_time: float
     offset: float
+    advice: str = ""
+    delays: bool = False
+
+    @property
+    def reason(self) -> str:
+        """What follows "is not finite" in the message on such an update."""
+        return f": {self.advice}" if self.advice else ""
 
 
 @dataclass(frozen=True)

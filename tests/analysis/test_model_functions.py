@@ -67,7 +67,7 @@ def test_a_sampled_controller_is_refused() -> None:
         "plant": Gain(name="plant", gain=1.0),
     }
     model = CoupledModel(name="sampled", systems=blocks)
-    with pytest.raises(InputError, match="has sampled blocks"):
+    with pytest.raises(InputError, match="has sampled blocks or lines"):
         model.casadi()
-    with pytest.raises(InputError, match="has sampled blocks"):
+    with pytest.raises(InputError, match="has sampled blocks or lines"):
         model.sensitivities(["plant.gain"], stop=1.0)

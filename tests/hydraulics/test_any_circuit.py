@@ -40,9 +40,9 @@ def balance(kind: str, conserves: str) -> tuple[CircuitEquations, ca.Function]:
     if conserves == "mass" and "bulk_modulus" in type(component).model_fields:
         component = component.model_copy(update={"bulk_modulus": RIGID})
     equations = CircuitEquations(mounted(component, oil=OILS[conserves], walls=RIGID if conserves == "mass" else 2e8))
-    sizes = [len(each) for each in (equations.states, equations.inputs, equations.parameters)]
+    sizes = [len(each) for each in (equations.states, equations.inputs, equations.parameters, equations.discrete)]
     made = [symbols(f"argument_{index}", size) for index, size in enumerate(sizes)]
-    (states, _), (inputs, _), _ = made
+    (states, _), (inputs, _), *_ = made
     arrays = [array for _, array in made]
     energies = CircuitEnergies(equations)
     stored = expression(energies.evaluate_outputs(np.zeros(4), *arrays))[0]
@@ -55,8 +55,11 @@ def balance(kind: str, conserves: str) -> tuple[CircuitEquations, ca.Function]:
     return equations, ca.Function("balance", [each for each, _ in made], [rate, expression(energies.powers(*arrays))])
 
 
-def somewhere(equations: CircuitEquations, seed: int) -> tuple[Array, Array, Array]:
-    """Any states and inputs: pressures of 0.01 to 300 bar, what else has a start about it, as far as its nominal."""
+def somewhere(equations: CircuitEquations, seed: int) -> tuple[Array, Array, Array, Array]:
+    """Any states and inputs: pressures of 0.01 to 300 bar, what else has a start about it, as far as its nominal.
+
+    The discrete states are those of the start.
+    """
     generator = np.random.default_rng(seed)
     parameters = np.array([each.start for each in equations.parameters])
     starts = equations.initial_states(parameters)
@@ -77,7 +80,7 @@ def somewhere(equations: CircuitEquations, seed: int) -> tuple[Array, Array, Arr
         (each.start or 0.0) * generator.uniform(0.9, 1.1) if each.start else generator.uniform(-0.5, 0.5)
         for each in equations.inputs
     ]
-    return np.array(states), np.array(inputs), parameters
+    return np.array(states), np.array(inputs), parameters, equations.initial_discrete(parameters)
 
 
 @settings(max_examples=25, deadline=None)
@@ -91,7 +94,8 @@ def test_energy_of_every_component_closes(kind: str, conserves: str, seed: int) 
     supplied, delivered, dissipated, _ = powers
     scale = np.max(np.abs(powers))
     assert rate[0] == pytest.approx(supplied - delivered - dissipated, rel=1e-8, abs=1e-8 * scale + 1e-6)
-    if conserves == "mass":
+    # a line stores the energy of linear acoustics, and flows carry enthalpy to it: the difference is of no sign
+    if conserves == "mass" and kind not in {"transmission-line", "line-end"}:
         assert dissipated > -1e-6 * scale - 1e-6
 
 
@@ -109,9 +113,10 @@ def test_what_leaves_a_node_arrives_at_another(kinds: set[str], seed: int) -> No
             held |= nodes
             taken.append(each)
     equations = CircuitEquations(mounted(*taken))
-    states, inputs, parameters = somewhere(equations, seed)
-    now = equations.snapshot(states, inputs, parameters)
-    scale = sum(abs(float(stream.amount)) for stream in now.streams)
-    assert abs(sum(map(float, now.intakes.values()))) <= 1e-12 * scale
+    given = somewhere(equations, seed)
+    now = equations.snapshot(*given)
+    uptakes = [float(flow) for each in now.upstream for flow in each.component.uptakes(now.moment(each)).values()]
+    scale = sum(abs(float(stream.amount)) for stream in now.streams) + sum(map(abs, uptakes))
+    assert abs(sum(map(float, now.intakes.values())) + sum(uptakes)) <= 1e-12 * scale
     for node in now.volume_nodes:
         assert np.isfinite(now.pressure_rate(node))

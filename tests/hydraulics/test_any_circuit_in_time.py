@@ -22,7 +22,8 @@ from hydraulics.conservation import held_mass
 from mbsfmu import CoupledModel, DataError
 from mbsfmu.tracing.symbols import expression, symbols
 
-COMPONENTS = {each.type: each for each in documented_components()}
+COMPONENTS = {each.type: each for each in documented_components() if not each.discrete_states()}
+"""Those of differential equations alone, which another integrator can solve."""
 NODES = ("A", "B", "C")
 STOP = 0.05
 

@@ -29,7 +29,7 @@ def check_displacements(
     component, equations
         The component, and the equations of its circuit.
     points
-        Tells where they are tried: states, inputs and parameters of the circuit.
+        Tells where they are tried: states, inputs, parameters and discrete states of the circuit.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def check_displacements(
         When the component fails.
     """
     made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(points()[0])]
-    (states, _), (inputs, _), _ = made
+    (states, _), (inputs, _), *_ = made
     arrays = [array for _, array in made]
     rates, moving = expression(equations.rates(*arrays)), _input_rates(component, equations, inputs)
     for port, (volume, displaced) in equations.moving_volumes(component, *arrays).items():
@@ -72,7 +72,7 @@ def check_energy(
         When the component fails.
     """
     made = [symbols(f"argument_{index}", len(values)) for index, values in enumerate(points()[0])]
-    (states, _), (inputs, _), _ = made
+    (states, _), (inputs, _), *_ = made
     arrays = [array for _, array in made]
     answers, moving = equations.answers(component, *arrays), _input_rates(component, equations, inputs)
     energy, told = (expression(answers[name][0]) for name in ("energy", "energy_rate"))

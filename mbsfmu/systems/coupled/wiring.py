@@ -163,8 +163,9 @@ class Wiring:
             direct = wire.output >= readings - len(source.system.accelerations)
             if wire.output < outputs:
                 direct = bool(source.depends(source.outputs, "accelerations")[wire.output].any())
-            # Updates know accelerations, and nothing else asks for what they read.
-            result.append(direct and not self._parts[wire.target].samplings)
+            # Updates know accelerations, and nothing else of a part without continuous states asks for what they read.
+            target = self._parts[wire.target]
+            result.append(direct and not (target.samplings and not target.states))
         return result
 
     def _needs(self, traced: Sequence[SystemExpressions]) -> list[list[bool]]:

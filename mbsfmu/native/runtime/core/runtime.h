@@ -94,11 +94,13 @@ typedef struct {
     int smaller, greater;
 } Ordering;
 
-/* Discrete states that are updated at the instants offset + k sample_time, k = 0, 1, ... */
+/* Discrete states that are updated at the instants offset + k sample_time, k = 0, 1, ...; reason ends the message on an
+ * update that is not finite. */
 typedef struct {
     const char *owner;
     int first, count;
     double sample_time, offset;
+    const char *reason;
 } Sampling;
 
 /* A coordinate or velocity of the start, for messages. */

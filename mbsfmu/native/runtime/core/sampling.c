@@ -38,7 +38,8 @@ static int sample(Instance *instance, double now) {
         if (!(count_instants(&samplings[k], now) > count_instants(&samplings[k], since))) continue;
         updates(&instance->parts, updated);
         if (!all_finite(updated + first, count)) {
-            return fail(instance, "%s: the update at t = %.9g s is not finite", samplings[k].owner, now);
+            const Sampling *failed = &samplings[k];
+            return fail(instance, "%s: the update at t = %.9g s is not finite%s", failed->owner, now, failed->reason);
         }
         COPY(state->discrete + first, updated + first, count);
         COPY(instance->parts.discrete, state->discrete, DISCRETE);

@@ -80,7 +80,7 @@ def close_loops(
 ) -> OnConstraints:
     """Return the coordinates on the constraints near the given ones.
 
-    Coordinates that are given, which zero is not unless it was set, stay where the others alone can close the loops;
+    Coordinates that are given, which zero is not, stay where the others alone can close the loops;
     where they cannot, those stay that were set. Of the coordinates that may move, the independent ones (by full
     pivoting) keep their values where the loops can be closed so. Where no coordinate can stay, all move by as little as
     possible. Redundant constraints do no harm.
@@ -170,7 +170,7 @@ def onto_velocity_constraints(
 
 def given_ranks(values: Floats, own: Floats) -> NDArray[np.intp]:
     """Return how much coordinates or velocities are given, shape (n,): 2 what was set, 1 what is not zero, 0 else."""
-    return np.where(values != own, 2, np.where(values != 0.0, 1, 0))
+    return np.where(values == 0.0, 0, np.where(values != own, 2, 1))
 
 
 def _weighted(jacobian: Floats, ranks: NDArray[np.intp], far: Floats) -> Floats:

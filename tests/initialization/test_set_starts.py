@@ -37,13 +37,6 @@ def test_any_joint_of_a_parallelogram_takes_the_others_along(joint: str, caplog:
     assert not caplog.records
 
 
-def test_a_velocity_that_is_set_to_zero_stops_the_machine() -> None:
-    simulation = cranks()
-    simulation.set("coupler.angular_velocity_start", 0.0)
-    simulation.initialize()
-    assert [simulation.get(f"{name}.angular_velocity") for name in PLACES] == pytest.approx([0.0] * 3, abs=1e-12)
-
-
 def test_an_fmu_starts_where_it_is_set(tmp_path: Path) -> None:
     (path,) = export(parallel_cranks(BEGIN, speed=SPEED, count=2), tmp_path, layout="monolithic")
     importer = Importer(path, tmp_path / "unpacked")

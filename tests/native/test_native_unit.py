@@ -322,6 +322,9 @@ def test_initial_derivatives_match_differences(tmp_path: Path, name: str) -> Non
     nonzero = 0
     for variable in sorted(parameters, key=variables.index):
         start = importer.get(slave, variable.name)
+        started = variable.name.replace("_start", "")
+        if started in importer.reference and abs(importer.get(slave, started) - start) > 1e-9:
+            continue  # loops have moved it; next to its value it counts as set, and stays
         step = 1e-5 * max(abs(start), 1e-2)
         exact = np.array(slave.getDirectionalDerivative(references, [variable.valueReference], [1.0]))
         # Of second order: central, or forward where the parameter cannot be less.

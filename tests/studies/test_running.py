@@ -55,7 +55,7 @@ def test_every_point_has_its_row(kind: Any) -> None:
 
 def test_process_that_dies_costs_its_point_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
     rows = run(dies_at_five)
-    assert rows.pop(5.0) == {"status": "failed", "message": "the process that ran it was killed"}
+    assert rows.pop(5.0) == {"status": "failed", "message": "the process that ran it was killed", "warnings": ""}
     assert len(rows) == 11
     assert all(row["status"] == "ok" for row in rows.values())
     assert "tried again one by one" in caplog.text
@@ -63,7 +63,7 @@ def test_process_that_dies_costs_its_point_and_no_other(caplog: pytest.LogCaptur
 
 def test_exception_is_a_row_with_its_name() -> None:
     rows = run(raises_at_five)
-    assert rows[5.0] == {"status": "failed", "message": "ZeroDivisionError: five"}
+    assert rows[5.0] == {"status": "failed", "message": "ZeroDivisionError: five", "warnings": ""}
     assert sum(row["status"] == "ok" for row in rows.values()) == 11
 
 

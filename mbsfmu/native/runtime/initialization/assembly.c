@@ -59,7 +59,7 @@ static void approach(
 
 /* How much coordinates or velocities are given: 2 what was set, 1 what is not zero, 0 else. */
 static void rank_given(int count, const double *values, const double *own, int *ranks) {
-    for (int j = 0; j < count; j++) ranks[j] = values[j] != own[j] ? 2 : values[j] != 0.0;
+    for (int j = 0; j < count; j++) ranks[j] = values[j] == 0.0 ? 0 : values[j] != own[j] ? 2 : 1;
 }
 
 /* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
@@ -80,7 +80,7 @@ static int choose_dependent(
     return rank;
 }
 
-/* Close the loops near the given coordinates. What is not zero, or was set, stays where the others alone can close them;
+/* Close the loops near the given coordinates. What is not zero stays where the others alone can close them;
  * where they cannot, what was set, which differs from the model's own. Of the others independent coordinates keep their
  * values where that is possible; the rest are marked as moving. Writes a reason and returns 0 where it is impossible. */
 static int close_loops(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.initialization.closing_loops import OnConstraints, close_loops, closure_at, onto_velocity_constraints
+from mbsfmu.initialization.closing_loops import (
+    OnConstraints,
+    close_loops,
+    closure_at,
+    onto_velocity_constraints,
+    rank_of,
+)
 from mbsfmu.initialization.locked_loops import refuse_locked_motion
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import starts
@@ -32,6 +39,11 @@ class Assembled:
     coordinates: OnConstraints
     velocities: OnConstraints
     closure: list[list[Floats]]
+
+    @cached_property
+    def rank(self) -> int:
+        """How many constraints are independent at the coordinates."""
+        return rank_of(self.closure[1][1])
 
 
 class Assembly:

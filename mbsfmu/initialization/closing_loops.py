@@ -118,7 +118,7 @@ def close_loops(
         )
     jacobian = _closure_at(functions, nearest)[1]
     weighted = _weighted(jacobian, ranks, _far(functions, nearest, jacobian, nearest))
-    dependent = _dependent(weighted, _rank(jacobian))
+    dependent = _dependent(weighted, rank_of(jacobian))
     independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
@@ -160,7 +160,7 @@ def onto_velocity_constraints(
     if given.any():
         following[~given] = -_least_squares(jacobian[:, ~given], jacobian @ velocities + moving)
     weighted = _weighted(jacobian, ranks, _far(functions, coordinates, jacobian, following))
-    dependent = _dependent(weighted, _rank(jacobian))
+    dependent = _dependent(weighted, rank_of(jacobian))
     independent = np.delete(np.arange(len(velocities)), dependent)
     driven = jacobian[:, independent] @ velocities[independent] + moving
     result = velocities.copy()
@@ -200,7 +200,8 @@ def _bent(
     return np.logical_or(jacobian[rows].any(axis=0), there[rows].any(axis=0))
 
 
-def _rank(jacobian: Floats) -> int:
+def rank_of(jacobian: Floats) -> int:
+    """Return how many of the constraints with these derivatives are independent, shape (m, n)."""
     rows = jacobian[jacobian.any(axis=1)]
     if not rows.size:
         return 0
@@ -299,11 +300,6 @@ def _closure_at(
     return violation.copy(), jacobian.copy()
 
 
-def rank_at(functions: SystemFunctions, coordinates: Floats) -> int:
-    """Return how many constraints are independent at coordinates, shape (n,)."""
-    return _rank(_closure_at(functions, coordinates)[1])
-
-
 def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> LoopEquations:
     """Return the loop equations that depend on coordinates; log how many are redundant.
 
@@ -328,7 +324,7 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         closed, violation = _approach(functions, nearby, np.arange(len(nearby)))
         if np.max(np.abs(violation)) < CLOSED:
             jacobians.append(_closure_at(functions, closed)[1])
-    rank = max(_rank(jacobian) for jacobian in jacobians)
+    rank = max(rank_of(jacobian) for jacobian in jacobians)
     rows = functions.moving_rows
     redundant = len(system.constraints) - rank
     if redundant:

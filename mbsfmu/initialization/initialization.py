@@ -13,7 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.initialization.accelerations import Unheld, balance
 from mbsfmu.initialization.assembly import Assembly
 from mbsfmu.initialization.changed_start import warn_of_changed_start
-from mbsfmu.initialization.closing_loops import find_loop_equations, rank_at
+from mbsfmu.initialization.closing_loops import find_loop_equations
 from mbsfmu.model.body import RigidBody
 from mbsfmu.model.mechanism import Mechanism
 from mbsfmu.systems.capabilities import StartLimits, require_capability
@@ -227,8 +227,8 @@ class Initialization:
 
     def _warn_of_changed_rank(self, start: Start) -> None:
         """Warn where parameters that were set make another number of loop equations independent."""
-        before = self.loops.rank
-        if not before or rank_at(self.functions, start.coordinates) == before:
+        before, last = self.loops.rank, self.assembly.last
+        if not before or last is None or last.rank == before:
             return
         rank = find_loop_equations(self.functions, start.coordinates).rank  # where it starts may be a dead centre
         if rank != before:

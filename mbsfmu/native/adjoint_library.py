@@ -19,7 +19,7 @@ from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled, is_level_given, kept_library
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources, identity_source
-from mbsfmu.native.loop import MisfitError
+from mbsfmu.native.loop import MisfitError, check_library
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
@@ -140,16 +140,18 @@ class AdjointLibrary:
         self._loaded = loaded = ctypes.CDLL(str(library))
         functions = simulation.functions
         system = functions.system
-        counts = [len(each) for each in (system.coordinates, functions.rows, system.states, system.integrals)]
-        computed = len(system.outputs) + 3 * counts[0] + counts[2] + counts[3]
-        expected = [counts[0], counts[1], counts[0] - functions.rank, *counts[2:]]
-        expected += [len(system.inputs), len(system.parameters), computed]
-        loaded.mbsfmu_identity.restype = ctypes.c_char_p
-        sizes = (ctypes.c_int * len(expected))()
-        if loaded.mbsfmu_sizes(sizes, len(sizes)) != len(expected) or list(sizes) != expected:
-            raise MisfitError(f"{library} has other sizes than its model")
-        if loaded.mbsfmu_identity().decode() != identity:
-            raise MisfitError(f"{library} was made from something else than its name says")
+        coordinates, states, integrals = (len(each) for each in (system.coordinates, system.states, system.integrals))
+        sizes = {
+            "coordinates": coordinates,
+            "constraints": len(functions.rows),
+            "freedom": coordinates - functions.rank,
+            "states": states,
+            "integrals": integrals,
+            "inputs": len(system.inputs),
+            "parameters": len(system.parameters),
+            "computed": len(system.outputs) + 3 * coordinates + states + integrals,
+        }
+        check_library(loaded, library, identity, sizes)
         self.seconds = 0.0
 
     def complete(self, points: PointArrays, rows: Sequence[int]) -> Floats:

@@ -115,7 +115,7 @@ class CompiledRunner(Runner):
         present, counts = _sizes(simulation.functions)
         self._columns = len(simulation.continuous)
         flags = {"inputs set": len(simulation.functions.inputs), "choices": len(simulation.functions.coordinates)}
-        _check(loaded, library, identity, present | counts | flags | {"readings": self._columns})
+        check_library(loaded, library, identity, present | counts | flags | {"readings": self._columns})
         self._present, self._counts = _places(present), _places(counts)
         self._tolerances = simulation.made_tolerances  # those in the code, whatever was set since
         loaded.mbsfmu_create.argtypes = [ctypes.POINTER(SignalRow), ctypes.c_int, _Logger]
@@ -267,8 +267,23 @@ def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:
     return present | arrays, {name: sizes[size] for name, size in COUNTS.items()}
 
 
-def _check(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str, int]) -> None:
-    """Check that a library belongs to its model, because other sizes would access memory out of bounds."""
+def check_library(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str, int]) -> None:
+    """Check that a library belongs to its model, because other sizes would access memory out of bounds.
+
+    Parameters
+    ----------
+    loaded, library
+        The library and its file.
+    identity
+        What it must say that it was made from.
+    sizes
+        What it must say of the sizes of its arrays, in its order, by names for messages.
+
+    Raises
+    ------
+    MisfitError
+        When it says something else.
+    """
     try:
         loaded.mbsfmu_identity.restype = ctypes.c_char_p
         own = loaded.mbsfmu_identity().decode()

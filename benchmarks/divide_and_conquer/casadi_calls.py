@@ -81,6 +81,27 @@ def compiled(sources: dict[str, str], folder: Path) -> tuple[float, Path]:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begin, library
 
 
+def timed_library(
+    path: Path, parameters: Floats, values: Floats, rates: Floats
+) -> tuple[dict[str, Timed], list[Floats]]:
+    """Return what repeats each of `WHAT` in a library, and its accelerations and their changes at (z, w)."""
+    library = ctypes.CDLL(str(path))
+    z, w = np.split(values, 2)
+
+    def run(what: int) -> Timed:
+        def repeat(repetitions: int) -> None:
+            library.timed(pointer(parameters), pointer(z), pointer(w), what, repetitions, pointer(rates))
+
+        return repeat
+
+    timed = {name: run(index) for index, name in enumerate(WHAT)}
+    found = []
+    for name in ("rates", "derivatives"):
+        timed[name](1)
+        found.append(rates[len(z) : 2 * len(z)].copy())
+    return timed, found
+
+
 def _defined(text: str) -> str:
     """Return name and opening bracket of the first function of a text."""
     found = re.search(r"\b\w+\((?=const|double)", text)
@@ -141,21 +162,9 @@ def ours(machine: Machine, folder: Path) -> tuple[Made, Floats]:
 
     seconds, (flow, sources) = clocked(made)  # pyright: ignore[reportGeneralTypeIssues]
     compiler, path = compiled(sources, folder)
-    library, values = ctypes.CDLL(str(path)), point(flow)
-    z, w = np.split(values, 2)
-    parameters, rates = flow.functions.parameters.copy(), np.zeros(2 * len(z) + len(flow.functions.integrals))
-
-    def run(what: int) -> Timed:
-        def repeat(repetitions: int) -> None:
-            library.timed(pointer(parameters), pointer(z), pointer(w), what, repetitions, pointer(rates))
-
-        return repeat
-
-    timed = {name: run(index) for index, name in enumerate(WHAT)}
-    found = []
-    for name in ("rates", "derivatives"):
-        timed[name](1)
-        found.append(rates[len(z) : 2 * len(z)].copy())
+    values = point(flow)
+    rates = np.zeros(len(values) + len(flow.functions.integrals))
+    timed, found = timed_library(path, flow.functions.parameters.copy(), values, rates)
     code = sum(len(sources[name]) for name in ("model_steps.c", "timed.c")) / 1e3
     return Made(timed, *found, seconds, compiler, code), values
 
@@ -303,22 +312,9 @@ def theirs(machine: Machine, values: Floats, folder: Path) -> Made:
         "size": max(each.numel_out(k) for each in functions.values() for k in range(each.n_out())) + 1,
     }
     compiler, path = compiled({"timed.c": code + _CALLS % sizes}, folder)
-    library, count = ctypes.CDLL(str(path)), len(machine.parents)
-    z, w = np.split(values.copy(), 2)
+    count = len(machine.parents)
     one = [1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 1.0, 0.0, 0.0]
-    parameters, rates = np.tile(one, count), np.zeros(2 * count)
-
-    def run(what: int) -> Timed:
-        def repeat(repetitions: int) -> None:
-            library.timed(pointer(parameters), pointer(z), pointer(w), what, repetitions, pointer(rates))
-
-        return repeat
-
-    timed = {name: run(index) for index, name in enumerate(WHAT)}
-    found = []
-    for name in ("rates", "derivatives"):
-        timed[name](1)
-        found.append(rates[count:].copy())
+    timed, found = timed_library(path, np.tile(one, count), values.copy(), np.zeros(2 * count))
     return Made(timed, *found, seconds, compiler, len(code) / 1e3)
 
 

@@ -18,22 +18,24 @@ from mbsfmu.simulation.simulation import Simulation
 Sources = Literal["several", "single"]
 """How many C files an FMU is compiled from."""
 SOURCES: tuple[Sources, ...] = get_args(Sources)
-_CORE = {"steps.c": "-O2", "pool.c": "-O2", "unit.c": "-O1"}
+_CORE = {"steps.c": "-O2", "unit.c": "-O1"}
+THREADS = {"pool.c": "-O2"}
+"""What code that threads share has beside."""
 FLOW = {"flow.c": "-O2"}
 """What an FMU for both kinds of use has beside: the equations for the solver of its host."""
 UNIT: dict[Fmi, dict[str, str]] = {fmi: {**_CORE, f"fmi{fmi}.c": "-O1"} for fmi in VERSIONS}
 """The source files of an FMU that are compiled, by the version of the FMI, and how much they are optimized: steps most;
 at the start of a run and between steps nothing takes long, and compilers are sooner done with it."""
-QUICK = {"steps.c": "-O0", "pool.c": "-O0", "loop.c": "-O0", "operations.c": "-O2"}
+QUICK = {"steps.c": "-O0", "loop.c": "-O0", "operations.c": "-O2"}
 """The same of a loop with tables of operations, which is soon made."""
-LOOP = {"steps.c": "-O2", "pool.c": "-O2", "loop.c": "-O2"}
+LOOP = {"steps.c": "-O2", "loop.c": "-O2"}
 """The same of the loop for runs in process, which reads all variables at every output."""
 
 ADJOINT = {"adjoint.c": "-O2"}
 """The same of adjoints of runs."""
 QUICK_ADJOINT = {"adjoint.c": "-O2", "operations.c": "-O2"}
 """The same of adjoints with tables of operations."""
-ENSEMBLE = {"steps.c": "-O2", "pool.c": "-O2", "ensemble.c": "-O2"}
+ENSEMBLE = {"steps.c": "-O2", "ensemble.c": "-O2"}
 """The same of runs of many machines at once."""
 
 _TABLES = '#include "operations.h"\n'
@@ -46,7 +48,9 @@ _OF_ENSEMBLES = ("ensemble", "lane")
 _OF_ADJOINTS = ("adjoint",)
 """… and for adjoints of runs."""
 _LAYERS = ("fmi", "component")
-"""How the names of files begin that are for units alone, whatever the version of the FMI."""
+"""How the names of files begin that are for units alone, whatever the version of the FMI …"""
+_OF_THREADS = ("pool", "shares")
+"""… and for threads."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,11 @@ class StepSources:
         functions: dict[str, Operations] = {}
         code = ModelCode(simulation, held=functions)
         files = {"model_adjoint.c": code.adjoint()}
-        runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if name not in LOOP}
+        runtime = {
+            name: file.read_text("utf-8")
+            for name, file in runtime_files().items()
+            if name not in LOOP and not name.startswith(_OF_THREADS)
+        }
         own = {"operations.h": operations_header(), **interface_source(exchange=None)}
         length = sum(each.length for each in code.adjoint_functions())
         return cls({"model.h": code.header(), **files, **runtime, **own}, functions, length)
@@ -122,7 +130,12 @@ def unit_files(fmi: Fmi, texts: Collection[str]) -> dict[str, str]:
         The names of all its files.
     """
     apart = {name: LEVEL for name in texts if name.startswith(FILE)}
-    return UNIT[fmi] | {name: level for name, level in FLOW.items() if name in texts} | apart
+    return with_threads(UNIT[fmi], texts) | {name: level for name, level in FLOW.items() if name in texts} | apart
+
+
+def with_threads(levels: Mapping[str, str], texts: Collection[str]) -> dict[str, str]:
+    """Return source files that are compiled, with those for threads where these are among the texts."""
+    return {**levels, **{name: level for name, level in THREADS.items() if name in texts}}
 
 
 def fmu_sources(
@@ -229,7 +242,12 @@ def _sources(
     code: ModelCode, chosen: Callable[[str], bool], more: Mapping[str, Callable[[], str]] | None = None
 ) -> dict[str, str]:
     """Return the selected runtime files and the model's files, the fastest to write first."""
-    runtime = {name: file.read_text("utf-8") for name, file in runtime_files().items() if chosen(name)}
+    left_out = () if code.has_threads else _OF_THREADS
+    runtime = {
+        name: file.read_text("utf-8")
+        for name, file in runtime_files().items()
+        if chosen(name) and not name.startswith(left_out)
+    }
     makers = {"model_steps.c": code.steps, "model_readings.c": code.readings, **(more or {})}
     written = {name: made() for name, made in makers.items()}
     written |= code.apart()

@@ -105,9 +105,8 @@ class ModelCode:
     def steps(self) -> str:
         """Write what every step needs."""
         helpers: dict[str, str] = {}
-        threads = self._simulation.formulation.threads > 1
-        functions = [self._code(each, helpers, shared=threads) for each in self._step_functions()]
-        shares = ['#include "shares.h"'] * threads
+        functions = [self._code(each, helpers, shared=self.has_threads) for each in self._step_functions()]
+        shares = ['#include "shares.h"'] * self.has_threads
         if not self._asks_for_jacobian:
             functions.append(_NO_JACOBIAN)
         tables = self._tables.of_steps(self._simulation.solver if self._steps else None)
@@ -117,6 +116,11 @@ class ModelCode:
     def _asks_for_jacobian(self) -> bool:
         """Whether anything takes Φ_z as a matrix, which is as dense as the constraints are many."""
         return not (self._changes and self._placed) or bool(self._sizes["INDEPENDENT"])
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether threads share the steps."""
+        return self._simulation.formulation.threads > 1
 
     def flow(self) -> str:
         """Write the functions of the equations for external solvers."""

@@ -323,7 +323,7 @@ def test_steps_are_compiled_once_for_runs_and_for_fmus(
         counts.append(len(list(folder.glob("*.o"))))
     simulation = model.simulation(**options)
     counts.append(len(list(folder.glob("*.o"))))
-    assert counts == [4, 6, 7]  # steps, pool, unit, FMI 2.0; another unit, FMI 3.0; the loop
+    assert counts == [3, 5, 6]  # steps, unit, FMI 2.0; another unit, FMI 3.0; the loop
     assert is_compiled(simulation)
     assert runs_as_ever(simulation)
 

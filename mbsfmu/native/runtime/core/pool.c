@@ -5,8 +5,6 @@
 #endif
 #include "model.h"
 
-#if THREADS > 1
-
 #include "pool.h"
 
 #if defined(_WIN32)
@@ -212,7 +210,3 @@ INTERNAL void pool_free(Pool *pool) {
     }
     free(pool);
 }
-
-#else
-typedef int NoThreads; /* C has no empty files */
-#endif

@@ -81,7 +81,8 @@ class DirectionalValve(Component):
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the command."""
-        return (Quantity("command", "V", 0.0, description="command; saturates at its limit"),)
+        limit, told = self.command_limit, "command; saturates at its limit"
+        return (Quantity("command", "V", 0.0, -limit, limit, description=told, saturates=True),)
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return the flow rates to the actuator."""

@@ -22,6 +22,8 @@ from mbsfmu.modelling.quantity import Quantity
 WORK_PORTS = "a", "b"
 SENSING_SHARE = 0.02
 """Edge opening above which the load-sensing port is fully connected to the work port."""
+_TRAVEL = -1.0, 1.0
+"""Ends of the spool's stroke, at which commands saturate."""
 _SPOOL = Quantity("spool", "1", nominal=1.0, description="spool position, relative to its stroke")
 
 
@@ -131,7 +133,8 @@ class ProportionalValve(Component):
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the command."""
-        return (Quantity("command", "1", 0.0, description="command, the spool position; saturates at -1 and 1"),)
+        told = "command, the spool position; saturates at -1 and 1"
+        return (Quantity("command", "1", 0.0, *_TRAVEL, description=told, saturates=True),)
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return the flow rates to the actuator, and the spool position if it is no state."""
@@ -200,4 +203,4 @@ def _meters(edge: Edge) -> bool:
 
 
 def _saturated(command: Array) -> Array:
-    return np.clip(command, -1.0, 1.0)
+    return np.clip(command, *_TRAVEL)

@@ -112,7 +112,9 @@ class VariablePump(DisplacedPump):
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the command, and the angular velocity of the shaft if it is not constant."""
-        command = Quantity("command", "1", 0.0, description="share of the displacement; saturates at its limits")
+        told = "share of the displacement; saturates at its limits"
+        bounds = self.minimum_swash, self.maximum_swash
+        command = Quantity("command", "1", 0.0, *bounds, description=told, saturates=True)
         return (command, *super().inputs())
 
     def wanted(self, now: ComponentContext) -> Array:

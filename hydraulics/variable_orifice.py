@@ -45,7 +45,9 @@ class VariableOrifice(TwoPort):
 
     def inputs(self) -> tuple[Quantity, ...]:
         """Return the command."""
-        return (Quantity("command", "1", 0.0, description="command, by which the table gives the area"),)
+        told = "command, by which the table gives the area; saturates at its ends"
+        ends = self.points[0][0], self.points[-1][0]
+        return (Quantity("command", "1", 0.0, *ends, description=told, saturates=True),)
 
     def flow(self, now: ComponentContext) -> Array:
         """Return the flow rate in m³/s."""

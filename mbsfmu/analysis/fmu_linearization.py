@@ -240,6 +240,7 @@ class _Coupled:
         to_states = self._factors(states)
         to_inputs, to_outputs = (self._factors([each.end for each in signals]) for signals in (free, read))
         kinks = {(unit, each) for unit, point in points.items() for each in point.kinks()}
+        told = {(unit, state): name for unit, point in points.items() for state, name in point.coordinates().items()}
         seen = [*states, *(each.end for each in free)]
         return LinearSystem(
             name=name,
@@ -248,11 +249,13 @@ class _Coupled:
             b=_scaled(b[keep], to_states, to_inputs),
             c=_scaled(c[rows][:, keep], to_outputs, to_states),
             d=_scaled(d[rows], to_outputs, to_inputs),
-            states=tuple(self._value(end, value) for end, value in parts.state_values.items() if end in states),
+            states=tuple(
+                self._value(end, value, told.get(end)) for end, value in parts.state_values.items() if end in states
+            ),
             inputs=tuple(self._value(each.end, parts.input_values[each.end]) for each in free),
             outputs=tuple(self._value(each.end, parts.output_values[each.end]) for each in read),
             rates=parts.rates[keep] * to_states,
-            kinks=tuple(self._called(end)[0] for end in seen if end in kinks),
+            kinks=tuple(self._called((end[0], told.get(end, end[1])))[0] for end in seen if end in kinks),
             notes=(*self._notes, *(point.note for point in points.values() if point.note)),
         )
 
@@ -303,7 +306,9 @@ class _Coupled:
         """Return the conversion factors of the variables to SI."""
         return np.array([self._instances[unit].units[variable].factor for unit, variable in ends], dtype=float)
 
-    def _value(self, end: End, value: float) -> OperatingValue:
+    def _value(self, end: End, value: float, told: str | None = None) -> OperatingValue:
+        """Return a value in SI with its name, or that of the variable that tells what a state is."""
+        end = (end[0], told or end[1])
         unit = self._instances[end[0]].units[end[1]]
         return OperatingValue(self._called(end)[0], _si_name(unit), unit.factor * value + unit.offset)
 

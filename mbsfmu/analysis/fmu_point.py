@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -16,6 +17,12 @@ from mbsfmu.modelling.variables import Causality, Variability
 
 _DIFFERENCE = float(np.cbrt(np.finfo(float).eps))
 """Share of a magnitude by which central differences go to either side: their error is least about there."""
+_CHOSEN = re.compile(r"independent\.(position|velocity)\[\d+\]")
+"""States of our FMUs of machines with loops, which are the coordinates that are independent at the time."""
+_OF_COORDINATES = ("m", "rad", "m/s", "rad/s")
+"""Units of joint coordinates and their velocities."""
+_ROUND_OFF = 1e-9
+"""Share by which a derivative of a coordinate by itself may differ from 1, and by other states from 0."""
 
 
 def continuous_variables(instance: Instance, causality: Causality) -> list[str]:
@@ -147,6 +154,34 @@ class FmuPoint:
     def _input_scale(self) -> Floats:
         nominal = [self.instance.variables[name].nominal or 1.0 for name in self.inputs]
         return np.maximum(np.abs(self.input_values), np.abs(nominal))
+
+    def coordinates(self) -> dict[str, str]:
+        """Return the joint coordinate that each state of our FMUs is at this point, where a variable tells it.
+
+        It is the variable that has the state's value, and the derivative 1 by it and 0 by all other states.
+        """
+        instance, places = self.instance, [k for k, name in enumerate(self.states) if _CHOSEN.fullmatch(name)]
+        if not places or instance.carried is None or not instance.gives_directional_derivatives:
+            return {}
+        others = {*self.states, *instance.derivatives}
+        read = [
+            name
+            for causality in (Causality.OUTPUT, Causality.LOCAL)
+            for name in continuous_variables(instance, causality)
+            if name not in others and instance.units[name].name in _OF_COORDINATES
+        ]
+        alike = np.isin(_read(instance.port(read)), self.state_values[places])
+        named = [name for name, equal in zip(read, alike, strict=True) if equal]
+        if not named:
+            return {}
+        slopes = instance.directional_derivative(named, self.states)
+        found: dict[str, str] = {}
+        for place in places:
+            unit = np.arange(len(self.states)) == place
+            of_it = np.flatnonzero(np.all(np.abs(slopes - unit) < _ROUND_OFF, axis=1))
+            if len(of_it):
+                found[self.states[place]] = named[of_it[0]]
+        return found
 
     def kinks(self) -> list[str]:
         """Return the states and inputs along which rates or outputs have a kink; none for co-simulation FMUs."""

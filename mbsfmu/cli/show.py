@@ -22,7 +22,7 @@ from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions
 
 _COLUMNS = {
-    "input": ("name", "unit", "default", "driven_by", "description"),
+    "input": ("name", "unit", "default", "minimum", "maximum", "driven_by", "description"),
     "output": ("name", "unit", "description"),
     "parameter": ("name", "unit", "default", "tunable", "driven_by", "description"),
     "local": ("name", "unit", "description"),

@@ -207,7 +207,7 @@ class _Search(Generic[Model]):
     def _check_found(self) -> None:
         """Refuse free variables outside their limits."""
         for each in self.equations.sought:
-            value, low, high = self._value(each), each.variable.minimum, each.variable.maximum
+            value, (low, high) = self._value(each), each.variable.accepted
             if (low is not None and value < low) or (high is not None and value > high):
                 allowed = " and ".join(
                     f"{word} {limit:g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None

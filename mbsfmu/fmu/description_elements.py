@@ -75,7 +75,13 @@ def quantity_attributes(variable: Variable, nominal: float | None) -> dict[str, 
     attributes = {"unit": variable.unit}
     if display := DISPLAY_UNITS.get(variable.unit):
         attributes["displayUnit"] = display.name
-    for name, value in (("min", variable.minimum), ("max", variable.maximum), ("nominal", nominal)):
+    low, high = variable.minimum, variable.maximum
+    if variable.saturates and variable.start is not None:  # which may be beyond them, and must not in a description
+        low, high = (
+            (None if low is None else min(low, variable.start)),
+            (None if high is None else max(high, variable.start)),
+        )
+    for name, value in (("min", low), ("max", high), ("nominal", nominal)):
         if value is not None:
             attributes[name] = as_text(value)
     return attributes

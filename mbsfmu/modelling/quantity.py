@@ -32,6 +32,8 @@ class Quantity:
         Of an output: whether it is there for other systems, and not only to be looked at.
     rated
         Of an input: whether the next input of its part is its rate, by which it runs on where it is held.
+    saturates
+        Of an input: whether values beyond its bounds are taken, and act as the bound.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Quantity:
     tunable: bool = False
     shared: bool = False
     rated: bool = False
+    saturates: bool = False
 
 
 def belonging_to(owner: str, quantity: Quantity) -> Quantity:

@@ -42,13 +42,15 @@ class Variable:
     start
         Value before anything is computed; every input and parameter has one.
     minimum, maximum
-        Bounds of what may be set.
+        Bounds of what may be set, or of what has an effect where `saturates`.
     nominal
         Magnitude the variable usually has; absolute tolerances are taken from it.
     description
         One line for the user of the variable.
     rated
         Of an input: whether the next input is its rate, by which it runs on where it is held.
+    saturates
+        Of an input: whether values beyond its bounds are taken, and act as the bound.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Variable:
     nominal: float | None = None
     description: str = ""
     rated: bool = False
+    saturates: bool = False
+
+    @property
+    def accepted(self) -> tuple[float | None, float | None]:
+        """Least and greatest value that is not refused; a controller's command may go beyond what saturates."""
+        return (None, None) if self.saturates else (self.minimum, self.maximum)
 
     @property
     def settable(self) -> bool:

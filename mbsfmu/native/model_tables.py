@@ -231,8 +231,9 @@ class ModelTables:
     def _row(self, variable: Variable) -> str:
         kind, index = self._places[variable.name]
         tunable = variable.variability is Variability.TUNABLE
-        low = "-DBL_MAX" if variable.minimum is None else number(variable.minimum)
-        high = "DBL_MAX" if variable.maximum is None else number(variable.maximum)
+        least, most = variable.accepted
+        low = "-DBL_MAX" if least is None else number(least)
+        high = "DBL_MAX" if most is None else number(most)
         return (
             f"{{{kind}, {index}, {number(variable.start or 0.0)}, {low}, {high}, "
             f"{string(variable.name)}, {string(variable.unit)}, {int(variable.settable)}, {int(tunable)}}}"

@@ -296,7 +296,7 @@ def check_value(variable: Variable, value: float) -> float:
     number = float(value)
     if not np.isfinite(number):
         raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
-    low, high = variable.minimum, variable.maximum
+    low, high = variable.accepted
     given = f"{variable.name} = {with_unit(number, variable)}"
     if (low is not None and number < low) or (high is not None and number > high):
         allowed = f"at least {low:g}" if high is None else f"at most {high:g}"

@@ -57,7 +57,7 @@ def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) 
         )
     if any(target == reference for _, target in model.connections):
         raise DataError(f"start: '{reference}' is driven by a connection")
-    low, high = known[variable].minimum, known[variable].maximum
+    low, high = known[variable].accepted
     if not (-math.inf if low is None else low) <= value <= (math.inf if high is None else high):
         allowed = " and ".join(
             f"{word} {each:g}" for word, each in (("at least", low), ("at most", high)) if each is not None

@@ -45,6 +45,7 @@ def part_variable(
         nominal,
         quantity.description,
         quantity.rated,
+        quantity.saturates,
     )
 
 

@@ -183,3 +183,22 @@ def test_root_loci_of_fmus(jumper: Jumper) -> None:
         np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(exact), rtol=1e-9)
     with pytest.raises(InputError, match="jumper has no variable 'dampin'"):
         root_locus_of_fmus(jumper(2), "dampin", [1.0, 2.0])
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_states_of_machines_with_loops_are_called_by_their_joints(tmp_path: Path, fmi: int) -> None:
+    """As the linear system of the model calls them, whichever coordinates are independent where a run leads."""
+    model = mbsfmu.models.slewing_four_bar(speed=4.0)
+    (unit,) = mbsfmu.export(model, tmp_path, layout="monolithic", fmi=fmi, kind="me")
+    for time in (0.0, 0.3):
+        names = [each.name for each in linearize(unit, at=time, step=1e-2).states]
+        assert names == [each.name for each in model.linearize(at=time).states]
+        assert not [name for name in names if name.startswith("independent")]
+
+
+def test_a_state_that_no_variable_tells_keeps_its_name(tmp_path: Path) -> None:
+    (unit,) = mbsfmu.export(
+        mbsfmu.models.four_bar(), tmp_path, layout="monolithic", kind="me", locals="none", outputs=["cylinder.force"]
+    )
+    names = [each.name for each in linearize(unit).states]
+    assert names[:2] == ["independent.position[1]", "independent.velocity[1]"]

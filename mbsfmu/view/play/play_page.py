@@ -300,8 +300,8 @@ class _Made:
             "reference": places[variable.name],
             "unit": variable.unit,
             "start": start,
-            "least": variable.minimum,
-            "greatest": variable.maximum,
+            "least": variable.accepted[0],
+            "greatest": variable.accepted[1],
             "description": variable.description,
         }
 

@@ -54,6 +54,12 @@ SET = '`simulation.set("boom.mass", 310.0)` before `.run()`'
 REPORT = '`mbsfmu.write_report(result, "page.html")`'
 CALLS = {
     "models": Call("mbsfmu.models.four_bar()", (), (), {}),
+    "new": Call(
+        "mbsfmu.models.write_starting_file(\"tipper\")",
+        (mbsfmu.models.write_starting_file,),
+        (),
+        {"output": "`folder=\"machines\"`"},
+    ),
     "show": Call(
         "mbsfmu.overview(model)",
         (mbsfmu.CoupledModel.simulation, mbsfmu.Simulation.run),

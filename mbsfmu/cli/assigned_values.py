@@ -9,6 +9,7 @@ import click
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.measured import number_in
+from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.option_types import assignment
 from mbsfmu.simulation.simulation import Simulation
 
@@ -18,7 +19,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def values_option(command: Command) -> Command:
     """Add the option for values of parameters, start values and inputs, with optional units."""
     text = "Parameter, start value or input before the run, name=310 or name='200 bar'; repeatable."
-    return click.option("--set", "assignments", multiple=True, metavar="NAME=VALUE", help=text)(command)
+    return click.option(
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=text,
+        shell_complete=complete_variables("settable", "="),
+    )(command)
 
 
 def assigned(assignments: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.files import WriteError, reason
@@ -25,7 +26,8 @@ COMMANDS = {
     "export": "Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.",
     "fit": "Fit parameters of MODEL to measured signals.",
     "linearize": "Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.",
-    "models": "List the built-in models.",
+    "models": "List the built-in models and the examples.",
+    "new": "Write a Python file with a machine that runs, to change into one's own.",
     "optimize": "Find parameters of MODEL that minimise a scalar of its run under constraints.",
     "play": "Write a page in which MODEL runs, driven by sliders, keys and gamepads.",
     "schema": "Write the JSON Schema of model files.",
@@ -47,6 +49,10 @@ class _Commands(click.Group):
         """Write the help of the commands without loading them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        """Complete the commands without loading them."""
+        return [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -10,6 +10,7 @@ import click
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, to_the_end, warn, write_json
@@ -21,7 +22,7 @@ from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonO
 from mbsfmu.comparison.cost import remedy
 
 
-@click.command("compare")
+@click.command("compare", cls=SectionedCommand)
 @model_argument
 @options_of(ComparisonOptions, *ComparisonOptions.known())
 @report_option

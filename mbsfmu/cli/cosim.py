@@ -10,6 +10,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.coupled_options import rates_of
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.option_types import FORMATS, assignment, options_of, output_file, refuse_same_files, table_file, words
 from mbsfmu.cli.output import log_to_stderr, report_kept_rows, write_json
@@ -29,7 +30,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
         raise click.BadParameter(f"'{value}' is neither '{AITKEN}' nor a number") from None
 
 
-@click.command("cosim")
+@click.command("cosim", cls=SectionedCommand)
 @click.argument("source", nargs=-1, required=True)
 @click.option("--connect", multiple=True, help="Connection a.y=b.u, from output to input; repeatable.")
 @options_of(CouplingOptions, "algorithm", "extrapolation")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -16,7 +17,7 @@ from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 
 
-@click.command("equilibrium")
+@click.command("equilibrium", cls=SectionedCommand)
 @model_argument
 @click.option(
     "--hold",

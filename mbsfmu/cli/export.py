@@ -9,7 +9,9 @@ import click
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.coupled_options import is_package, package_options, split_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
@@ -21,7 +23,7 @@ from mbsfmu.native.c_sources import SOURCES
 from mbsfmu.simulation.run_options import RunOptions
 
 
-@click.command("export")
+@click.command("export", cls=SectionedCommand)
 @model_argument
 @click.option("-o", "--output", default=".", show_default=True, help="Folder for the files.")
 @option_of(export, "--layout", f"One of {', '.join(LAYOUTS)}.")
@@ -52,6 +54,7 @@ from mbsfmu.simulation.run_options import RunOptions
 )
 @click.option(
     "--outputs",
+    shell_complete=complete_variables("output"),
     multiple=True,
     metavar="PATTERN",
     help="Outputs of the FMUs, as boom.angle or 'cylinder.*', in this order; repeatable. Default: those of "

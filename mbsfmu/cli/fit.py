@@ -6,6 +6,8 @@ import click
 
 from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -14,12 +16,31 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 
 
-@click.command("fit")
+@click.command("fit", cls=SectionedCommand)
 @model_argument
 @click.option("--measured", multiple=True, required=True, metavar="FILE", help="Signals of an experiment; repeatable.")
-@click.option("--free", multiple=True, required=True, metavar="NAME=LO:HI", help="Parameter with bounds; repeatable.")
-@click.option("--noise", multiple=True, metavar="OUTPUT=SIGMA", help="Standard deviation in SI units; repeatable.")
-@click.option("--delay", multiple=True, metavar="OUTPUT=LO:HI", help="Bounds of a sensor's delay in s; repeatable.")
+@click.option(
+    "--free",
+    shell_complete=complete_variables("parameter", "="),
+    multiple=True,
+    required=True,
+    metavar="NAME=LO:HI",
+    help="Parameter with bounds; repeatable.",
+)
+@click.option(
+    "--noise",
+    shell_complete=complete_variables("output", "="),
+    multiple=True,
+    metavar="OUTPUT=SIGMA",
+    help="Standard deviation in SI units; repeatable.",
+)
+@click.option(
+    "--delay",
+    shell_complete=complete_variables("output", "="),
+    multiple=True,
+    metavar="OUTPUT=LO:HI",
+    help="Bounds of a sensor's delay in s; repeatable.",
+)
 @click.option("--loss", type=click.Choice(LOSSES), default="linear", show_default=True, help="Others bear outliers.")
 @click.option("--step", type=float, help="Internal step in s; the model's by default.")
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the fitted values.")

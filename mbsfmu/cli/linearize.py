@@ -16,6 +16,8 @@ from mbsfmu.analysis.root_locus import RootLocus
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import assigned, values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -30,15 +32,32 @@ _LEAST = 0.05
 """Least participation of a listed state."""
 
 
-@click.command("linearize")
+@click.command("linearize", cls=SectionedCommand)
 @model_argument
 @values_option
 @click.option("--at", type=float, default=0.0, show_default=True, help="Time of a run in s.")
 @click.option("--step", type=float, help="Step of the run in s; that of the model or the FMUs by default.")
 @click.option("--equilibrium", is_flag=True, help="Linearize about the static equilibrium next to the start.")
-@click.option("--vary", metavar="NAME=A:B:N", help="Root locus: N values of a parameter from A to B, in its unit.")
-@click.option("--inputs", multiple=True, metavar="PATTERN", help="Inputs, as 'valve.*'; all that are free by default.")
-@click.option("--outputs", multiple=True, metavar="PATTERN", help="Outputs, as boom.angle; all by default.")
+@click.option(
+    "--vary",
+    shell_complete=complete_variables("parameter", "="),
+    metavar="NAME=A:B:N",
+    help="Root locus: N values of a parameter from A to B, in its unit.",
+)
+@click.option(
+    "--inputs",
+    shell_complete=complete_variables("input"),
+    multiple=True,
+    metavar="PATTERN",
+    help="Inputs, as 'valve.*'; all that are free by default.",
+)
+@click.option(
+    "--outputs",
+    shell_complete=complete_variables("output"),
+    multiple=True,
+    metavar="PATTERN",
+    help="Outputs, as boom.angle; all by default.",
+)
 @click.option("-o", "--output", callback=output_file(*SUFFIXES), help="JSON or MAT file for the linear system.")
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the linear system and modes.")

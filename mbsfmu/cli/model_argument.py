@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.identity import content_key
+from mbsfmu.cli.completion import complete_models
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.mechanism import Mechanism, read_json
 from mbsfmu.model.system_kinds import system_kind
-from mbsfmu.modelling import DataError, closest_match
+from mbsfmu.modelling import closest_match
 from mbsfmu.models import built_in
+from mbsfmu.models.python_files import load_module, reason_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -37,7 +35,7 @@ def parts_option(command: Command) -> Command:
 
 def model_argument(command: Command) -> Command:
     """Add the model argument and the option for files of parts."""
-    return click.argument("model")(parts_option(command))
+    return click.argument("model", shell_complete=complete_models)(parts_option(command))
 
 
 def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
@@ -86,7 +84,7 @@ def _from_factory(argument: str) -> CoupledModel:
         raise InputError(
             f"'{argument}' is refused: it must name a function of the file that returns the model, as {file}:FUNCTION"
         )
-    module = _loaded(path)
+    module = load_module(path)
     made = getattr(module, factory, None)
     if not callable(made):
         known = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
@@ -94,7 +92,7 @@ def _from_factory(argument: str) -> CoupledModel:
     try:
         model = made()
     except (Exception, SystemExit) as error:  # whatever a user's function raises
-        raise InputError(f"{factory} of {path} gives no model: {_reason(error)}") from error
+        raise InputError(f"{factory} of {path} gives no model: {reason_of(error)}") from error
     if isinstance(model, Mechanism):
         return CoupledModel(name=factory, systems={"mechanism": model})
     if not isinstance(model, CoupledModel):
@@ -102,28 +100,3 @@ def _from_factory(argument: str) -> CoupledModel:
             f"{factory} of {path} gives a {type(model).__name__}; it must give a CoupledModel or a Mechanism"
         )
     return model
-
-
-def _loaded(path: str) -> ModuleType:
-    file = Path(path).resolve()
-    # Under a name of its own, for it may have that of another module; classes look there for what annotations name.
-    name = f"model_{content_key(str(file))[:16]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.parent))
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file raises
-        raise InputError(f"{path} cannot be loaded: {_reason(error)}") from error
-    finally:
-        sys.path.pop(0)
-    return module
-
-
-def _reason(error: BaseException) -> str:
-    """Return an error in one line."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, (InputError, DataError)) else f"{type(error).__name__}: {text}"

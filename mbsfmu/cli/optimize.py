@@ -6,6 +6,8 @@ import click
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import bounds_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -13,10 +15,17 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
 
 
-@click.command("optimize")
+@click.command("optimize", cls=SectionedCommand)
 @model_argument
 @click.option("--minimize", required=True, metavar="MEASURE", help="As 'max(cylinder.force)'; integral, rms, end …")
-@click.option("--free", multiple=True, required=True, metavar="NAME=LO:HI", help="Parameter with bounds; repeatable.")
+@click.option(
+    "--free",
+    shell_complete=complete_variables("parameter", "="),
+    multiple=True,
+    required=True,
+    metavar="NAME=LO:HI",
+    help="Parameter with bounds; repeatable.",
+)
 @click.option("--subject-to", multiple=True, metavar="'MEASURE<=X'", help="Constraint, <= or >=; repeatable.")
 @click.option("--stop", type=float, callback=stop_time, help="End of the runs in s; the model's by default.")
 @click.option("--step", type=float, help="Internal step in s; the model's by default.")

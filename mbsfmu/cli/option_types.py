@@ -14,6 +14,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.measured import plain_number
 from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switch
 from mbsfmu.base.times import check_stop
+from mbsfmu.cli.completion import complete_words
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.simulation.run_options import RunOptions
 
@@ -40,10 +41,13 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
                 flag = f"{flag}/--no-{flag.removeprefix('--')}"
             number = int if isinstance(option, Number) and option.whole else float
             of_type = number if isinstance(option, Number) else bool if isinstance(option, Switch) else str
+            completion = complete_words(word.among) if isinstance(word, StringOption) else None
             callback = None
             if isinstance(option, ListOption):
                 callback = numbers if isinstance(option.each, Number) else words
-            command = click.option(flag, name, type=of_type, default=None, help=help_text, callback=callback)(command)
+            command = click.option(
+                flag, name, type=of_type, default=None, help=help_text, callback=callback, shell_complete=completion
+            )(command)
         return command
 
     return add

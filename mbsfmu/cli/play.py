@@ -10,6 +10,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import OF_FMUS, assignment, options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr
@@ -19,7 +20,7 @@ from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.view.play.play_page import play
 
 
-@click.command("play")
+@click.command("play", cls=SectionedCommand)
 @model_argument
 @values_option
 @options_of(RunOptions, *OF_FMUS)

@@ -7,6 +7,7 @@ import json
 import click
 
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.option_types import output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
@@ -15,7 +16,7 @@ from mbsfmu.io.part_files import load_parts
 from mbsfmu.model.model_file_schema import model_schema
 
 
-@click.command("schema")
+@click.command("schema", cls=SectionedCommand)
 @parts_option
 @click.option("-o", "--output", callback=output_file(".json"), help="JSON file instead of stdout.")
 @common_options

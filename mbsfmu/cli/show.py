@@ -10,6 +10,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -34,7 +35,7 @@ _TITLES = {"cuts": "joints of {} that close loops"}
 _MOST_TIMES = 20
 
 
-@click.command("show")
+@click.command("show", cls=SectionedCommand)
 @model_argument
 @click.option("--contents", is_flag=True, help="List all parts with their data, and how they are joined.")
 @click.option("--variables", is_flag=True, help="List inputs, outputs, parameters, states and reactions.")

@@ -8,6 +8,7 @@ import click
 
 from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -16,7 +17,7 @@ from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
 from mbsfmu.simulation.run_options import RunOptions
 
 
-@click.command("simulate")
+@click.command("simulate", cls=SectionedCommand)
 @model_argument
 @values_option
 @options_of(RunOptions, *RUN)

@@ -12,6 +12,8 @@ import click
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import find_model, model_argument
 from mbsfmu.cli.option_types import (
     FORMATS,
@@ -33,10 +35,11 @@ from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 
 
-@click.command("sweep")
+@click.command("sweep", cls=SectionedCommand)
 @model_argument
 @click.option(
     "--vary",
+    shell_complete=complete_variables("parameter", "="),
     multiple=True,
     help="Parameter and its values: name=1,2,3 or name=low:high:count[:log]; with --sample its distribution: "
     "name=low:high[:log] or name=normal:mean:deviation; repeatable.",

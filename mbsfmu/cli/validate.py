@@ -10,6 +10,7 @@ import click
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.option_types import output_file, refuse_same_files
 from mbsfmu.cli.output import write_json
 from mbsfmu.cli.standard_output import say
@@ -19,7 +20,7 @@ _TOLERANCE = 1e-6
 """For the same FMU on another machine, whose compiler and mathematics differ in the last digits."""
 
 
-@click.command("validate")
+@click.command("validate", cls=SectionedCommand)
 @click.argument("files", nargs=-1, required=True)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--reference", is_flag=True, help="Run the FMUs too, and compare them with the results that they hold.")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from mbsfmu.base.errors import InputError
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.modelling import closest_match
+from mbsfmu.models.examples import EXAMPLES, example, write_starting_file
 from mbsfmu.models.hydraulic import CIRCUITS, four_bar, quick_return
 from mbsfmu.models.planar import double_loop_8, double_pentagon, five_bar, ladder, loop_4, loop_8, pendulum
 from mbsfmu.models.spatial import bennett, slewing_four_bar
@@ -29,7 +30,7 @@ every circuit of `mbsfmu.models.hydraulic.CIRCUITS`.
 
 
 def built_in(name: str) -> CoupledModel:
-    """Return a built-in model by its name.
+    """Return a built-in model, or that of an example, by its name.
 
     Raises
     ------
@@ -41,8 +42,10 @@ def built_in(name: str) -> CoupledModel:
     if match := re.fullmatch(r"(four-bar|quick-return)-(.+)", name):
         mechanism = four_bar if match[1] == "four-bar" else quick_return
         return mechanism(match[2])
+    if name in EXAMPLES:
+        return example(name)
     if name not in BUILT_IN:
-        told = closest_match(name, [*BUILT_IN, "pendulum-N", "ladder-N"])
+        told = closest_match(name, [*BUILT_IN, *EXAMPLES, "pendulum-N", "ladder-N"])
         hint = "" if told.startswith("did you mean") else "; a model of your own is file.py:factory or model.json"
         raise InputError(f"there is no model '{name}'; {told}{hint}")
     return BUILT_IN[name]()
@@ -51,10 +54,12 @@ def built_in(name: str) -> CoupledModel:
 __all__ = [
     "BUILT_IN",
     "CIRCUITS",
+    "EXAMPLES",
     "bennett",
     "built_in",
     "double_loop_8",
     "double_pentagon",
+    "example",
     "five_bar",
     "four_bar",
     "ladder",
@@ -63,4 +68,5 @@ __all__ = [
     "pendulum",
     "quick_return",
     "slewing_four_bar",
+    "write_starting_file",
 ]

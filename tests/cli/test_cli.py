@@ -215,7 +215,7 @@ def field():
         ),
         (["simulate", "four-bar", "--step", "1e300"], "the step is 1e+300 s; it must be positive, between 1e-12 and"),
         (["simulate", "four-bar", "--step", "1e-200"], "the step is 1e-200 s; it must be positive, between 1e-12 and"),
-        (["show", "crane"], "ladder-N; a model of your own is file.py:factory or model.json"),
+        (["show", "combine"], "ladder-N; a model of your own is file.py:factory or model.json"),
         (["simulate", "four-bra"], "there is no model 'four-bra'; did you mean 'four-bar'?"),
         (["simulat", "four-bar"], "there is no command 'simulat'; did you mean 'simulate'?"),
         (

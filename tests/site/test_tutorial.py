@@ -31,9 +31,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the package from its wheel; what it depends on is that of the tests."""
     folder = tmp_path_factory.mktemp("fresh")
     source = folder / "source"
-    for package in ("mbsfmu", "hydraulics"):
+    for package in ("mbsfmu", "hydraulics", "examples"):
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "THIRD-PARTY.md"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "THIRD-PARTY.md"):
         shutil.copy(ROOT / name, source)
     wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(source)]
     subprocess.run(wheel, check=True)

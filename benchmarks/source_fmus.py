@@ -21,7 +21,7 @@ import fmpy
 
 import mbsfmu
 from mbsfmu import CoupledModel
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.found_models import find_model
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
 STEP, STEPS, RUNS, ITERATIONS = 1e-3, 300 if QUICK else 1_000_000, 2 if QUICK else 3, 2

@@ -11,8 +11,9 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.coupled_options import is_package, package_options, split_options
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say

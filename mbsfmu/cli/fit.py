@@ -7,8 +7,9 @@ import click
 from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option

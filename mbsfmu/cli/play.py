@@ -10,8 +10,9 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import OF_FMUS, assignment, options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say

@@ -10,8 +10,9 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.source_tables import print_source

@@ -8,8 +8,9 @@ import click
 
 from mbsfmu.cli.assigned_values import set_values, values_option
 from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option

@@ -13,8 +13,9 @@ import click
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import find_model, model_argument
+from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import (
     FORMATS,
     assignment,

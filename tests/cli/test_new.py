@@ -10,7 +10,7 @@ import pytest
 from ended_calls import Ended
 
 import mbsfmu
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.models.examples import EXAMPLES, example_description
 
 Call = Callable[..., Ended]

@@ -19,7 +19,7 @@ from quick_return import quick_return
 from started import run_python
 
 from mbsfmu import CoupledModel, models
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.models.origin import ORIGIN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

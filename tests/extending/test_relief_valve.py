@@ -27,7 +27,7 @@ from hydraulics import Circuit, DataError, Hose, Oil, PressureSource, Tank, Thro
 from mbsfmu import CoupledModel, InputError, LinearSignal, load_parts
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.cli.commands import cli
-from mbsfmu.cli.model_argument import find_model
+from mbsfmu.cli.found_models import find_model
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.studies import sweep
 

@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import zlib
 from collections.abc import Iterator
 
@@ -59,6 +60,14 @@ def formats_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for suffix in suffixes():
         registry.add(suffix, table_format.FORMATS.find(suffix))
     monkeypatch.setattr(table_format, "FORMATS", registry)
+
+
+@pytest.fixture(autouse=True)
+def own_search_path() -> Iterator[None]:
+    """Forget where an FMU in Python has its modules: its loader puts that first, and child processes inherit it."""
+    before = sys.path[:]
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,10 @@ _UNEXPLAINED = 0.7
 """Share of a signal's standard deviation: where the fit leaves as much, it describes less than half of the variance."""
 _FOLLOWING, _SURELY = 0.5, 4.0
 """Autocorrelation of residuals from which on they are said to be no noise, which has at most 4/√k of k values."""
+_FAR, _MANY_FAR, _ONE_SIDE = 5.0, 0.01, 0.8
+"""Standard deviations, by the median, beyond which a value is an outlier: of normal noise one in two million is; share
+of a signal from which on outliers are told; share of them on one side, from which on all losses but cauchy follow them.
+"""
 _PASSES = 2
 """Number of fits if the noise is unknown: the second one has the weights from the residuals of the first."""
 
@@ -325,7 +329,7 @@ def fit(
         values + reach,
         known.covariance,
         known.correlation,
-        (*known.sentences, *bounds, *_unexplained(signals), *_successive(signals)),
+        (*known.sentences, *bounds, *_unexplained(signals), *_successive(signals), *_outlying(signals, loss)),
         signals,
         residuals.runs,
     )
@@ -365,6 +369,25 @@ def _successive(signals: Sequence[FitSignal]) -> list[str]:
         for each in signals
         if each.succession > max(_FOLLOWING, _SURELY / np.sqrt(len(each.times)))
     ]
+
+
+def _outlying(signals: Sequence[FitSignal], loss: Loss) -> list[str]:
+    """Return sentences on signals whose outliers shift the fit: by a loss that is not robust, or all on one side."""
+    sentences = []
+    for each in signals:
+        left = each.measured - each.fitted
+        left = left - np.median(left)
+        far = np.abs(left) > _FAR * (_CONSISTENT * float(np.median(np.abs(left))))
+        count, above = int(far.sum()), int((left[far] > 0.0).sum())
+        one_sided = max(above, count - above) >= _ONE_SIDE * count
+        if count <= _MANY_FAR * len(left) or loss == "cauchy" or (loss != "linear" and not one_sided):
+            continue
+        side = "" if not one_sided else ", nearly all above" if above > count - above else ", nearly all below"
+        sentences.append(
+            f"{each.experiment}: {count} of {len(left)} values of {each.output} are outliers{side}, and the loss "
+            f"{loss} lets them shift the fit: take the loss cauchy, or leave them out"
+        )
+    return sentences
 
 
 def _spread(left: Floats, loss: Loss, parameters: float) -> float:

@@ -21,6 +21,7 @@ from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
+from mbsfmu.base.muted import each_once
 from mbsfmu.coupled.ensemble import Driving, Ensemble, Values
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
 from mbsfmu.coupled.model_simulation import (
@@ -463,7 +464,8 @@ class CoupledModel(ModelData):
         SimulationError
             When the run with the first values fails.
         """
-        return fit_model(self, measured, free, noise or {}, delays or {}, loss, progress, given)
+        with each_once():
+            return fit_model(self, measured, free, noise or {}, delays or {}, loss, progress, given)
 
     @heeding_interruptions()
     def optimize(
@@ -501,7 +503,8 @@ class CoupledModel(ModelData):
             When a run of the search fails.
         """
         simulation = self.in_trapezoidal_steps("optimize", given)
-        found = optimize(simulation, minimize, free, subject_to, self.stop_time if stop is None else stop)
+        with each_once():
+            found = optimize(simulation, minimize, free, subject_to, self.stop_time if stop is None else stop)
         return replace(found, model=with_parameters(self, simulation, found.names, found.values))
 
     @heeding_interruptions()

@@ -99,6 +99,39 @@ def test_outliers() -> None:
     assert off[0] < 0.5 < off[1]
 
 
+@pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_outliers_that_shift_the_fit_are_told(loss: Any, sign: float) -> None:
+    """A fifth of the values is off to one side: every loss but cauchy follows them, and says so."""
+    data = measured(4)
+    data["slider.displacement"][::5] += sign * 0.05
+    found = started().fit(data, FREE, loss=loss)
+    told = [each for each in found.sentences if "outliers" in each]
+    assert len(told) == (loss != "cauchy")
+    assert all(("all above" if sign > 0 else "all below") in each and "15 of 75" in each for each in told)
+
+
+def test_outliers_on_both_sides_are_told_of_squares_alone() -> None:
+    data = measured(4)
+    data["slider.displacement"][::10] += 0.2
+    data["slider.displacement"][5::10] -= 0.2
+    told = {
+        loss: [each for each in started().fit(data, FREE, loss=loss).sentences if "outliers" in each]
+        for loss in ("linear", "soft_l1")
+    }
+    assert [len(each) for each in told.values()] == [1, 0]
+    assert "nearly all" not in told["linear"][0]
+    assert not [each for each in started().fit(measured(4), FREE).sentences if "outliers" in each]
+
+
+def test_a_warning_of_each_run_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The input is driven by nothing in the first of several runs, as in all others."""
+    with caplog.at_level("WARNING", logger="mbsfmu"):
+        started().fit([measured(1), measured(2)], FREE)
+    sentences = [each.getMessage() for each in caplog.records]
+    assert len(sentences) == len(set(sentences))
+
+
 def test_two_parameters_of_which_only_a_ratio_counts() -> None:
     """Free motion without damping tells k / m."""
     data = {"time": TIMES, "slider.displacement": motion(TIMES, driven=False)[0]}

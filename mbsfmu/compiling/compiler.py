@@ -39,8 +39,16 @@ class NoCompilerError(InputError):
 
 
 def is_compiled() -> bool:
-    """Return whether this process compiles the code that it runs itself."""
-    return os.environ.get(SWITCH) != "0"
+    """Return whether this process compiles the code that it runs itself.
+
+    Raises
+    ------
+    InputError
+        When the environment variable says neither 0 nor 1.
+    """
+    if (said := os.environ.get(SWITCH) or "1") not in ("0", "1"):
+        raise InputError(f"the environment variable {SWITCH} is '{said}'; it may be 0 or 1")
+    return said == "1"
 
 
 def has_compiler() -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import SWITCH, NoCompilerError, compile_library
+from mbsfmu.compiling.compiler import NoCompilerError, compile_library, is_compiled
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 
@@ -21,7 +20,7 @@ def exchange_function() -> Callable[..., int] | None:
 
     A failure never stops a run: it is reported once, and Python makes the steps.
     """
-    if os.environ.get(SWITCH) == "0":
+    if not is_compiled():
         return None
     try:
         return compiled_exchange()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.measured import number_in
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 
@@ -40,7 +41,8 @@ class Drawable:
     ) -> Drawable:
         """Return the data of loaded FMUs."""
         texts = {name: unit.carried for name, unit in units.items() if unit.carried is not None}
-        return cls(texts, tuple((each.source, each.target) for each in graph.connections), given, frozenset(driven))
+        numbers = {ends: _number(units[ends[0]], ends[1], value) for ends, value in given.items()}
+        return cls(texts, tuple((each.source, each.target) for each in graph.connections), numbers, frozenset(driven))
 
     def machine(self) -> Machine:
         """Return the machine that the FMUs are.
@@ -56,3 +58,10 @@ class Drawable:
         if found is None:
             raise InputError("no FMU carries along what its bodies look like, as those of this toolkit do")
         return found
+
+
+def _number(unit: Instance, variable: str, value: Any) -> Any:
+    """Return a value that was set, in the unit of its variable where it is the text of a number."""
+    if not isinstance(value, str) or unit.kinds.get(variable) != "Real":
+        return value
+    return number_in(value, unit.variables[variable].unit)

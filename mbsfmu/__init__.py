@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     )
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
-    from mbsfmu.modelling import Array, DataError, Parameter, Quantity
+    from mbsfmu.modelling import Array, Course, DataError, Parameter, Quantity, Remark
     from mbsfmu.modelling.variables import Causality, Variability, Variable
     from mbsfmu.parts import (
         Actuator,
@@ -203,7 +203,7 @@ _HOMES = {
     "model.model_file_schema": "model_schema",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
-    "modelling": "Array DataError Parameter Quantity",
+    "modelling": "Array Course DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
@@ -270,6 +270,7 @@ __all__ = [
     "CoupledSystem",
     "CouplingKeywords",
     "CouplingOptions",
+    "Course",
     "Cuboid",
     "CylinderShape",
     "Cylindrical",
@@ -356,6 +357,7 @@ __all__ = [
     "RateLimiter",
     "ReferenceDeviation",
     "Relation",
+    "Remark",
     "RestToRestSignal",
     "Result",
     "Revolute",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,9 @@ from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
+from mbsfmu.model.run_remarks import log_remarks
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
@@ -124,6 +128,12 @@ def command(
             ),
             reporter,
         )
+    _tell_remarks(result)
+    if result.control == "fixed":
+        _LOGGER.info(
+            "what coupling costs in accuracy is not estimated in equal steps; --control error keeps a tolerance, "
+            "--control energy a residual of energy, and mbsfmu compare measures it for a model"
+        )
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
     lengths = (
@@ -131,6 +141,17 @@ def command(
     )
     title = f"at {result.end:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
     print_table(title, ["output", "value", "unit"], rows)
+
+
+def _tell_remarks(result: CosimulationResult) -> None:
+    """Log what happened to parts of FMUs that carry along what they are, as an end stop that was reached."""
+    if result.recorded is not None or result.drawable is None:
+        return
+    try:
+        machine = result.drawable.machine()
+    except InputError:  # those of others say nothing of their parts
+        return
+    log_remarks(machine, result.time, result.get)
 
 
 def _run(run: Callable[[], CosimulationResult], reporter: Reporter) -> CosimulationResult:

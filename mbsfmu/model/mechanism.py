@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +22,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, closest_match
+from mbsfmu.modelling import REFERENCE, Course, Data, DataError, FrozenMap, Remark, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -257,4 +257,9 @@ def _joint(joint: AnyJoint) -> dict[str, str]:
     return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
 
 
-register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology))
+def _remarks(mechanism: Mechanism, course: Course) -> Iterator[Remark]:
+    for force in mechanism.forces:
+        yield from force.remarks(course.of(force.name))
+
+
+register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology, remarks=_remarks))

@@ -1,6 +1,7 @@
 """Base of models: parts, parameters, quantities and documents, shared by mechanisms and hydraulics."""
 
 from mbsfmu.modelling.answers import in_order
+from mbsfmu.modelling.course import Course, Remark
 from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word
 from mbsfmu.modelling.data_schema import DIALECT, REFERENCE, DataSchema
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
@@ -17,6 +18,7 @@ __all__ = [
     "LARGEST",
     "REFERENCE",
     "Array",
+    "Course",
     "Data",
     "DataError",
     "DataSchema",
@@ -31,6 +33,7 @@ __all__ = [
     "Part",
     "Positive",
     "Quantity",
+    "Remark",
     "belonging_to",
     "check_numbers",
     "closest_match",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from mbsfmu.modelling.course import Course, Remark
 from mbsfmu.modelling.data import Data, DataError, Name
 from mbsfmu.modelling.data_schema import schema_of_kinds
 from mbsfmu.modelling.kinds import Kinds
@@ -123,4 +125,8 @@ class DynamicPart(Part, abstract=True):
 
     def outputs(self) -> tuple[Quantity, ...]:
         """Return its outputs; those that are `shared` are outputs of an FMU."""
+        return ()
+
+    def remarks(self, _course: Course, /) -> Iterable[Remark]:
+        """Yield a remark on each thing in a run that its user should know of, as an end stop that it reaches."""
         return ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from hydraulics.piston import friction
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.reference_types import JointReference, NonNegative, Positive
-from mbsfmu.modelling import Array, Parameter, Quantity
+from mbsfmu.modelling import Array, Course, Parameter, Quantity, Remark
 
 
 class JointFriction(Force):
@@ -140,6 +140,12 @@ class JointStop(Force):
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:
         """Return the load of the stops."""
         return {"load": self._load(now)}
+
+    def remarks(self, course: Course, /) -> Iterator[Remark]:
+        """Tell that a stop is reached."""
+        load = course["load"]
+        if load is not None and (time := course.first(load != 0.0)) is not None:
+            yield Remark(f"{self.type} '{self.name}' is reached at t = {time:.6g} s")
 
     def _depths(self, now: ForceContext) -> list[tuple[float, Array]]:
         """Return for each stop the sign of compression, and the compression."""

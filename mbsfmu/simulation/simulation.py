@@ -20,6 +20,7 @@ from mbsfmu.integration.steps_past_stop import untouched
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.run_remarks import log_remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.dependencies import Dependencies
@@ -356,7 +357,7 @@ class Simulation:
         self.cardan_watch.follow(times, rows)
         if told := error.warning(self.solver.more_accurate):
             logger.warning("%s: %s", self.name, told)
-        return Result(
+        result = Result(
             times,
             rows,
             [variable.name for variable in variables],
@@ -373,6 +374,9 @@ class Simulation:
             qualified=self.exposed.qualified,
             error=error,
         )
+        if result.machine is not None:
+            log_remarks(result.machine, times, result.get)
+        return result
 
     def machine_as_run(self) -> Machine | None:
         """Return the machine of the run with its parameters."""

@@ -321,12 +321,16 @@ class LineEnd(_DelayedLine):
         }
 
     def _are_there(self, now: ComponentContext) -> Array:
-        """Return 1 where the wave that arrives is known, and 0 where it is not sampled yet, or no longer kept."""
+        """Return 1 where the wave that arrives is known, and 0 where it is not sampled yet, or no longer kept.
+
+        FMUs initialize before the far end has said anything, and once more when it has: nothing is missing then.
+        """
         ahead = now[self._far("samples")] - now["samples"]
         own = LineNumbers(self._grid, now).impedance
         known = np.logical_and(ahead >= 2.0 - self.reaches, ahead <= 1.0 + self.reaches)
         same = np.abs(now[self._far("impedance")] - own) <= _SAME * own
-        return np.where(np.logical_and(known, same), 1.0, 0.0)
+        waits = np.logical_and(now["samples"] == 0.0, now[self._far("impedance")] == 0.0)
+        return np.where(np.logical_or(np.logical_and(known, same), waits), 1.0, 0.0)
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:
         """Return flow rate, power and impedance."""

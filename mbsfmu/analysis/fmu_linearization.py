@@ -47,7 +47,7 @@ def linearize(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     parameters: Mapping[str, Any] | None = None,
-    connections: Sequence[str | Connection] = (),
+    connections: Sequence[str | tuple[str, str] | Connection] = (),
     step: float | None = None,
 ) -> LinearSystem:
     """Linearize FMUs, alone or coupled: δẋ = A δx + B δu, δy = C δx + D δu, in SI units.

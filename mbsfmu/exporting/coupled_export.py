@@ -64,7 +64,7 @@ def export_coupled(
     path: str | os.PathLike[str],
     *,
     options: CouplingOptions | None = None,
-    connections: Sequence[str | Connection] = (),
+    connections: Sequence[str | tuple[str, str] | Connection] = (),
     parameters: Mapping[str, Any] | None = None,
     fmi: Fmi = 2,
     platforms: Sequence[str] = (),
@@ -122,7 +122,7 @@ def export_coupled(
     places = tuple(dict.fromkeys(platform_named(name, fmi) for name in platforms or [host_platform(fmi)]))
     with ExitStack() as stack:
         graph = load_graph(source, stack, strict=chosen.strict)
-        parsed = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
+        parsed = tuple(map(Connection.of, connections))
         graph = replace(graph, connections=(*graph.connections, *parsed))
         files = _Files.of(graph, places)
         instances = stack.enter_context(instantiate(graph))

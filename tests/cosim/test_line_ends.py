@@ -104,6 +104,31 @@ def test_coupled_fmus_are_the_whole_line_up_to_its_delay(
         assert np.max(np.abs(result[ours][common] - whole[theirs][places])) < 1.0
 
 
+@pytest.mark.parametrize("algorithm", ["jacobi", "newton"])
+def test_fmus_of_two_models_are_the_whole_line(whole: Result, algorithm: str, tmp_path: Path) -> None:
+    """Neither model knows the other one: each FMU initializes before the far end has said anything.
+
+    Newton's repeated steps need saved states, which have the waves, their number and their place.
+    """
+    model = cut()
+    for name in ("first", "second"):
+        signals = {key: value for key, value in model.signals.items() if key.startswith(name)}
+        outputs = (f"{name}.*.pressure", f"{name}.line.*")
+        alone = CoupledModel(name=name, systems={name: model.systems[name]}, signals=signals, outputs=outputs)
+        mbsfmu.export(alone, tmp_path, layout="monolithic", solver="rodas5p")
+    result = mbsfmu.cosimulate(
+        [tmp_path / "first.fmu", tmp_path / "second.fmu"],
+        connections=line_connections("first.line", "second.line", reaches=REACHES),
+        algorithm=algorithm,
+        step=5e-3,
+        stop=STOP,
+    )
+    for index, time in enumerate(result.time[1:], start=1):
+        place = int(np.argmin(np.abs(whole.time - time)))
+        for ours, theirs in (("first.A.pressure", "circuit.A.pressure"), ("second.B.pressure", "circuit.B.pressure")):
+            assert abs(result[ours][index] - whole[theirs][place]) < 1.0
+
+
 def test_steps_beyond_the_delay_are_refused(package: Path) -> None:
     with pytest.raises(CosimulationError, match=r"communication steps of at most 0\.007 s, the delay less one sample"):
         mbsfmu.cosimulate(package, step=DELAY, stop=STOP)

@@ -141,3 +141,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def test_connection_reads_as_written() -> None:
     assert Connection.parse("a.x.y = b.u") == Connection(("a", "x.y"), ("b", "u"))
+    assert Connection.of(("a.x.y", "b.u")) == Connection.of("a.x.y=b.u") == Connection(("a", "x.y"), ("b", "u"))
+    for wrong in (("a.y", "b.u", "c"), ("a.y", 1), None):
+        with pytest.raises(InputError, match=r"must read a\.y=b\.u, or be a pair"):
+            Connection.of(wrong)  # pyright: ignore[reportArgumentType]

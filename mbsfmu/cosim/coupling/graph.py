@@ -63,6 +63,23 @@ class Connection:
             raise InputError(f"the connection '{text}' is refused: it must read a.y=b.u")
         return cls((ends[0][0], ends[0][2]), (ends[1][0], ends[1][2]))
 
+    @classmethod
+    def of(cls, given: str | tuple[str, str] | Connection) -> Connection:
+        """Return what a user connects: a connection, a text as `parse` reads it, or a pair of `instance.variable`.
+
+        Raises
+        ------
+        InputError
+            When it is none of these.
+        """
+        if isinstance(given, Connection):
+            return given
+        if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, str) for end in given):
+            given = "=".join(given)
+        if not isinstance(given, str):
+            raise InputError(f"the connection {given!r} is refused: it must read a.y=b.u, or be a pair of a.y and b.u")
+        return cls.parse(given)
+
     def __str__(self) -> str:
         return f"{'.'.join(self.source)}={'.'.join(self.target)}"
 

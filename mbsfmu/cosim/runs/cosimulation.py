@@ -81,7 +81,7 @@ class Cosimulation:
         source: str | Path | Sequence[str | Path],
         *,
         options: CouplingOptions | None = None,
-        connections: Sequence[str | Connection] = (),
+        connections: Sequence[str | tuple[str, str] | Connection] = (),
         parameters: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Signal] | None = None,
         scenario: str | os.PathLike[str] | Table | None = None,
@@ -97,7 +97,7 @@ class Cosimulation:
             format_of(output)
         self._source, self._progress, self._here = source, progress, Path.cwd()  # which an FMU may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
-        self._connections = tuple(Connection.parse(each) if isinstance(each, str) else each for each in connections)
+        self._connections = tuple(map(Connection.of, connections))
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)

@@ -19,7 +19,7 @@ def cosimulate(
     source: str | Path | Sequence[str | Path],
     *,
     options: CouplingOptions | None = None,
-    connections: Sequence[str | Connection] = (),
+    connections: Sequence[str | tuple[str, str] | Connection] = (),
     parameters: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Signal] | None = None,
     scenario: str | os.PathLike[str] | Table | None = None,

@@ -55,7 +55,7 @@ class FmuPoint:
     a, b, c, d
         The matrices.
     note
-        What has to be said of the derivatives, in a sentence; empty where they are the FMU's own.
+        What has to be said of the derivatives, in sentences; empty where they are the FMU's own, and nothing is held.
 
     Raises
     ------
@@ -81,6 +81,12 @@ class FmuPoint:
             self.state_values = _read(instance.port(self.states))
             self.rates = _read(instance.port(instance.derivatives))
         self.a, self.b, self.c, self.d = self._matrices()
+        if isinstance(instance, ModelExchangeInstance) and np.isfinite(event := instance.read_next_event()):
+            held = (
+                f"what changes at events of {instance.name}, the next of which is at t = {event:.6g} s, is held, as "
+                "samples of controllers and waves in lines with a delay"
+            )
+            self.note = "; ".join(filter(None, (self.note, held)))
 
     def _check_states(self) -> None:
         """Check that a co-simulation FMU declares its states and their derivatives."""

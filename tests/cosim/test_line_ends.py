@@ -146,3 +146,14 @@ def test_unconnected_end_is_refused() -> None:
     alone = CoupledModel.from_dict({**model, "connections": [], "outputs": []})
     with pytest.raises(SimulationError, match="must come from an equal line-end"):
         alone.simulation(solver="rodas5p").run(stop=STOP)
+
+
+def test_linear_systems_of_fmus_say_that_waves_are_held(tmp_path: Path) -> None:
+    """In process a line is refused; of an FMU nobody knows what its events are."""
+    model = cut().to_dict()
+    first = CoupledModel.from_dict({**model, "connections": [], "outputs": [], "signals": {}})
+    alone = CoupledModel(name="first", systems={"first": first.systems["first"]})
+    mbsfmu.export(alone, tmp_path, layout="monolithic", kind="me")
+    system = mbsfmu.linearize(tmp_path / "first.fmu")
+    assert len(system.notes) == 1
+    assert "what changes at events of first, the next of which is at t = 0.001 s, is held" in system.notes[0]

@@ -41,7 +41,7 @@ def cosimulate(
     options, given
         Options, and those of them that are given by name; `CouplingOptions` says what they are.
     connections
-        `a.y=b.u`, beside those of the package.
+        `a.y=b.u`, or pairs as `("a.y", "b.u")`, beside those of the package.
     parameters
         Start values by `unit.variable` or connector of the system, set before initialization.
     inputs

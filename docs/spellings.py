@@ -52,6 +52,7 @@ class Call:
 
 SET = '`simulation.set("boom.mass", 310.0)` before `.run()`'
 REPORT = '`mbsfmu.write_report(result, "page.html")`'
+LIVE = '`mbsfmu.write_report(result, "page.html", mbsfmu.Circumstances(live=mbsfmu.play(model)))`'
 CALLS = {
     "models": Call("mbsfmu.models.four_bar()", (), (), {}),
     "new": Call(
@@ -71,6 +72,7 @@ CALLS = {
             "page": "`model.simulation().run(stop=2.0).animate().save(\"page.html\")`",
             "stop": "`.run(stop=2.0)`",
             "assignments": SET,
+            "live": "`mbsfmu.play(model).save(\"live.html\")`, a page of its own",
             "json_file": "`json.dumps(mbsfmu.overview(model))`",
         },
     ),
@@ -87,6 +89,7 @@ CALLS = {
             "assignments": SET,
             "output": "`result.to_file(\"run.csv\")`",
             "report": REPORT,
+            "live": LIVE,
             "json_file": "`json.dumps(result.summary())`",
         },
     ),
@@ -182,7 +185,7 @@ CALLS = {
         "comparison = mbsfmu.compare(model, steps=[2e-3, 1e-3])",
         (mbsfmu.compare,),
         (ComparisonOptions,),
-        {"report": REPORT, "json_file": "`json.dumps(comparison.to_dict())`"},
+        {"report": REPORT, "live": LIVE, "json_file": "`json.dumps(comparison.to_dict())`"},
     ),
     "sweep": Call(
         "study = mbsfmu.sweep(model, {\"boom.mass\": [100.0, 200.0]}, output=\"masses.parquet\")",

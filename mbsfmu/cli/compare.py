@@ -12,6 +12,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
+from mbsfmu.cli.live_option import live_machine, live_option
 from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, to_the_end, warn, write_json
@@ -27,12 +28,14 @@ from mbsfmu.comparison.cost import remedy
 @model_argument
 @options_of(ComparisonOptions, *ComparisonOptions.known())
 @report_option
+@live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
     model: str,
     parts: tuple[str, ...],
     report: str | None,
+    live: bool,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -46,8 +49,12 @@ def command(
     log_to_stderr(quiet)
     refuse_same_files(report, json_file, inputs=[model, *parts])
     reporter = Reporter(report)
+    found = find_model(model, parts)
+    if live:
+        own = {name: given.get(name) for name in ("formulation", "newton_tolerance")}
+        reporter.live = live_machine(found, model, parts, page=report, option="--report", options=own)
     with progress_bar("comparing", quiet) as progress, _keep_runs(reporter, json_file):
-        comparison = compare(find_model(model, parts), progress=progress, **given)
+        comparison = compare(found, progress=progress, **given)
     _write(comparison, reporter, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import click
 
-from mbsfmu.base.errors import InputError
-from mbsfmu.cli.assigned_values import values_option
+from mbsfmu.cli.assigned_values import assigned, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
+from mbsfmu.cli.live_option import typed
 from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import OF_FMUS, assignment, options_of, output_file, refuse_same_files
+from mbsfmu.cli.option_types import OF_FMUS, options_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
@@ -45,11 +44,6 @@ def command(
     """
     log_to_stderr(quiet)
     refuse_same_files(output, inputs=[model, *parts])
-    given = [assignment(text) for text in assignments]
-    values = dict(given)
-    if len(values) < len(given):
-        raise InputError("a variable is given twice by --set; it has one value")
     with at_work("making the page", quiet):
-        source = shlex.join([model, *(word for file in parts for word in ("--parts", file))])
-        play(find_model(model, parts), values=values, source=source, **options).save(output)
+        play(find_model(model, parts), values=assigned(assignments), source=typed(model, parts), **options).save(output)
     say(output)

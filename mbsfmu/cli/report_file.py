@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +13,9 @@ from mbsfmu.cli.option_types import output_file
 from mbsfmu.cli.output import report_kept_rows, to_the_end
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from mbsfmu.view.play.play_page import PlayPage
 
 Recorded = TypeVar("Recorded", bound=Trajectory)
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,10 +29,19 @@ def report_option(command: Command) -> Command:
 
 
 class Reporter:
-    """Writes the report of a command, if requested; it stores warnings from its creation on."""
+    """Writes the report of a command, if requested; it stores warnings from its creation on.
+
+    Attributes
+    ----------
+    path
+        The HTML file; None without a report.
+    live
+        The running machine that is put into it.
+    """
 
     def __init__(self, path: str | None) -> None:
         self.path = path
+        self.live: PlayPage | None = None
         self._warnings = KeptWarnings()
         if path is not None:
             self._warnings.__enter__()
@@ -42,7 +54,8 @@ class Reporter:
         from mbsfmu.view.report.circumstances import command_line  # noqa: PLC0415
 
         with to_the_end():
-            write_report(result, self.path, Circumstances(command_line(sys.argv[1:]), self._warnings.sentences, ended))
+            told = Circumstances(command_line(sys.argv[1:]), self._warnings.sentences, ended, self.live)
+            write_report(result, self.path, told)
 
     def write_until(self, ended: RunError | RunInterrupted) -> list[str]:
         """Write the report of a run that ended early, if requested; return its files."""

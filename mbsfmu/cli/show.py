@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cli.assigned_values import set_values, values_option
+from mbsfmu.cli.assigned_values import assigned, set_values, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
+from mbsfmu.cli.live_option import live_machine, live_option
 from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files, stop_time
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -22,6 +23,9 @@ from mbsfmu.cosim.runs.source_overview import is_source
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions
+from mbsfmu.view.pages.blocks import stack
+from mbsfmu.view.pages.page import write_page
+from mbsfmu.view.play.play_page import PlayPage
 
 _COLUMNS = {
     "input": ("name", "unit", "default", "minimum", "maximum", "driven_by", "description"),
@@ -49,6 +53,7 @@ _MOST_TIMES = 20
 )
 @values_option
 @options_of(RunOptions, "formulation", "solver", "step")
+@live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all of it.")
 @common_options
 def command(
@@ -59,6 +64,7 @@ def command(
     variables: bool,
     page: str | None,
     stop: float | None,
+    live: bool,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -71,7 +77,7 @@ def command(
     \b
     Example: mbsfmu show four-bar --variables
     Example: mbsfmu show theirs.fmu --variables
-    Example: mbsfmu show four-bar --html four-bar.html --stop 2
+    Example: mbsfmu show four-bar --html four-bar.html --stop 2 --live
     """
     log_to_stderr(quiet or page is None)  # what notes say of a model is in the tables
     refuse_same_files(json_file, page, inputs=[model, *parts])
@@ -80,13 +86,18 @@ def command(
     if without and not page:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     if is_source(model):
-        if page:
+        if page or live:
             raise InputError(f"{model} is refused with --html: only models of mbsfmu are shown in motion")
         content = overview(model)
         write_json(json_file, content)
         print_source(content, contents, variables)
         return
     found = find_model(model, parts)
+    alive = None
+    if live:
+        alive = live_machine(
+            found, model, parts, page=page, option="--html", values=assigned(assignments), options=options
+        )
     content = overview(found)
     write_json(json_file, content)
     say(f"{found.name}: {found.description}" if found.description else found.name)
@@ -95,7 +106,7 @@ def command(
         if rows:
             print_table(title, columns, rows)
     if page:
-        _show_motion(found, page, stop, assignments, options, quiet)
+        _show_motion(found, page, stop, assignments, options, quiet, alive)
 
 
 def _show_motion(
@@ -105,14 +116,19 @@ def _show_motion(
     assignments: tuple[str, ...],
     options: dict[str, Any],
     quiet: bool,
+    alive: PlayPage | None,
 ) -> None:
-    """Simulate a model and write a page with its animation."""
+    """Simulate a model and write a page with its animation, and the running machine if it is given."""
     with at_work("preparing", quiet):
         simulation = model.simulation(**options)
         set_values(simulation, assignments)
     with progress_bar("simulating", quiet) as progress:
         result = simulation.run(stop, progress=progress)
-    result.animate().save(page)
+    animation = result.animate()
+    if alive is None:
+        animation.save(page)
+    else:
+        write_page(model.name, stack(animation.whole, alive.inside), page)
 
 
 Listed = Iterator[tuple[str, list[str], list[list[str]]]]

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from mbsfmu.cli.assigned_values import set_values, values_option
+from mbsfmu.cli.assigned_values import assigned, set_values, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
+from mbsfmu.cli.live_option import live_machine, live_option
 from mbsfmu.cli.model_argument import model_argument
 from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refuse_same_files, stop_time, table_file
 from mbsfmu.cli.output import log_to_stderr, write_json
@@ -33,6 +34,7 @@ from mbsfmu.simulation.run_options import RunOptions
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
 )
 @report_option
+@live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
 @common_options
 def command(
@@ -43,6 +45,7 @@ def command(
     stop: float | None,
     output: str | None,
     report: str | None,
+    live: bool,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
@@ -52,7 +55,7 @@ def command(
 
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
-    Example: mbsfmu simulate four-bar --report four-bar.html
+    Example: mbsfmu simulate four-bar --report four-bar.html --live
     Example: mbsfmu simulate four-bar --input recorded.csv:steps --solver trapezoidal
     Example: mbsfmu simulate four-bar --set boom.mass=310kg --set pump.pressure="200 bar"
     """
@@ -65,6 +68,10 @@ def command(
         found = find_model(model, parts)
         simulation = (found.driven_by(inputs) if inputs else found).simulation(**options)
         set_values(simulation, assignments)
+        if live:
+            reporter.live = live_machine(
+                found, model, parts, page=report, option="--report", values=assigned(assignments), options=options
+            )
     with progress_bar("simulating", quiet) as progress:
         result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)
     summary = result.summary()

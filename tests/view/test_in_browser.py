@@ -10,6 +10,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
+from mbsfmu.base.physical_units import DISPLAY_UNITS
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.view.plots.curve import Curve, Kind
 from mbsfmu.view.plots.plot import Axis, Panel, Plot
@@ -74,16 +75,36 @@ def test_dragging_zooms_all_panels_and_a_double_click_shows_the_whole(browser: C
 
 
 def test_values_stand_in_all_panels_with_their_units(browser: Chromium, page: Path) -> None:
-    """At a quarter of the way: 1.25 s, where 4 MPa sin 2πt is 4 MPa."""
+    """At a quarter of the way: 1.25 s, where 40 bar sin 2πt is 40 bar, or 4 MPa."""
     browser.open(page)
     drawn(browser)
     browser.mouse("mouseMoved", *centre(browser, 1, 0.25))
     browser.until("document.querySelector('.plot-value').textContent !== ''")
     pressure, ramp, length = told(browser)
-    assert [each.split()[1] for each in (pressure, ramp, length)] == ["MPa", "MPa", "mm"]
-    assert float(pressure.split()[0]) == pytest.approx(4.0, rel=1e-3)
-    assert float(ramp.split()[0]) == pytest.approx(1.25, abs=0.01)
+    assert [each.split()[1] for each in (pressure, ramp, length)] == ["bar", "bar", "mm"]
+    assert float(pressure.split()[0]) == pytest.approx(40.0, rel=1e-3)
+    assert float(ramp.split()[0]) == pytest.approx(12.5, abs=0.1)
     assert float(length.split()[0]) == pytest.approx(200 * math.cos(1.25), rel=0.03)
+    browser.evaluate("document.querySelector('[data-do=units]').click()")
+    assert told(browser)[0].split() == [f"{float(pressure.split()[0]) / 10:.5g}", "MPa"]
+    assert browser.evaluate("mbsfmuPlots.panels[0].plot.scales.y.max") == pytest.approx(5.5, rel=0.2)
+    assert browser.evaluate("document.querySelector('.plot-name').textContent") == "[MPa]"
+    browser.evaluate("document.querySelector('[data-do=units]').click()")
+    assert told(browser)[0] == pressure
+
+
+def test_units_of_catalogues_are_display_units_where_they_say_something(browser: Chromium, page: Path) -> None:
+    """One of each in SI; a micrometre is no thousandth of a millimetre."""
+    browser.open(page)
+    displayed = browser.evaluate("mbsfmuQuantities.DISPLAYED")
+    for unit, (size, name) in displayed.items():
+        if unit != "W":
+            known = DISPLAY_UNITS[unit]
+            assert size * known.factor == pytest.approx(1.0, rel=1e-12)
+            assert name.lower().replace("°", "deg") == known.name.lower()
+    assert displayed["W"] == [1e3, "kW"]
+    asked = "[['m', 0.1], ['m', 1e-6], ['rad', 0.5], ['J', 2e3]].map((each) => mbsfmuQuantities.scaling(...each).unit)"
+    assert browser.evaluate(asked) == ["mm", "µm", "°", "kJ"]
 
 
 def test_the_keyboard_does_what_the_pointer_does(browser: Chromium, page: Path) -> None:
@@ -112,11 +133,11 @@ def test_curves_are_hidden_and_logarithms_drawn(browser: Chromium, page: Path) -
     drawn(browser)
     browser.evaluate("document.querySelector('.plot-legend button').click()")
     assert browser.evaluate("mbsfmuPlots.panels[0].plot.series.map((each) => each.show)") == [True, False, True]
-    assert browser.evaluate("mbsfmuPlots.panels[0].plot.scales.y.max") == pytest.approx(5.0, rel=0.2)
+    assert browser.evaluate("mbsfmuPlots.panels[0].plot.scales.y.max") == pytest.approx(50.0, rel=0.2)
     browser.evaluate("document.querySelector('[data-do=log]').click()")
     low, high = browser.evaluate("(({ min, max }) => [min, max])(mbsfmuPlots.panels[0].plot.scales.y)")
-    assert 0 < low < 1e-2
-    assert high >= 5.0
+    assert 0 < low < 1e-1
+    assert high >= 50.0
 
 
 def test_a_curve_that_runs_away_leaves_the_panel(browser: Chromium, tmp_path: Path) -> None:
@@ -128,10 +149,10 @@ def test_a_curve_that_runs_away_leaves_the_panel(browser: Chromium, tmp_path: Pa
     browser.open(Plot("lost", panels).save(tmp_path / "plot.html"))
     drawn(browser)
     shown = browser.evaluate("mbsfmuPlots.panels.map(({ plot: { scales: { y } } }) => [y.min, y.max])")
-    assert shown[0] == pytest.approx([-0.2, 2.2], abs=0.3)
+    assert shown[0] == pytest.approx([-200, 2200], abs=300)
     assert shown[1] == pytest.approx([-10, 10], abs=5), "in mm"
     names = "[...document.querySelectorAll('.plot-name')].map((each) => each.textContent)"
-    assert browser.evaluate(names) == ["x [m]", "y [mm]"]
+    assert browser.evaluate(names) == ["x [mm]", "y [mm]"]
 
 
 def test_ticks_stand_where_they_are_wanted(browser: Chromium, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mechanisms import ball_pendulum
 
 import mbsfmu
 from mbsfmu import CoupledModel
+from mbsfmu.cli import main
 from mbsfmu.compiling import compiler, kept
 
 PLAYER = "document.querySelector('.mbsfmu-play').player"
@@ -168,6 +170,35 @@ def test_a_fault_says_its_sentence_and_offers_reset(driven: Chromium) -> None:
     pause(driven)
 
 
+def test_a_report_has_the_running_machine(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the recorded motion, by one command; keys drive it while the pointer is there, and nowhere else."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        sys, "argv", ["mbsfmu", "simulate", "four-bar", "--stop", "0.5", "--report", "run.html", "--live", "--quiet"]
+    )
+    main()
+    begin(browser, tmp_path / "run.html")
+    assert browser.evaluate("document.querySelectorAll('h1').length") == 1
+    assert browser.evaluate("document.querySelectorAll('.mbsfmu-scene').length") == 2
+    browser.mouse("mouseMoved", 5, 5)
+    press(browser, "toggle")
+    browser.evaluate("document.activeElement.blur()")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="q", text="q")
+    browser.until(f"{PLAYER}.time > 0.2")
+    assert browser.evaluate(f"{PLAYER}.inputs.all[0].value") == 0.0
+    browser.call("Input.dispatchKeyEvent", type="keyUp", key="q")
+    browser.evaluate("document.querySelector('.mbsfmu-play .transport').scrollIntoView()")
+    box = browser.evaluate(
+        "(({ left, top }) => [left, top])(document.querySelector('.mbsfmu-play .controls').getBoundingClientRect())"
+    )
+    browser.mouse("mouseMoved", box[0] + 5, box[1] + 40)
+    hold(browser, "q", f"{PLAYER}.inputs.all[0].value === 10")
+    assert browser.said == []
+    assert browser.asked == []
+    press(browser, "toggle")
+    assert findings(browser) == []
+
+
 @pytest.mark.parametrize(
     "model", [ball_pendulum(), mbsfmu.models.slewing_four_bar(speed=4.0)], ids=lambda each: each.name
 )
@@ -191,6 +222,15 @@ def test_poses_are_those_of_animations(browser: Chromium, tmp_path: Path, model:
     np.testing.assert_allclose(np.reshape(found, (-1, 7)), here, atol=1e-6)
     assert np.ptp(frames, axis=0).max() > 0.1
     assert browser.said == []
+
+
+def test_reports_without_a_machine_refuse_a_running_one(tmp_path: Path) -> None:
+    live = mbsfmu.play(mbsfmu.models.four_bar(), step=1e-3)
+    study = mbsfmu.models.pendulum(1).linearize()
+    with pytest.raises(
+        mbsfmu.InputError, match="the report of a LinearSystem has no running machine; those of Result and"
+    ):
+        mbsfmu.write_report(study, tmp_path / "x.html", mbsfmu.Circumstances(live=live))
 
 
 def test_what_cannot_be_played_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

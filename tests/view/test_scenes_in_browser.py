@@ -10,7 +10,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 
-from mbsfmu import Beam, BoxShape, CoupledModel, JointDrive, LinearSignal, Mechanism, Revolute, RigidBody
+from mbsfmu import Beam, BoxShape, CoupledModel, JointDrive, LinearSignal, Mechanism, Prismatic, Revolute, RigidBody
 from mbsfmu.models import four_bar, pendulum
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
@@ -217,3 +217,83 @@ def test_events_carry_the_time_both_ways(browser: Chromium, page: Path) -> None:
         " e.dispatchEvent(new CustomEvent('seek', { detail: { time: 0.75 } })); return time; })()"
     )
     assert browser.evaluate(told) == pytest.approx(0.75)
+
+
+def test_slides_have_a_sleeve_that_goes_on_a_rail(browser: Chromium, tmp_path: Path) -> None:
+    """Along the diagonal from (1, 0, 0) on, by the sine of a drive: the sleeve is at the carriage, the rail as long."""
+    carriage = RigidBody(name="carriage", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    turned = (0.0, 0.0, 0.5)
+    slide = Prismatic(
+        name="rail",
+        parent="ground.O",
+        child="carriage.origin",
+        axis=(1.0, 1.0, 0.0),
+        orientation=turned,
+        displacement=0.2,
+    )
+    drive = JointDrive(name="motor", joint="rail")
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0), ground={"O": (1.0, 0.0, 0.0)}, bodies=(carriage,), joints=(slide,), forces=(drive,)
+    )
+    model = CoupledModel(
+        name="carriage",
+        systems={"mechanism": mechanism},
+        signals={"mechanism.motor.force": LinearSignal(times=(0.0, 1.0), values=(1.0, 1.0))},
+    )
+    run = model.simulation(compiled=False, step=1e-2).run(1.0)
+    animation = run.animate()
+    (symbol,) = animation.payload["joints"]
+    diagonal = np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)
+    assert (symbol["body"], symbol["rail"]["body"]) == (0, -1)
+    np.testing.assert_allclose(symbol["rail"]["axis"], diagonal, atol=1e-6)
+    turn = np.array([[cos(0.5), -sin(0.5), 0.0], [sin(0.5), cos(0.5), 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(turn @ symbol["axis"], diagonal, atol=1e-6)
+    animation.save(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.until(f"Boolean({SCENE})")
+    travel = browser.evaluate(f"{SCENE}.runs[0].travel({SCENE}.payload.joints[0])")
+    moved = run["carriage.displacement"]
+    assert travel == pytest.approx([moved.min(), moved.max()], abs=1e-4)
+    assert moved.max() > 0.5
+    browser.evaluate(f"{SCENE}.pause(); {SCENE}.seek(1.0)")
+    sleeve = browser.evaluate(f"{SCENE}.runs[0].symbols[0].getWorldPosition({SCENE}.centre.clone()).toArray()")
+    np.testing.assert_allclose(sleeve, [1.0, 0.0, 0.0] + moved[-1] * diagonal, atol=1e-4)
+
+
+def test_joints_are_seen_on_dark_pages(browser: Chromium, page: Path) -> None:
+    found = []
+    for dark in (False, True):
+        begin(browser, page, dark=dark)
+        found.append(browser.evaluate(f"{SCENE}.runs[0].symbols[0].material.color.getHex()"))
+    assert found[0] < 0x404040
+    assert found[1] > 0xA00000
+
+
+def test_what_is_seen_is_saved_as_a_video(browser: Chromium, page: Path) -> None:
+    kept = "window.files = []; const make = URL.createObjectURL; URL.createObjectURL = (b) => (files.push(b), make(b))"
+    made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=kept)
+    begin(browser, page)
+    browser.evaluate(f"{SCENE}.panel.speed.value = 0.5; {SCENE}.panel.video.click()")
+    assert browser.evaluate(f"{SCENE}.panel.video.textContent") == "end video"
+    browser.until("files.length === 1")
+    assert browser.evaluate("files[0].type").startswith("video/")
+    assert browser.evaluate("files[0].size") > 5000
+    assert browser.evaluate(f"{SCENE}.panel.video.textContent") == "video"
+    assert browser.evaluate(f"{SCENE}.scene.background") is None
+    assert browser.said == []
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)
+
+
+def test_axes_are_shown_as_they_point(browser: Chromium, page: Path) -> None:
+    """From the front x goes to the right and y up; z to the viewer."""
+    begin(browser, page)
+    browser.evaluate(f"{SCENE}.look('front')")
+    browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    places = browser.evaluate(
+        "[...document.querySelectorAll('.axis')].map((e) => [parseFloat(e.style.right), parseFloat(e.style.bottom)])"
+    )
+    (x_right, x_up), (y_right, y_up), (z_right, z_up) = places
+    assert x_right < z_right - 10
+    assert y_up > z_up + 10
+    assert abs(x_up - z_up) < 6
+    assert abs(y_right - z_right) < 6

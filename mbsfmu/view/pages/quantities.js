@@ -19,8 +19,24 @@
       ? ""
       : unit.replace(/([a-zA-Z])([234])(?![0-9])/g, (_, base, power) => base + POWERS[power]).replace(/\./g, "·");
 
-  // A factor and a unit with a prefix in which a magnitude is between 1 and 1000, where the unit takes one.
+  // Units of drawings and catalogues: how much one is in SI. Where a magnitude is far below one, SI says more.
+  const DISPLAYED = {
+    Pa: [1e5, "bar"],
+    "m3/s": [1 / 6e4, "L/min"],
+    m3: [1e-3, "L"],
+    rad: [Math.PI / 180, "°"],
+    "rad/s": [Math.PI / 180, "°/s"],
+    m: [1e-3, "mm"],
+    N: [1e3, "kN"],
+    W: [1e3, "kW"],
+  };
+  const LEAST = 0.01;
+  let si = false;
+
+  // A factor and a unit for a magnitude: one of catalogues, or SI with a prefix by which it is between 1 and 1000.
   function scaling(unit, magnitude) {
+    const [size, name] = DISPLAYED[unit] ?? [];
+    if (!si && name && !(magnitude < LEAST * size)) return { factor: size, unit: name };
     const found = PREFIXES.find(([factor]) => magnitude >= factor);
     if (!PREFIXED.has(unit) || !found) return { factor: 1, unit: written(unit) };
     return { factor: found[0], unit: found[1] + written(unit) };
@@ -37,5 +53,19 @@
   const withUnit = (text, unit) => (unit ? `${text}\u00a0${unit}` : text);
   const titled = (label, unit) => (unit ? `${label} [${unit}]`.trim() : label);
 
-  window.mbsfmuQuantities = { written, scaling, number, withUnit, titled };
+  /** Show SI units, or those of catalogues; what shows values hears it as the event `units` of the document. */
+  function choose(wanted) {
+    si = wanted;
+    document.dispatchEvent(new CustomEvent("units"));
+  }
+
+  // Every switch of a page shows what is chosen, whichever of them was pressed.
+  document.addEventListener("click", (event) => {
+    const pressed = event.target.closest?.("[data-do=units]");
+    if (!pressed) return;
+    choose(!si);
+    for (const each of document.querySelectorAll("[data-do=units]")) each.setAttribute("aria-pressed", String(si));
+  });
+
+  window.mbsfmuQuantities = { DISPLAYED, written, scaling, number, withUnit, titled, choose };
 })();

@@ -138,7 +138,8 @@
   }
 
   class Inputs {
-    constructor(place, data, changed) {
+    constructor(place, data, changed, driven) {
+      this.driven = driven;
       this.all = data.map((each, index) => new Input(each, index, changed));
       place.append(...this.all.slice(0, SHOWN).map((each) => each.row));
       if (this.all.length > SHOWN) {
@@ -154,7 +155,7 @@
 
     press(event, down) {
       const typing = event.target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea");
-      if (down && (typing || event.ctrlKey || event.altKey || event.metaKey)) return;
+      if (down && (!this.driven() || typing || event.ctrlKey || event.altKey || event.metaKey)) return;
       const key = event.key.toLowerCase();
       for (const each of this.all) {
         const side = each.keys.indexOf(key);

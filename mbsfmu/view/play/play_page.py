@@ -82,8 +82,17 @@ class PlayPage:
     @property
     def element(self) -> HtmlElement:
         """Content of the page."""
+        return self._element(self.title, "h1", alone=True)
+
+    @property
+    def inside(self) -> HtmlElement:
+        """The machine as a part of another page, where keys drive it while the pointer or the focus is there."""
+        return self._element(f"{self.title}, live", "h2", alone=False)
+
+    def _element(self, title: str, level: str, *, alone: bool) -> HtmlElement:
         scene = scene_element(self._scene, label=f"{self.title}, live", live=True)
-        markup = filled("play/play.html", title=self.title, scene=scene.markup, data=data_block(self.data))
+        values = {"title": title, "level": level, "alone": alone}
+        markup = filled("play/play.html", scene=scene.markup, data=data_block(self.data), **values)
         return HtmlElement(Markup(markup), (*scene.styles, *_STYLES), (*scene.scripts, *_SCRIPTS), computes=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -21,7 +21,7 @@
       const source = URL.createObjectURL(new Blob([data.worker], { type: "text/javascript" }));
       this.worker = new Worker(source);
       this.worker.onmessage = ({ data: message }) => this.heard[message.kind](message);
-      this.inputs = new Inputs(root.querySelector(".inputs"), data.inputs, (index, value) => this.tell("input", { index, value }));
+      this.inputs = new Inputs(root.querySelector(".inputs"), data.inputs, (index, value) => this.tell("input", { index, value }), () => driven(root));
       this.parameters = new window.mbsfmuPlayParameters(root.querySelector(".parameters"), data.parameters, (each, value) =>
         this.tune(each, value),
       );
@@ -58,11 +58,11 @@
     listen() {
       this.root.addEventListener("click", (event) => {
         const what = event.target.closest("button")?.dataset.do;
-        if (what) this.actions[what]();
+        if (what && what !== "units") this.actions[what]();
       });
       document.addEventListener("keydown", (event) => {
         const own = event.target.matches?.("input:not([type=range]), select, button, summary, textarea");
-        if (event.key !== " " || own) return;
+        if (event.key !== " " || own || !driven(this.root)) return;
         event.preventDefault();
         this.actions.toggle();
       });
@@ -223,6 +223,9 @@
       [this.plotted, this.plottedAt] = [latest, now];
     }
   }
+
+  /** Whether keys are for this machine: it has the page to itself, or the pointer or the focus is there. */
+  const driven = (root) => "alone" in root.dataset || root.matches(":hover, :focus-within");
 
   function begin() {
     for (const root of document.querySelectorAll(".mbsfmu-play:not([data-begun])")) {

@@ -88,13 +88,8 @@
       const magnitude = Math.max(...own.map((name) => this.data.get(name).most));
       const axis = { label: "t", unit: "s", ticks: [], logarithmic: false };
       const panel = new Panel({ label: "", unit, curves, magnitude }, axis, this.group, [[]]);
-      panel.curves.forEach((curve) => {
-        Object.assign(curve, this.histories.get(curve.label));
-        const remove = Object.assign(document.createElement("button"), { type: "button", textContent: "×", className: "remove" });
-        remove.setAttribute("aria-label", `remove ${curve.label}`);
-        remove.addEventListener("click", () => this.choose(this.names.filter((name) => name !== curve.label)));
-        panel.legend.children[panel.curves.indexOf(curve)].append(remove);
-      });
+      panel.curves.forEach((curve) => Object.assign(curve, this.histories.get(curve.label)));
+      panel.removable((label) => this.choose(this.names.filter((name) => name !== label)));
       return panel;
     }
 

@@ -7,6 +7,8 @@
   class Group {
     constructor(axis) {
       this.panels = [];
+      this.unit = axis.unit;
+      this.pointed = []; // who hears where the pointer is
       this.forward = axis.logarithmic ? Math.log10 : (value) => value;
       this.backward = axis.logarithmic ? (value) => 10 ** value : (value) => value;
     }
@@ -20,7 +22,12 @@
       const share = panel.curves.some((curve) => ["marked", "points"].includes(curve.kind)) ? MARGIN : 0;
       const margin = this.whole[1] > this.whole[0] ? share * (this.whole[1] - this.whole[0]) : 0.5;
       this.whole = [this.whole[0] - margin, this.whole[1] + margin];
-      this.range = this.whole;
+      this.range = this.zoomed ? this.range : this.whole;
+    }
+
+    remove(panel) {
+      panel.plot?.destroy();
+      this.panels = this.panels.filter((each) => each !== panel);
     }
 
     get shown() {
@@ -32,6 +39,7 @@
       const width = Math.min(Math.max(high - low, SMALLEST * whole), whole);
       const begin = Math.min(Math.max(0.5 * (low + high - width), this.whole[0]), this.whole[1] - width);
       this.range = [begin, begin + width];
+      this.zoomed = width < whole;
       const [min, max] = this.shown;
       for (const panel of this.panels) panel.plot?.setScale("x", { min, max });
       queueMicrotask(() => this.pointAgain()); // when the new scale holds
@@ -61,6 +69,12 @@
     // The pointer is at a place of the axis in one panel, or nowhere: all of them tell their values there.
     point(place) {
       if (place === this.place) return;
+      this.follow(place);
+      for (const hear of this.pointed) hear(place);
+    }
+
+    // Something else of the page is at a place.
+    follow(place) {
       this.place = place;
       for (const panel of this.panels) panel.tell(place);
     }

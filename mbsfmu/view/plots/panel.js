@@ -32,24 +32,31 @@
         return { ...curve, x: grids[curve.grid], y: values(curve.values), colour: name, on: true };
       });
       this.logarithmic = data.logarithmic === true;
+      this.expected = data.magnitude ?? 0;
+      this.scale();
+      document.addEventListener("units", () => this.rescale());
+      this.make(data.logarithmic !== null && data.logarithmic !== undefined);
+    }
+
+    /** Choose the unit by the magnitude of the curves. */
+    scale() {
       const magnitudes = this.curves.flatMap((curve) =>
         curve.y.reduce((most, each) => Math.max(most, Math.abs(each ?? 0)), 0),
       );
       const most = this.limits ? Math.max(...this.limits.map(Math.abs)) : Infinity;
-      this.scaling = scaling(this.unit, Math.min(most, Math.max(data.magnitude ?? 0, ...magnitudes)));
-      this.make(data.logarithmic !== null && data.logarithmic !== undefined);
+      this.scaling = scaling(this.unit, Math.min(most, Math.max(this.expected, ...magnitudes)));
     }
 
-    make(switchable) {
-      this.root = element("div", "plot-panel");
-      const head = element("div", "plot-head");
-      this.legend = element("ul", "plot-legend");
-      this.legend.append(...this.curves.map((curve) => this.entry(curve)));
-      head.append(element("span", "plot-name", titled(this.label, this.scaling.unit)), this.legend);
-      if (switchable) head.append(this.logarithmSwitch());
-      this.field = element("div", "plot-field");
-      this.field.tabIndex = 0;
-      this.field.setAttribute("role", "group");
+    /** The same with other units, or other curves. */
+    rescale() {
+      this.scale();
+      this.name.textContent = titled(this.label, this.scaling.unit);
+      this.describe();
+      this.tellValues(this.group.place ?? null);
+      this.plot?.setData(joined(this.curves, (value) => this.transformed(value)));
+    }
+
+    describe() {
       const said = [this.label || this.curves.map((curve) => curve.label).join(", "), this.scaling.unit].filter(
         Boolean,
       );
@@ -57,6 +64,31 @@
         "aria-label",
         `${said.join(" in ")} over ${titled(this.axis.label, written(this.axis.unit))}`,
       );
+    }
+
+    /** Give each curve a button that takes it out; `remove` hears its label. */
+    removable(remove) {
+      this.curves.forEach((curve, index) => {
+        const button = element("button", "remove", "×");
+        button.type = "button";
+        button.setAttribute("aria-label", `remove ${curve.label}`);
+        button.addEventListener("click", () => remove(curve.label));
+        this.legend.children[index].append(button);
+      });
+    }
+
+    make(switchable) {
+      this.root = element("div", "plot-panel");
+      const head = element("div", "plot-head");
+      this.legend = element("ul", "plot-legend");
+      this.legend.append(...this.curves.map((curve) => this.entry(curve)));
+      this.name = element("span", "plot-name", titled(this.label, this.scaling.unit));
+      head.append(this.name, this.legend);
+      if (switchable) head.append(this.logarithmSwitch());
+      this.field = element("div", "plot-field");
+      this.field.tabIndex = 0;
+      this.field.setAttribute("role", "group");
+      this.describe();
       this.root.append(head, this.field);
     }
 
@@ -188,6 +220,7 @@
 
     draw() {
       this.plot?.destroy();
+      this.printed = false;
       const scales = {
         x: { time: false, distr: this.axis.logarithmic ? 3 : 1, range: () => this.group.shown },
         y: this.heightScale(),
@@ -217,6 +250,14 @@
         this.field,
       );
       if (!this.watched) this.watch();
+    }
+
+    /** Draw it anew as wide as paper. */
+    print(width) {
+      this.draw();
+      this.printed = true;
+      this.plot.setSize({ width, height: HEIGHT });
+      this.plot.redraw(false, true);
     }
 
     // Curves have grown, and the group shows another part of them.
@@ -275,9 +316,8 @@
 
     watch() {
       this.watched = true;
-      new ResizeObserver(() => this.plot.setSize({ width: this.field.clientWidth, height: HEIGHT })).observe(
-        this.field,
-      );
+      const fit = () => this.printed || this.plot.setSize({ width: this.field.clientWidth, height: HEIGHT });
+      new ResizeObserver(fit).observe(this.field);
       this.field.addEventListener("keydown", (event) => this.key(event));
       this.field.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
       this.field.addEventListener("mouseleave", () => this.group.point(null));

@@ -23,7 +23,7 @@
     section.querySelector(".plot-tools").addEventListener("click", (event) => {
       const what = event.target.closest("button")?.dataset.do;
       if (what === "csv") save(csv(data, own), `${data.title}.csv`, "text/csv");
-      else if (what) group.do(what);
+      else if (what && what !== "units") group.do(what);
     });
     const seen = new IntersectionObserver(
       (entries) => {
@@ -38,8 +38,29 @@
   }
 
   document.querySelectorAll("section.plot").forEach(start);
+  // One place in time for plots and motion: where the pointer is in one, the other is.
+  for (const scene of document.querySelectorAll(".mbsfmu-scene:not([data-live])")) {
+    const shared = [...groups.values()].filter((group) => group.unit === "s");
+    for (const group of shared)
+      group.pointed.push((place) => {
+        if (place !== null && scene.scene && !scene.scene.playing) scene.scene.seek(place);
+      });
+    scene.addEventListener("timechange", ({ detail: { time } }) => {
+      for (const group of shared) if (!group.panels.some((panel) => panel.hovered)) group.follow(time);
+    });
+  }
+
+  // Paper shows all panels that are not folded away, as wide as it is, in the inks of a light screen.
+  const PAPER = 660; // pixels
+  let printing = [];
+  addEventListener("beforeprint", () => {
+    printing = panels.concat(...[...document.querySelectorAll(".plot-chosen")].map((each) => each.chosen.panels ?? []));
+    printing = [...new Set(printing)].filter((panel) => !panel.root.closest("details:not([open])"));
+    for (const panel of printing) panel.print(PAPER);
+  });
+  addEventListener("afterprint", () => printing.forEach((panel) => panel.plot && panel.draw()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     panels.forEach((panel) => panel.plot?.redraw(false, true)),
   );
-  window.mbsfmuPlots = { panels };
+  window.mbsfmuPlots = { panels, groups };
 })();

@@ -19,13 +19,15 @@ MOST = 600_000
 COLOURS = 8
 """Number of distinct colours of curves in a panel."""
 _FEWEST = 200  # points of one curve, whatever number there are
-_STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css")
-_SCRIPTS = (
+STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css")
+"""Styles of plots."""
+SCRIPTS = (
     "assets/uplot/uPlot.iife.min.js",
     "pages/quantities.js",
     "pages/download.js",
     *(f"plots/{name}.js" for name in ("data", "group", "panel", "plot")),
 )
+"""Scripts of plots."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ class Plot:
         axis = {name: getattr(self.axis, name) for name in ("label", "unit", "logarithmic", "ticks")}
         data = {"title": self.title, "axis": axis, "group": self.group, "grids": places, "panels": panels}
         markup = filled("plots/plot.html", title=self.title, data=data_block(data), thinning=thin.thinning)
-        return HtmlElement(markup, _STYLES, _SCRIPTS)
+        return HtmlElement(markup, STYLES, SCRIPTS)
 
     @property
     def thinning(self) -> str:

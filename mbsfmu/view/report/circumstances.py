@@ -15,6 +15,7 @@ from pathlib import Path
 from mbsfmu.view.pages.blocks import call, notes, section
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.html_table import key_value_table
+from mbsfmu.view.play.play_page import PlayPage
 
 _PACKAGES = ("mbsfmu", "numpy", "scipy", "casadi", "fmpy")
 _ADDRESS, _FOLDERS = r"[A-Za-z][A-Za-z0-9+.-]*://\S+", r"(?:[A-Za-z]:)?[^\s=:,]*[/\\]"
@@ -32,11 +33,18 @@ class Circumstances:
         What was warned of on the way.
     ended
         Why the run ended before its time; nothing where it did not.
+    live
+        The running machine, for the page of a run in process or of a comparison.
     """
 
     command: str = ""
     warnings: Sequence[str] = ()
     ended: str = ""
+    live: PlayPage | None = None
+
+    def live_machine(self) -> list[HtmlElement]:
+        """Return the running machine; empty without one."""
+        return [self.live.inside] if self.live is not None else []
 
     def warning_notes(self) -> list[HtmlElement]:
         """Return the warnings; empty without any."""

@@ -24,6 +24,7 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
         *moving(
             comparison.animate, "Monolithic; ghosts are the coupled runs of the largest step that did not diverge."
         ),
+        *circumstances.live_machine(),
         section("Algorithms", words.algorithms(comparison)),
         *plots.error_over_step(comparison),
         *plots.outputs_over_time(comparison),

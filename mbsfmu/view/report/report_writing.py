@@ -35,6 +35,9 @@ _PAGES: dict[type[Any], Callable[[Any, Circumstances], tuple[str, HtmlElement]]]
     FitResult: fit_page,
 }
 
+_ALIVE = (Result, Comparison)
+"""Whose reports have a running machine where one is given."""
+
 
 def write_report(
     result: Comparison | Result | CosimulationResult | StudyResult | LinearSystem | ModalAnalysis | FitResult,
@@ -50,15 +53,18 @@ def write_report(
     path
         The HTML file; replaced if it is there.
     circumstances
-        What is told beside: the call, warnings, and why a run ended before its time.
+        What is told beside: the call, warnings, why a run ended before its time, and the running machine.
 
     Raises
     ------
     InputError
-        When there is no report of such a thing.
+        When there is no report of such a thing, or none with a running machine.
     """
     make = next((make for kind, make in _PAGES.items() if isinstance(result, kind)), None)
     if make is None:
         kinds = ", ".join(kind.__name__ for kind in _PAGES)
         raise InputError(f"there is no report of a {type(result).__name__}; there is one of {kinds}")
+    if circumstances.live is not None and not isinstance(result, _ALIVE):
+        kinds = " and ".join(kind.__name__ for kind in _ALIVE)
+        raise InputError(f"the report of a {type(result).__name__} has no running machine; those of {kinds} have")
     return write_page(*make(result, circumstances), path)

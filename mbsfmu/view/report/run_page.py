@@ -32,6 +32,7 @@ def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlEle
         answer(_sentences(result, summary, circumstances.ended)),
         *circumstances.warning_notes(),
         *moving(result.animate),
+        *circumstances.live_machine(),
         signals_over_time(result),
         section("The run", key_value_table(_facts(result, summary))),
         section("Numbers", table_of_signals(result), *_downloads(result, summary)),

@@ -11,11 +11,24 @@ from mbsfmu.view.pages.blocks import paragraph, section, stack, unfolded
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import quantity
 from mbsfmu.view.pages.html_table import table
+from mbsfmu.view.plots.chosen_signals import chosen_signals
 from mbsfmu.view.plots.curve import Curve
 from mbsfmu.view.plots.plot import Plot, by_unit, grouped
 
 _POINTS = 240_000  # of all signals of a report, so that it stays small
-_OPENED = 2  # groups of signals that are open at first
+_EACH = 3  # signals of each kind that are plotted at first
+_GROUP = "time"  # of plots that are zoomed together
+_MATTER = (
+    *(("rad", ()), ("m", ()), ("Pa", ()), ("W", ())),
+    *((unit, (".error", ".command")) for unit in ("1", "V", "A", "m", "rad", "N", "N.m")),
+)
+"""Unit, and endings of names, of signals that matter first."""
+_INNER = ("constraint.", "energy.", "hydraulic_energy.", "solver.")
+"""Beginnings of names of signals on the run itself."""
+_RULE = (
+    f"At first: of angles, positions, pressures, powers, commands and errors of controllers the {_EACH} that change "
+    "most."
+)
 _FEW = 3  # groups that say too little where they are all that there is
 
 
@@ -23,10 +36,32 @@ def signals_over_time(run: Trajectory) -> HtmlElement:
     """Return plots of all signals over time, one for each part of the machine, zoomed together."""
     share = _POINTS // max(len(run.names), 1)
     parts = [
-        unfolded(_summary(part, names), _drawn(run, part, names, share * len(names)), opened=place < _OPENED)
-        for place, (part, names) in enumerate(_parts(run.names).items())
+        unfolded(_summary(part, names), _drawn(run, part, names, share * len(names)))
+        for part, names in _parts(run.names).items()
     ]
-    return section("Signals over time", *parts)
+    chosen = chosen_signals(main_signals(run), _GROUP, _RULE)
+    return section("Signals over time", chosen, *parts)
+
+
+def main_signals(run: Trajectory) -> list[str]:
+    """Return the signals that matter first: of each kind of `_MATTER` those that change most."""
+    found: list[str] = []
+    for unit, endings in _MATTER:
+        moved = {
+            name: float(np.ptp(run[name]))
+            for name in run.names
+            if run.unit(name) == unit
+            and (not endings or name.endswith(endings))
+            and not name.startswith(_INNER)
+            and not name.endswith(".compression")  # the state behind a pressure
+        }
+        kept: list[str] = []
+        for name in sorted(moved, key=lambda name: moved[name], reverse=True):
+            alike = any(np.array_equal(run[name], run[other]) for other in (*found, *kept))  # under another name
+            if len(kept) < _EACH and moved[name] > 0.0 and not alike:
+                kept.append(name)
+        found += kept
+    return found
 
 
 def table_of_signals(run: Trajectory) -> HtmlElement:
@@ -64,7 +99,7 @@ def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlE
     constants = [paragraph(f"Constant: {listed}.", "soft")] if still else []
     if not curves:
         return constants[0]
-    plot = Plot(part, by_unit(curves), group="time", most=most).element()
+    plot = Plot(part, by_unit(curves), group=_GROUP, most=most).element()
     return stack(plot, *constants)
 
 

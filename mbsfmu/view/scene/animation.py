@@ -44,8 +44,9 @@ class Animation:
         """The animation as an element of a page."""
         return scene_element(self.payload, label=f"{self.title} in motion")
 
-    def _whole(self) -> HtmlElement:
-        """Return the content of a separate page."""
+    @property
+    def whole(self) -> HtmlElement:
+        """Content of a separate page."""
         scene = scene_element(self.payload, label=f"{self.title} in motion", plays=True)
         markup = Markup('<h1>{}</h1><div class="mbsfmu-scene-alone">{}</div>').format(self.title, scene.markup)
         return HtmlElement.around(markup, [scene])
@@ -60,11 +61,11 @@ class Animation:
         """
         if not os.fspath(path).lower().endswith((".html", ".htm")):
             raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
-        write_page(self.title, self._whole(), path)
+        write_page(self.title, self.whole, path)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, isolated from a notebook's scripts."""
-        return framed(self.title, self._whole(), _HEIGHT)
+        return framed(self.title, self.whole, _HEIGHT)
 
 
 def animate(

@@ -24,19 +24,21 @@ def joint_symbols(placement: Placement, first_body: int) -> list[dict[str, Any]]
     first_body
         Index of its first body among those of the scene.
     """
+
+    def end(reference: str, axis: Floats) -> dict[str, Any]:
+        body, position = placement.point(reference)
+        body = body if body < 0 else first_body + body
+        return {"body": body, "position": numbers(position), "axis": numbers(axis)}
+
     result = []
     for joint in placement.mechanism.joints:
+        turned = rotation_from_vector(joint.orientation).T
         for kind, reference, axis in _marks(joint):
-            body, position = placement.point(reference)
-            result.append(
-                {
-                    "name": joint.name,
-                    "kind": kind,
-                    "body": body if body < 0 else first_body + body,
-                    "position": numbers(position),
-                    "axis": numbers(axis),
-                }
-            )
+            symbol = {"name": joint.name, "kind": kind, **end(reference, axis)}
+            if kind == "slide":  # a rail on the parent, on which a sleeve of the child goes
+                along = axis if reference == joint.parent else turned.T @ axis
+                symbol = {**symbol, **end(joint.child, turned @ along), "rail": end(joint.parent, along)}
+            result.append(symbol)
     return result
 
 

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { MotionScene, make } = MotionParts;
+  const { MotionScene } = MotionParts;
 
   const PATH = 900; // points of the path of a point that stay, a quarter of a minute of pictures
   const PER_BODY = 12; // numbers: the origin, and the rotation matrix by rows
@@ -63,9 +63,6 @@
       this.panel.speed.parentElement.remove();
       this.canvas.setAttribute("aria-label", `${payload.name}, live: drag to orbit, + and - zoom`);
       this.traceOf("");
-      this.fitButton = make("button", { type: "button", className: "fit", textContent: "fit" });
-      this.fitButton.addEventListener("click", () => this.fit());
-      this.panel.view.parentElement.after(this.fitButton);
     }
 
     get time() {

@@ -47,6 +47,9 @@
       this.view = choice("view", [["oblique", "oblique"], ["front", "front"], ["side", "side"], ["top", "top"]], "oblique");
       this.factor = choice("ghosts off", FACTORS.map((each) => [each, `${each} ×`]), 1);
       this.factor.parentElement.append(" as far");
+      this.fit = make("button", { type: "button", className: "fit", textContent: "fit", title: "see all of it" });
+      if (window.MediaRecorder) this.video = make("button", { type: "button", className: "fit" });
+      this.showRecording(false);
       this.boxes = {};
       const boxes = runs.slice(1).map((run, index) => this.box(`run${index + 1}`, run.label, run.colour));
       if (payload.joints.length) boxes.push(this.box("joints", "joints"));
@@ -55,7 +58,7 @@
       const first = make("div", { className: "row" }, this.button, this.slider, this.clock);
       const selects = [this.speed, this.point, this.view, ...(runs.length > 1 ? [this.factor] : [])];
       const labelled = selects.map((each) => each.parentElement);
-      const second = make("div", { className: "row choices" }, ...labelled, ...boxes);
+      const second = make("div", { className: "row choices" }, ...labelled, this.fit, ...boxes, ...(this.video ? [this.video] : []));
       this.apart = make("p", { className: "apart" });
       this.apart.hidden = true;
       this.element = make("div", { className: "panel" }, first, second, this.apart);
@@ -71,6 +74,12 @@
     showPlaying(playing) {
       this.button.textContent = playing ? "❚❚" : "▶";
       this.button.setAttribute("aria-label", playing ? "pause" : "play");
+    }
+
+    showRecording(recording) {
+      if (!this.video) return;
+      this.video.textContent = recording ? "end video" : "video";
+      this.video.title = recording ? "stop recording, and save it" : "save what is seen as a video";
     }
 
     showTime(time, frame) {
@@ -97,12 +106,12 @@
     return select;
   }
 
-  /** Return the legend of pressures. */
+  /** Return the contents of the legend of pressures. */
   function legendOf(scale) {
     const stops = SCALE.map((colour) => `#${colour.getHexString()}`).join(",");
     const bar = make("span", { className: "bar", data: { style: `background:linear-gradient(to right,${stops})` } });
     const [least, greatest] = [scale.least, scale.greatest].map((each) => `${each.toPrecision(3)}`);
-    return make("p", { className: "legend" }, "pressure ", least, bar, `${greatest} bar`);
+    return ["pressure ", least, bar, `${greatest} bar, `];
   }
 
   Object.assign(MotionParts, { Panel, legendOf, lengthText, make });

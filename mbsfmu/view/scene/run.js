@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { ForceLine, Look, footOf, objectOf, symbolOf, unpacked } = MotionParts;
+  const { ForceLine, Look, footOf, objectOf, railOf, symbolOf, unpacked } = MotionParts;
 
   const BODY_COLOURS = [0xd9902f, 0x4c86b8, 0x6a9a5b, 0x9a6fb0, 0xb8604c, 0x4fa3a0, 0x8c8250, 0x77808c];
   const GHOST_COLOURS = ["#d62f6b", "#1f78c8", "#2e9e4f", "#8a4fd0"];
@@ -43,11 +43,35 @@
     makeSymbols(payload, size) {
       const up = new THREE.Vector3(...payload.up);
       return payload.joints.flatMap((joint) => {
-        const made = [symbolOf(joint, size, this.look)];
-        if (joint.body < 0) made.push(footOf(joint, size, up, this.look));
-        (joint.body < 0 ? this.object : this.bodies[joint.body]).add(...made);
+        const made = [this.attach(joint, symbolOf(joint, size, this.look))];
+        if (joint.rail) made.push(this.attach(joint.rail, railOf(joint.rail, ...this.travel(joint), size, this.look)));
+        const base = joint.rail ?? joint;
+        if (base.body < 0) made.push(this.attach(base, footOf(base, size, up, this.look)));
         return made;
       });
+    }
+
+    /** Put an object into the frame of the body that an end names. */
+    attach(end, object) {
+      (end.body < 0 ? this.object : this.bodies[end.body]).add(object);
+      return object;
+    }
+
+    /** Return between which places in m along its rail a sleeve goes over the run. */
+    travel(joint) {
+      const along = new THREE.Vector3(...joint.rail.axis);
+      const turned = new THREE.Quaternion();
+      const [sleeve, rail] = [joint, joint.rail].map((end) => this.path(end));
+      const places = [];
+      for (let frame = 0; frame < this.reached; frame += 1) {
+        const gap = new THREE.Vector3().fromArray(sleeve, 3 * frame).sub(new THREE.Vector3().fromArray(rail, 3 * frame));
+        if (joint.rail.body >= 0) {
+          this.poseOf(joint.rail.body, frame, 0, new THREE.Vector3(), turned);
+          gap.applyQuaternion(turned.invert());
+        }
+        places.push(gap.dot(along));
+      }
+      return [Math.min(...places), Math.max(...places)];
     }
 
     /** Place all at a frame, which may lie between two; return whether the run came so far. */

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { Panel, Run, Trace, Y, arrowsOf, farthestPoint, legendOf, lengthText, make } = MotionParts;
+  const { Panel, Run, SYMBOL, Trace, Triad, Y, arrowsOf, farthestPoint, legendOf, lengthText, make, recordingOf } = MotionParts;
 
   const SMOOTH = 1 / 60; // s from picture to picture, as it should be
   const SLOW = 1 / 25; // s from picture to picture, from which on fewer pixels are drawn
@@ -97,6 +97,7 @@
       const decade = 10 ** Math.floor(Math.log10(this.size));
       const cell = this.size > 4 * decade ? decade : 0.5 * decade;
       const cells = 2 * Math.ceil((1.5 * this.size) / cell);
+      this.cell = cell;
       this.grid = new THREE.GridHelper(cells * cell, cells);
       this.grid.material.transparent = true;
       this.grid.material.opacity = 0.35;
@@ -117,7 +118,9 @@
       this.canvas.setAttribute("aria-label", `${name}: drag to orbit, space plays, arrow keys scrub, + and - zoom`);
       this.panel = new Panel(this.payload, this.runs, this.points, this.arrows);
       this.picture = make("div", { className: "picture" }, this.canvas);
-      if (this.scale) this.picture.append(legendOf(this.scale));
+      const legend = make("p", { className: "legend" }, ...(this.scale ? legendOf(this.scale) : []), `grid ${lengthText(this.cell)}`);
+      this.triad = new Triad(this.size);
+      this.picture.append(legend, ...this.triad.letters);
       const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
       this.element.append(this.picture, this.panel.element);
       if (notes.length) this.element.append(make("ul", { className: "notes" }, ...notes));
@@ -131,6 +134,8 @@
       panel.point.addEventListener("change", () => this.traceOf(panel.point.value));
       panel.factor.addEventListener("change", () => this.traceOf(panel.point.value));
       panel.view.addEventListener("change", () => this.look(panel.view.value));
+      panel.fit.addEventListener("click", () => this.fit());
+      panel.video?.addEventListener("click", () => this.record());
       for (const box of Object.values(panel.boxes)) box.addEventListener("change", () => this.seekFrame(this.frame));
       controls.addEventListener("change", () => this.redraw());
       // A page is scrolled over a picture that nobody has chosen.
@@ -173,6 +178,21 @@
       this.panel.showPlaying(false);
       this.renderer.setPixelRatio(this.fine);
       this.redraw();
+    }
+
+    /** Save a video: of the whole run, or of what is seen until the button is pressed again where nothing is played. */
+    record() {
+      if (this.recording) return this.recording.stop();
+      this.scene.background = this.backdrop; // a video knows no transparency
+      this.recording = recordingOf(this.canvas, this.payload.name, () => {
+        this.scene.background = null;
+        this.recording = null;
+        this.panel.showRecording(false);
+        this.redraw();
+      });
+      this.panel.showRecording(true);
+      this.seekFrame(0);
+      return this.play();
     }
 
     toggle() {
@@ -298,6 +318,7 @@
       if (this.playing) this.advance(now);
       this.sun.position.copy(this.camera.position).addScaledVector(this.up, this.radius);
       this.renderer.render(this.scene, this.camera);
+      this.triad.draw(this.renderer, this.camera);
       if (this.playing) this.redraw();
     }
 
@@ -307,6 +328,7 @@
       this.before = now;
       const { start, stop, count } = this.payload.time;
       const frame = this.frame + (passed * Number(this.panel.speed.value) * (count - 1)) / (stop - start);
+      if (frame > count - 1) this.recording?.stop();
       this.seekFrame(frame > count - 1 ? 0 : frame);
     }
 
@@ -334,6 +356,8 @@
       const dark = 0.3 * ink.r + 0.6 * ink.g + 0.1 * ink.b > 0.35;
       this.element.dataset.theme = dark ? "dark" : "light";
       this.ink = dark ? 0xf2c14e : 0x1d2733;
+      this.runs[0].look.material(SYMBOL).color.set(dark ? 0xb9c6d3 : SYMBOL);
+      this.backdrop = new THREE.Color(dark ? 0x171d24 : 0xe4e9ee);
       this.grid.material.color?.set(dark ? 0x9aa7b4 : 0x707b86);
       this.grid.material.vertexColors = false;
       this.grid.material.needsUpdate = true;

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from mbsfmu.view.pages.element import HtmlElement, data_block
 
-_SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "scene")
+_SCRIPTS = ("shapes", "lines", "arrows", "run", "trace", "panel", "triad", "scene")
 
 
 def scene_element(
@@ -33,5 +33,5 @@ def scene_element(
         label or f"{payload['name']} in motion", Markup(kind), data_block(payload)
     )
     names = (*_SCRIPTS, "live") if live else _SCRIPTS
-    scripts = ("assets/three/three.min.js", *(f"scene/{name}.js" for name in names))
+    scripts = ("pages/download.js", "assets/three/three.min.js", *(f"scene/{name}.js" for name in names))
     return HtmlElement(markup, ("scene/scene.css",), scripts)

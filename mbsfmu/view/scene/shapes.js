@@ -90,16 +90,43 @@ const MotionParts = {};
     return object;
   }
 
+  const SYMBOL = 0x2d3742; // colour of joints, which dark pages change
+
+  /** Return the sleeve of a slide: a tube with a collar at each end. */
+  function sleeveOf(unit, material) {
+    const sleeve = new THREE.Group();
+    for (const [radius, length, place] of [[1, 4, 0], [1.35, 0.7, 1.9], [1.35, 0.7, -1.9]]) {
+      const tube = new THREE.Mesh(new THREE.CylinderGeometry(radius * unit, radius * unit, length * unit, 24, 1, true), material);
+      tube.position.y = place * unit;
+      sleeve.add(tube);
+    }
+    return sleeve;
+  }
+
+  /** Return the rail of a slide, in the frame of its body, from one place along its axis in m to another. */
+  function railOf(rail, from, to, size, look) {
+    const unit = 0.016 * size;
+    const [least, most] = [from - 4 * unit, to + 4 * unit];
+    const object = new THREE.Mesh(new THREE.CylinderGeometry(0.55 * unit, 0.55 * unit, most - least, 16), look.material(0xa9b4be));
+    const axis = new THREE.Vector3(...rail.axis);
+    object.position.set(...rail.position).addScaledVector(axis, (least + most) / 2);
+    object.quaternion.setFromUnitVectors(Y, axis);
+    return object;
+  }
+
   /** Return a joint's symbol in the frame of the body that carries it. */
   function symbolOf(joint, size, look) {
     const unit = 0.016 * size;
+    if (joint.kind === "slide") return placedAt(joint, sleeveOf(unit, look.material(SYMBOL)));
     const geometry = {
       pin: () => new THREE.CylinderGeometry(unit, unit, 3.2 * unit, 20),
-      slide: () => new THREE.BoxGeometry(1.6 * unit, 5 * unit, 1.6 * unit),
       ball: () => new THREE.SphereGeometry(1.3 * unit, 20, 14),
       fixed: () => new THREE.BoxGeometry(1.8 * unit, 1.8 * unit, 1.8 * unit),
     }[joint.kind]();
-    const object = new THREE.Mesh(geometry, look.material(0x2d3742));
+    return placedAt(joint, new THREE.Mesh(geometry, look.material(SYMBOL)));
+  }
+
+  function placedAt(joint, object) {
     object.position.set(...joint.position);
     object.quaternion.setFromUnitVectors(Y, new THREE.Vector3(...joint.axis));
     return object;
@@ -114,5 +141,5 @@ const MotionParts = {};
     return foot;
   }
 
-  Object.assign(MotionParts, { Look, Y, between, footOf, objectOf, symbolOf, unpacked });
+  Object.assign(MotionParts, { Look, SYMBOL, Y, between, footOf, objectOf, railOf, symbolOf, unpacked });
 })();

@@ -1,0 +1,59 @@
+"""The option `--live` of commands that write a page: the running machine in it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.cli.option_types import OF_FMUS
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.view.play.play_page import PlayPage, play
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def live_option(command: Command) -> Command:
+    """Add `--live`."""
+    text = "Also put the machine into the page, running, as `mbsfmu play` does."
+    return click.option("--live", is_flag=True, help=text)(command)
+
+
+def live_machine(
+    model: CoupledModel,
+    argument: str,
+    parts: Sequence[str],
+    *,
+    page: str | None,
+    option: str,
+    values: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> PlayPage:
+    """Return the running machine of a page.
+
+    Parameters
+    ----------
+    model, argument, parts
+        The model, and how it was typed.
+    page, option
+        The page, and the option that names it.
+    values, options
+        Values of variables, and options of the run; of these those that FMUs have.
+
+    Raises
+    ------
+    InputError
+        When no page is named, or `play` refuses.
+    """
+    if page is None:
+        raise InputError(f"--live is of the page; name it by {option} page.html")
+    taken = {name: value for name, value in (options or {}).items() if name in OF_FMUS}
+    return play(model, values=values, source=typed(argument, parts), **taken)
+
+
+def typed(argument: str, parts: Sequence[str]) -> str:
+    """Return a model with its files of parts as typed."""
+    return shlex.join([argument, *(word for file in parts for word in ("--parts", file))])

@@ -26,8 +26,9 @@ SWITCH = "MBSFMU_COMPILED"
 """Environment variable: with 0, nothing of what this process runs itself is compiled."""
 OPTIMIZATION = "MBSFMU_OPTIMIZATION"
 """Environment variable: how much all that is compiled is optimized, 0 to 3, in place of what suits each file: with 0,
-large models are compiled in a third of the time, and their steps take several times as long. With `suited`, runs in
-process take what suits from their first step on, however long that takes to compile."""
+large models are compiled in a third of the time, runs in process have tables of operations, which are sooner made, and
+steps take several times as long. With `suited`, runs in process take what suits from their first step on, however long
+that takes to compile."""
 _SUITED = "suited"
 _OBJECT = ".o"
 _LEVELS = ("0", "1", "2", "3")
@@ -75,6 +76,7 @@ def compile_library(
     key: str | None = None,
     portable: bool = True,
     flags: tuple[str, ...] = (),
+    as_given: bool = False,
 ) -> Path:
     """Compile sources in parallel to a shared library, or return the cached one.
 
@@ -93,6 +95,8 @@ def compile_library(
         unless the environment variable CC names that one.
     flags
         What the compiler is told besides.
+    as_given
+        Whether the files are optimized as `mains` says, whatever the environment variable `OPTIMIZATION` says.
 
     Raises
     ------
@@ -120,7 +124,7 @@ def compile_library(
     place = platform or "this machine"
     later = "; what comes of it is kept for the next time" if kept.keeps() else ""
     _LOGGER.info("compiling %.0f kB of C for %s%s", size, place, later)
-    levels = {main: _level() or suited for main, suited in mains.items()}
+    levels = dict(mains) if as_given else {main: _level() or suited for main, suited in mains.items()}
     return kept.store(content, maker, suffix, _compiled(Compilation(tuple(command), sources, levels, suffix)))
 
 
@@ -156,6 +160,11 @@ def _suffix(platform: str | None) -> str:
 def is_level_given() -> bool:
     """Return whether the optimization level is given."""
     return bool(os.environ.get(OPTIMIZATION)) or SOURCES in os.environ
+
+
+def is_unoptimized() -> bool:
+    """Return whether nothing is to be optimized, so that all is made soonest."""
+    return _level() == f"-O{_LEVELS[0]}"
 
 
 def _level() -> str | None:

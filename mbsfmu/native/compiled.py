@@ -17,6 +17,7 @@ from mbsfmu.compiling.compiler import (
     has_compiler,
     is_compiled,
     is_level_given,
+    is_unoptimized,
     kept_library,
 )
 from mbsfmu.compiling.kept import warn_once
@@ -85,21 +86,28 @@ def _started(simulation: Simulation, name: str, sources: StepSources | None) -> 
                 "slowly; install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]'"
             )
         return runner
+    read = SOURCES in os.environ  # by somebody, who looks for C
+    soonest = is_unoptimized() and not read
+    if soonest and (runner := _kept(simulation, quick, name)):
+        return runner
     traced = sources is not None or (sources := _kept_sources(name)) is None
     if sources is None:
         sources = _traced(simulation)
 
     def made(key: str, files: Mapping[str, str], levels: Mapping[str, str]) -> CompiledRunner:
         files = {**files, **identity_source(name)}
-        library = compile_library(files, with_threads(levels, files), None, key=key, portable=False)
+        library = compile_library(
+            files, with_threads(levels, files), None, key=key, portable=False, as_given=levels is QUICK
+        )
         return CompiledRunner(library, simulation, name)
 
+    if soonest:
+        return made(quick, sources.tables(), QUICK)
     patience = sources.length * _PATIENCE
     if is_level_given() or sources.length < _LARGE or (spent := _Spent(name)).seconds > patience:
         return made(name, sources.code(), LOOP)
     if traced:
         kept.store(name, toolkit(), _KEPT_SOURCES, zlib.compress(json.dumps(sources.to_dict()).encode(), _FASTEST))
-    read = SOURCES in os.environ  # by somebody, who looks for C
     first = _kept(simulation, quick, name) or made(quick, sources.code() if read else sources.tables(), QUICK)
     return TieredRunner(first, lambda: made(name, sources.code(), LOOP), patience, spent)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow
 import pytest
 from cosim.linear_units import CONNECTIONS
+from started import run_python
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
@@ -29,10 +30,9 @@ Foreign = Callable[[str], Path]
 SUFFIXES = ("csv", "h5", "mat", "nc", "parquet")
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("control", ["fixed", "error"])
+@pytest.mark.parametrize(("suffix", "control"), [*((each, "fixed") for each in SUFFIXES), ("csv", "error")])
 def test_a_file_has_what_memory_has(halves_exact: list[Path], tmp_path: Path, suffix: str, control: str) -> None:
-    options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 3.0, "control": control, "extrapolation": "linear"}
+    options = {"connections": CONNECTIONS, "step": 1e-3, "stop": 1.3, "control": control, "extrapolation": "linear"}
     kept = cosimulate(halves_exact, **options)
     file = tmp_path / f"run.{suffix}"
     result = cosimulate(halves_exact, output=file, **options)
@@ -43,7 +43,7 @@ def test_a_file_has_what_memory_has(halves_exact: list[Path], tmp_path: Path, su
         np.testing.assert_array_equal(other.time, kept.time)
         np.testing.assert_array_equal(other.values_by_column, kept.values_by_column)
     assert result.final() == kept.final()
-    assert result.summary()["stop"] == 3.0
+    assert result.summary()["stop"] == 1.3
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -133,9 +133,9 @@ def killed(source: Path, output: Path, rows: int) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_killed(foreign: Foreign, tmp_path: Path, suffix: str) -> None:
-    """What the system kills leaves a file with all rows but the last ones."""
+    """What the system kills leaves a file with all rows but the last ones; what is cut off is read in all formats."""
     output = tmp_path / f"run.{suffix}"
     killed(foreign("dahlquist"), output, 100000)
     read = Trajectory.from_file(tmp_path / f"run.{suffix}.part")
@@ -279,7 +279,7 @@ def test_not_a_number_is_told_where_it_is_set(halves_exact: list[Path]) -> None:
         )
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_two_runs_do_not_write_one_file(halves_exact: list[Path], tmp_path: Path, suffix: str) -> None:
     """Of another process, say; what a run has left that was killed is nobody's."""
     file = tmp_path / f"run.{suffix}"
@@ -289,8 +289,8 @@ def test_two_runs_do_not_write_one_file(halves_exact: list[Path], tmp_path: Path
         run.step()
         with pytest.raises(InputError, match=sentence):
             cosimulate(halves_exact, **options)
-        command = [sys.executable, "-m", "mbsfmu", "cosim", *map(str, halves_exact), "--step", "1e-3", "--stop", "0.01"]
-        other = subprocess.run([*command, "-o", str(file)], capture_output=True, text=True, check=False)
+        command = ("-m", "mbsfmu", "cosim", *map(str, halves_exact), "--step", "1e-3", "--stop", "0.01")
+        other = run_python(*command, "-o", str(file))
         assert other.returncode != 0
         assert "is being written by another run" in other.stderr
         assert run.run().steps == 10

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -14,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS
+from started import run_python
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, StepSignal, cosimulate
 from mbsfmu.cosim.fmus.archive import Archive
@@ -92,15 +91,17 @@ def test_tables_of_a_port_stay_when_others_are_made(halves_3: list[Path]) -> Non
 def test_the_file_goes_on_in_another_process(halves_exact: list[Path], tmp_path: Path, suffix: str) -> None:
     """By the command: rows, steps in pieces of a grid, and a last row that is recorded in any case and then is not."""
     whole, parts, saved = (tmp_path / name for name in (f"whole.{suffix}", f"parts.{suffix}", "run.zip"))
-    call = [sys.executable, "-m", "mbsfmu", "cosim", *map(str, halves_exact), "--quiet", "--step", "1e-3"]
+    call = ["-m", "mbsfmu", "cosim", *map(str, halves_exact), "--quiet", "--step", "1e-3"]
     call += ["--stop", "0.5", "--extrapolation", "linear", "--record-every", "7"]
     for connection in CONNECTIONS:
         call += ["--connect", connection]
-    subprocess.run([*call, "-o", str(whole)], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([*call, "-o", str(parts), "--until", "0.2", "--save", str(saved)], check=True, capture_output=True)
+    for more in (["-o", str(whole)], ["-o", str(parts), "--until", "0.2", "--save", str(saved)]):
+        done = run_python(*call, *more)
+        assert done.returncode == 0, done.stderr
     first = Trajectory.from_file(parts)
     assert first.time[-1] == pytest.approx(0.2)
-    subprocess.run([*call, "-o", str(parts), "--resume", str(saved)], check=True, capture_output=True)
+    done = run_python(*call, "-o", str(parts), "--resume", str(saved))
+    assert done.returncode == 0, done.stderr
     if suffix == "csv":
         assert parts.read_bytes() == whole.read_bytes()
     read, expected = Trajectory.from_file(parts), Trajectory.from_file(whole)

@@ -24,8 +24,10 @@ def simulated(model: CoupledModel, **options: Any) -> Simulation:
     return model.simulation(formulation="dca-alm", solver="rodas5p", **options)
 
 
-@pytest.mark.parametrize("projections", [True, False])
-@pytest.mark.parametrize("name", ["four-bar", "bennett", "ball-pendulum", "slewing-four-bar"])
+@pytest.mark.parametrize(
+    ("name", "projections"),
+    [("four-bar", True), ("bennett", False), ("ball-pendulum", True), ("slewing-four-bar", True), ("four-bar", False)],
+)
 def test_stages_solve_with_the_derivative_of_the_rates(name: str, *, projections: bool) -> None:
     """By central differences, in motion; also along the inputs. Stages lie beside the constraints, in any direction."""
     model = slewing_four_bar(0.3, 1.0) if name == "slewing-four-bar" else model_of(name)
@@ -67,7 +69,7 @@ def test_error_follows_the_tolerance_where_joints_are_redundant() -> None:
     The equations that are chosen at the start are dependent at about 0.9 s.
     """
     steps = []
-    for tolerance, bound in ((1e-6, 3e-5), (1e-8, 3e-7), (1e-10, 2e-8)):
+    for tolerance, bound in ((1e-6, 3e-5), (1e-8, 3e-7)):
         options = {"relative_tolerance": tolerance, "absolute_tolerance": tolerance, "solver": "rodas5p"}
         result = mbsfmu.models.bennett().simulation(formulation="dca-alm", **options).run(1.25, output_step=0.25)
         motion = [result[f"link_1.{each}"][2:] for each in ("angle", "angular_velocity", "angular_acceleration")]
@@ -75,7 +77,7 @@ def test_error_follows_the_tolerance_where_joints_are_redundant() -> None:
         assert np.max(result["constraint.position"]) < 1e-13
         assert result.statistics.repartitions > 0
         steps.append(result.statistics.steps)
-    assert steps[2] / steps[1] == pytest.approx(10.0**0.4, rel=0.15)
+    assert steps[1] / steps[0] == pytest.approx(10.0**0.4, rel=0.15)
 
 
 def test_forces_of_redundant_joints_are_those_of_joint_coordinates() -> None:

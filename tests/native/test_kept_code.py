@@ -316,6 +316,7 @@ def test_steps_are_compiled_once_for_runs_and_for_fmus(
 ) -> None:
     """The loop of runs, FMI 2.0 and FMI 3.0 have files of their own beside; a library of older objects runs as ever."""
     monkeypatch.setattr(compiler, "_zig", lambda: None)
+    monkeypatch.setenv(compiler.OPTIMIZATION, "1")
     model, options = mbsfmu.models.pendulum(1), {"solver": "trapezoidal", "step": 1e-2}
     counts = []
     for fmi in (2, 3):

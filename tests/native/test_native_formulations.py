@@ -32,16 +32,14 @@ FAST = [
     ("four-bar", "penalty", "generalized-alpha"),
 ]
 SLOW = [
-    *(("four-bar", *each) for each in (("dca", "trapezoidal"), ("hdca", "rk45"), ("dca-alm", "rk4"), ("hdca", "bdf2"))),
-    ("ball-pendulum", "dca", "trapezoidal"),
+    ("four-bar", "dca-alm", "rk4"),
     ("ball-pendulum", "penalty", "trapezoidal"),
-    ("ball-pendulum", "double-step", "rk45"),
     # Loop equations that count change on the way: 90° of slew come at 0.39 s.
-    *(("slewing", formulation, "trapezoidal") for formulation in ("double-step", "penalty", "dca")),
-    ("slewing", "hdca", "rk45"),
+    ("slewing", "penalty", "trapezoidal"),
+    ("slewing", "double-step", "rk45"),
     # Rules that remember steps: references that move, other coordinates, other loop equations and jumps of inputs.
     ("slewing", "dca", "bdf2"),
-    ("five-bar", "dca-alm", "generalized-alpha"),
+    ("four-bar", "hdca", "bdf2"),
 ]
 MARKED = [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 STOP = {"four-bar": 1.1}  # its valve opens at 1 s
@@ -88,9 +86,9 @@ def test_reactions_match_the_interpreter(native: Native, tmp_path: Path, name: s
     slave.freeInstance()
 
 
-@pytest.mark.parametrize(("name", "formulation", "solver"), [*FAST, ("four-bar", "dca-alm", "rk4")])
+@pytest.mark.parametrize(("name", "formulation", "solver"), FAST)
 def test_unit_is_valid(native: Native, name: str, formulation: str, solver: str) -> None:
-    """With each model, formulation and solver: descriptions are made of what these say, whatever the others are."""
+    """With each model and formulation: descriptions are made of what these say, whatever the others are."""
     assert mbsfmu.validate(native(name, formulation, solver).path) == []
 
 

@@ -25,11 +25,10 @@ _HEADER = """
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include "extrema.h"
 #define PIECE
 #define FLAT inline
 typedef struct { double *x, *y; } Parts;
-static inline double larger(double a, double b) { return a > b ? a : b; }
-static inline double smaller(double a, double b) { return a < b ? a : b; }
 """
 _CALLED = """
 #include "model.h"
@@ -114,8 +113,7 @@ def called(traced: TracedFunction, text: str, elements: int) -> Floats:
     sources = {
         "model.h": _HEADER,
         "operations.h": operations_header(),
-        "operations.c": RUNTIME["operations.c"].read_text(),
-        "linear.c": RUNTIME["linear.c"].read_text(),
+        **{name: RUNTIME[name].read_text() for name in ("operations.c", "extrema.h", "linear.c")},
         "called.c": _CALLED.format(function=text, name=traced.name),
     }
     levels = {"operations.c": "-O2", "called.c": "-O2"}

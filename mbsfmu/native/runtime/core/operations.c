@@ -1,9 +1,14 @@
 /* Tables of operations in place of code that nobody has compiled yet: for each, four numbers of two bytes, its code, where
  * its result goes in the working memory, and what it takes from there. Constants, arguments, results and solvers are
  * known by their numbers. Behind a call of a solver stand how many elements its matrix has, where in the working memory
- * it finds all that it takes and puts what it gives, and where these numbers are otherwise. */
+ * it finds all that it takes and puts what it gives, and where these numbers are otherwise. Nothing here is of a model: it
+ * is compiled once for all. */
 
-#include "model.h"
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "extrema.h"
 #include "operations.h"
 
 static inline int listed(const char *table, int index) {

@@ -24,13 +24,10 @@
 #define FLAT
 #endif
 
-/* The larger and the smaller of two numbers, without the calls that fmax and fmin cost. */
-static inline double larger(double a, double b) { return a > b ? a : b; }
-static inline double smaller(double a, double b) { return a < b ? a : b; }
-
 /* The same of sizes that a compiler must know. */
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 
+#include "extrema.h"
 #include "loop_solver.h"
 #include "visibility.h"
 #if WORK

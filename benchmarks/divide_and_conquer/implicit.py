@@ -23,7 +23,7 @@ LOOPS = (1, 2) if QUICK else (16, 32, 64, 128, 256)
 ROUNDS = 1 if QUICK else 6
 ROUND = {"trapezoidal": 0.02, "rodas5p": 0.02} if QUICK else {"trapezoidal": 0.1, "rodas5p": 1.0}  # s
 SOLVERS = tuple(ROUND)
-KINDS = ("planar", "ladder") if QUICK else ("planar", "tree", "spatial", "ladder")
+KINDS = ("ladder",) if QUICK else ("planar", "tree", "spatial", "ladder")
 
 
 def of_a_step(simulation: Simulation, length: float) -> float:

@@ -66,9 +66,7 @@ def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["index.html", "reference/mechanics.html", "reference/parts.html", "notebooks/study.html"]
-)
+@pytest.mark.parametrize("name", ["index.html", "reference/mechanics.html", "notebooks/study.html"])
 def test_pages_are_read_on_phones_and_by_keyboard(browser: Chromium, site: Path, name: str) -> None:
     browser.open(site / name, 390)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 390

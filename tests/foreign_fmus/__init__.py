@@ -1,4 +1,4 @@
-"""Co-simulation FMUs of FMI 2.0 and 3.0 that are not ours, built from source: small ones in C and for pythonfmu."""
+"""Co-simulation FMUs of FMI 1.0 to 3.0 that are not ours, built from source: small ones in C and for pythonfmu."""
 
 from __future__ import annotations
 

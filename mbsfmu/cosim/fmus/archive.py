@@ -9,13 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fmpy
+from fmpy.model_description import Unknown
 from lxml import etree
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, reason, remove_folder
 from mbsfmu.cosim.fmus.flat_names import structured_names
 
-PLATFORMS = {"2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
+PLATFORMS = {"1.0": fmpy.platform, "2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
 """What this platform is called in each version of FMI."""
 _KINDS = {False: "co-simulation", True: "model exchange"}
 """What an FMU is for, by whether it is run by model exchange."""
@@ -53,8 +54,8 @@ class Archive:
     Raises
     ------
     InputError
-        When it is no FMI 2.0 or 3.0 FMU for co-simulation or model exchange that runs on this platform, is not for what
-        it is wanted for, or is damaged.
+        When it is no FMI 2.0 or 3.0 FMU for co-simulation or model exchange, or of FMI 1.0 for co-simulation, that runs
+        on this platform, is not for what it is wanted for, or is damaged.
     """
 
     def __init__(self, path: Path, exchanged: bool | None = None, called: str | None = None) -> None:
@@ -72,10 +73,14 @@ class Archive:
         version = self.description.fmiVersion
         self.exchanged = self.description.coSimulation is None if exchanged is None else exchanged
         self.interface: Any = self.description.modelExchange if self.exchanged else self.description.coSimulation
-        if version not in PLATFORMS or self.interface is None:
+        if version not in PLATFORMS or self.interface is None or (version == "1.0" and self.exchanged):
             wanted = "co-simulation or model exchange" if exchanged is None else _KINDS[exchanged]
-            raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted} (it is {self._interface(version)})")
+            first = "" if self.exchanged and exchanged else ", and none of FMI 1.0 for co-simulation"
+            found = self._interface(version)
+            raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted}{first} (it is {found})")
         self.intermediate: frozenset[int] = frozenset()
+        if version == "1.0":
+            self._read_first_version(path)
         if version == "3.0":
             self._read_flags(path)
         self._check_entries(names, PLATFORMS[version])
@@ -99,10 +104,31 @@ class Archive:
         given = [name for name, interface in kinds.items() if interface is not None]
         return f"FMI {version} for {' and '.join(given) or 'nothing'}"
 
+    def _read_first_version(self, path: Path) -> None:
+        """Read what FMPy omits of FMI 1.0: capabilities, direct dependencies, and aliases with the other sign.
+
+        These are left out of the variables: the FMU gives the value of the variable that they are the negative of.
+        """
+        root = _described(path)
+        capabilities = root.find("Implementation//Capabilities")
+        flags = {} if capabilities is None else capabilities.attrib
+        for name in ("canHandleVariableCommunicationStepSize", "canInterpolateInputs"):
+            setattr(self.interface, name, flags.get(name) in ("true", "1"))
+        self.interface.maxOutputDerivativeOrder = int(flags.get("maxOutputDerivativeOrder", 0))
+        nodes = dict(zip(self.description.modelVariables, root.iterfind("ModelVariables/*"), strict=True))
+        kept = [variable for variable, node in nodes.items() if node.get("alias") != "negatedAlias"]
+        known = {node.get("name"): variable for variable, node in nodes.items()}
+        for variable, node in nodes.items():
+            if variable.causality == "output" and variable in kept:
+                direct = node.find("DirectDependency")
+                named = None if direct is None else [each.text for each in direct.iterfind("Name")]
+                needed = None if named is None else [known[name] for name in named if name in known]
+                self.description.outputs.append(Unknown(variable=variable, dependencies=needed))
+        self.description.modelVariables = kept
+
     def _read_flags(self, path: Path) -> None:
         """Read FMI 3.0 flags that FMPy omits, or reads by their FMI 2.0 names."""
-        with zipfile.ZipFile(path) as archive:
-            root = etree.fromstring(archive.read("modelDescription.xml"))
+        root = _described(path)
         given = root.xpath(
             f"string({'ModelExchange' if self.exchanged else 'CoSimulation'}/@providesDirectionalDerivatives)"
         )
@@ -139,6 +165,12 @@ class Archive:
     def close(self) -> None:
         """Remove the unpacked files."""
         remove_folder(self.folder)
+
+
+def _described(path: Path) -> Any:
+    """Return the root of an FMU's description."""
+    with zipfile.ZipFile(path) as archive:
+        return etree.fromstring(archive.read("modelDescription.xml"))
 
 
 def _entries(path: Path) -> list[PurePosixPath]:

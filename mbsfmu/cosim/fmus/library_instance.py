@@ -12,7 +12,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from ctypes import POINTER, byref, c_bool, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -61,9 +61,11 @@ class Dialect:
     get_rates, set_rates
         Functions for derivatives by time; None where there is none.
     get_state, set_state
-        Functions that keep a state, and go back to one.
+        Functions that keep a state, and go back to one; None where there are none.
     truth
         Type of a Boolean that a function takes or gives.
+    prefixed
+        Whether functions have the identifier of the model before their names.
     """
 
     prefix: str
@@ -71,9 +73,10 @@ class Dialect:
     counts: bool
     get_rates: str | None
     set_rates: str | None
-    get_state: str
-    set_state: str
-    truth: type[c_int] | type[c_bool]
+    get_state: str | None
+    set_state: str | None
+    truth: type[c_int] | type[c_bool] | type[c_char]
+    prefixed: bool = False
 
 
 def _laid_out(elements: Sequence[ArrayElement]) -> tuple[list[int], NDArray[np.intp], int]:
@@ -459,8 +462,10 @@ class LibraryInstance(Instance):
         self._next_event: LibraryPort | None = None
         self._environment = environment() if self.has_company else None
         self._slave = _loaded(archive, name, slave)
-        self._get_state = self.function(self.dialect.get_state, (c_void_p, c_void_p))
-        self._set_state = self.function(self.dialect.set_state, (c_void_p, c_void_p))
+        self._get_state, self._set_state = (
+            None if name is None else self.function(name, (c_void_p, c_void_p))
+            for name in (self.dialect.get_state, self.dialect.set_state)
+        )
 
     def _instantiate(self, **arguments: Any) -> None:
         try:
@@ -518,7 +523,7 @@ class LibraryInstance(Instance):
 
     def function(self, name: str, argument_types: Sequence[Any]) -> Callable[..., int]:
         """Return a function of the FMU's library; it returns the status and raises nothing."""
-        function = self._slave.dll[name]
+        function = self._slave.dll[f"{self._slave.modelIdentifier}_{name}" if self.dialect.prefixed else name]
         function.argtypes, function.restype = argument_types, c_int
         return function
 
@@ -596,6 +601,8 @@ class LibraryInstance(Instance):
         """
         if slot not in self._states:
             self._states[slot] = c_void_p()
+        assert self._get_state is not None
+        assert self.dialect.get_state is not None
         status = self._get_state(self.component, byref(self._states[slot]))
         if status > WARNING:
             self.fail(self.dialect.get_state, status)
@@ -610,6 +617,8 @@ class LibraryInstance(Instance):
         FmuError
             When the FMU refuses.
         """
+        assert self._set_state is not None
+        assert self.dialect.set_state is not None
         status = self._set_state(self.component, self._states[slot])
         if status > WARNING:
             self.fail(self.dialect.set_state, status)

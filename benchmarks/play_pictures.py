@@ -1,10 +1,11 @@
-"""Make docs/guides/play-excavator.png and play-phone.png, pages of `mbsfmu play` as they are driven.
+"""Make pictures of pages in docs/guides: play-excavator.png, play-phone.png, live-four-bar.png, report-run.png.
 
-Needs Chromium and the extra 'cross'. Run: python benchmarks/play_pictures.py
+Needs Chromium and the extras 'cross' and 'live'. Run: python benchmarks/play_pictures.py [part of a name …]
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,20 +42,60 @@ def taken(browser: Chromium, name: str) -> None:
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 
+def play_excavator(browser: Chromium, folder: Path) -> None:
+    """Drive the excavator by its levers."""
+    mbsfmu.play(excavator(), step=2e-3).save(folder / "excavator.html")
+    browser.open(folder / "excavator.html", 1280, 1000)
+    drive(browser, "qse", 1.5)
+
+
+def play_phone(browser: Chromium, folder: Path) -> None:
+    """Drive the four-bar on a dark phone."""
+    mbsfmu.play(mbsfmu.models.four_bar()).save(folder / "four-bar.html")
+    browser.open(folder / "four-bar.html", 390, 844, dark=True)
+    drive(browser, "q", 2.0)
+
+
+def live_four_bar(browser: Chromium, folder: Path) -> None:
+    """Drive the four-bar as two coupled FMUs."""
+    package = mbsfmu.export(mbsfmu.models.four_bar(), folder / "out", layout="separate")[-1]
+    command = [sys.executable, "-m", "mbsfmu", "live", str(package), "--step", "1e-3", "--no-browser", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+        browser.call("Page.navigate", url=process.stdout.readline().strip())
+        browser.until("Boolean(document.querySelector('.mbsfmu-play'))")
+        drive(browser, "q", 3.0)
+        process.terminate()
+
+
+def report_run(browser: Chromium, folder: Path) -> None:
+    """Show the report of the crane in the middle of its run."""
+    run = mbsfmu.models.built_in("crane").simulation().run(3.0)
+    browser.open(mbsfmu.write_report(run, folder / "crane.html"), 1280, 1500)
+    browser.evaluate("document.querySelector('.mbsfmu-scene').scene.seek(1.7)")
+    time.sleep(1.0)
+
+
+PICTURES = {
+    "play-excavator": play_excavator,
+    "play-phone": play_phone,
+    "live-four-bar": live_four_bar,
+    "report-run": report_run,
+}
+
+
 def main() -> None:
-    """Write the pages, drive them, and take the pictures."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        browser = Chromium.found()
-        mbsfmu.play(excavator(), step=2e-3).save(folder / "excavator.html")
-        browser.open(folder / "excavator.html", 1280, 1000)
-        drive(browser, "qse", 1.5)
-        taken(browser, "play-excavator.png")
-        mbsfmu.play(mbsfmu.models.four_bar()).save(folder / "four-bar.html")
-        browser.open(folder / "four-bar.html", 390, 844, dark=True)
-        drive(browser, "q", 2.0)
-        taken(browser, "play-phone.png")
-        browser.close()
+    """Write the pages, drive them, and take the pictures, or those whose names have one of some parts."""
+    wanted = sys.argv[1:] or [""]
+    browser = Chromium.found()
+    for name, show in PICTURES.items():
+        if any(part in name for part in wanted):
+            with tempfile.TemporaryDirectory() as folder:
+                show(browser, Path(folder))
+                taken(browser, f"{name}.png")
+    browser.close()
 
 
 if __name__ == "__main__":

@@ -153,6 +153,16 @@ CALLS = {
             "no_execution_tool": "`needs_execution_tool=False`",
         },
     ),
+    "live": Call(
+        "mbsfmu.live(\"out/four-bar.ssp\", step=1e-3)",
+        (mbsfmu.live,),
+        (mbsfmu.CouplingOptions,),
+        {
+            "connect": "`connections=[\"a.y=b.u\"]`",
+            "parameters": "`parameters={\"unit.mass\": 2.0}`",
+            "starts": "`parameters={\"unit.u\": 1.0}`: start values are among them",
+        },
+    ),
     "play": Call(
         "mbsfmu.play(model, solver=\"trapezoidal\").save(\"page.html\")",
         (mbsfmu.play,),

@@ -151,6 +151,7 @@ if TYPE_CHECKING:
     from mbsfmu.studies.study_options import StudyKeywords
     from mbsfmu.systems.coupled.coupled_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
+    from mbsfmu.view.live.live_session import live
     from mbsfmu.view.play.play_page import PlayPage, play
     from mbsfmu.view.plots.plot import Plot
     from mbsfmu.view.report import Circumstances, write_report
@@ -219,6 +220,7 @@ _HOMES = {
     "studies.study_options": "StudyKeywords",
     "systems.coupled.coupled_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
+    "view.live.live_session": "live",
     "view.play.play_page": "play PlayPage",
     "view.plots.plot": "Plot",
     "view.report": "Circumstances write_report",
@@ -411,6 +413,7 @@ __all__ = [
     "export_coupled",
     "gaps",
     "linearize",
+    "live",
     "load_parts",
     "mechanism_from_urdf",
     "model_schema",

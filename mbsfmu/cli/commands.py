@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "Export MODEL as FMUs of FMI 2.0 or 3.0, for co-simulation or model exchange.",
     "fit": "Fit parameters of MODEL to measured signals.",
     "linearize": "Linearize MODEL about a time of a run, or about an equilibrium: A, B, C, D and modes.",
+    "live": "Run coupled FMUs at real time behind a page on this machine that drives them.",
     "models": "List the built-in models and the examples.",
     "new": "Write a Python file with a machine that runs, to change into one's own.",
     "optimize": "Find parameters of MODEL that minimise a scalar of its run under constraints.",

@@ -341,6 +341,11 @@ class Cosimulation:
         return self._record.time if self._ended else self._run_loop.time
 
     @property
+    def stop(self) -> float:
+        """Stop time of the run in s, inside `with`."""
+        return self._running().parts.stop
+
+    @property
     def done(self) -> bool:
         """Whether the run is at its end."""
         return self._ended or (self._run_loop is not None and self._run_loop.done)

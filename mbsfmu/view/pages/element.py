@@ -28,12 +28,15 @@ class HtmlElement:
         number of elements need it: styles in its head, scripts at its end, as classic scripts.
     computes
         Whether its scripts run WebAssembly in workers, which a page allows then.
+    connects
+        Whether its scripts speak with the server that the page comes from, which a page allows then.
     """
 
     markup: Markup
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     computes: bool = False
+    connects: bool = False
 
     @classmethod
     def around(cls, markup: Markup, parts: Iterable[HtmlElement]) -> Self:
@@ -41,7 +44,8 @@ class HtmlElement:
         inside = list(parts)
         styles = dict.fromkeys(name for each in inside for name in each.styles)
         scripts = dict.fromkeys(name for each in inside for name in each.scripts)
-        return cls(markup, tuple(styles), tuple(scripts), any(each.computes for each in inside))
+        computes, connects = any(each.computes for each in inside), any(each.connects for each in inside)
+        return cls(markup, tuple(styles), tuple(scripts), computes, connects)
 
 
 def data_block(data: Any, kind: str = "data") -> Markup:

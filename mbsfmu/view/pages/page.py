@@ -35,6 +35,7 @@ def page(title: str, content: HtmlElement) -> str:
             title=title,
             content=content.markup,
             computes=content.computes,
+            connects=content.connects,
             styles=[Markup(text_of(name)) for name in ("pages/page.css", *content.styles)],
             scripts=[Markup(text_of(name)) for name in content.scripts],
             libraries=libraries_of(names),

@@ -90,10 +90,7 @@ class PlayPage:
         return self._element(f"{self.title}, live", "h2", alone=False)
 
     def _element(self, title: str, level: str, *, alone: bool) -> HtmlElement:
-        scene = scene_element(self._scene, label=f"{self.title}, live", live=True)
-        values = {"title": title, "level": level, "alone": alone}
-        markup = filled("play/play.html", scene=scene.markup, data=data_block(self.data), **values)
-        return HtmlElement(Markup(markup), (*scene.styles, *_STYLES), (*scene.scripts, *_SCRIPTS), computes=True)
+        return player_element(self.data, title, self._scene, level=level, alone=alone)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page; it appears complete or not at all.
@@ -110,6 +107,39 @@ class PlayPage:
     def _repr_html_(self) -> str:
         """Return the page in a frame, where scripts of a notebook do not meet its own."""
         return framed(self.title, self.element, _HEIGHT)
+
+
+def player_element(
+    data: Mapping[str, Any],
+    title: str,
+    scene: Mapping[str, Any] | None,
+    *,
+    level: str = "h1",
+    alone: bool = True,
+    missing: Markup = Markup(""),  # noqa: B008 - it is frozen
+) -> HtmlElement:
+    """Return what a running machine is driven by: its picture, inputs, plots, states and parameters.
+
+    Parameters
+    ----------
+    data
+        What the page knows of it; `remote` where it runs behind the page, and not in a worker.
+    title, level
+        The heading and its element.
+    scene
+        How it looks; where there is none, `missing` stands there.
+    alone
+        Whether it has the page for itself.
+    missing
+        What stands in place of the picture.
+    """
+    remote = bool(data.get("remote"))
+    values = {"title": title, "level": level, "alone": alone, "data": data_block(data)}
+    parts = [] if scene is None else [scene_element(scene, label=title, live=True)]
+    markup = filled("play/play.html", scene=parts[0].markup if parts else missing, **values)
+    around = HtmlElement.around(markup, parts)
+    scripts = (*around.scripts, *(("live/live.js",) if remote else ()), *_SCRIPTS)
+    return HtmlElement(markup, (*around.styles, *_STYLES), scripts, computes=not remote, connects=remote)
 
 
 @heeding_interruptions()
@@ -275,6 +305,7 @@ class _Made:
             "worker": "".join(map(text_of, _WORKER)),
             "step": self._communication_step,
             "call": call,
+            "replay": "--input FILE:steps",
             "inputs": inputs,
             "parameters": [
                 {**self._described(each, places), "fixed": each.variability is Variability.FIXED}

@@ -18,8 +18,7 @@
       this.constants = Object.entries(data.pressures).filter(([, source]) => typeof source === "number");
       this.nodes = Object.entries(data.pressures).filter(([, source]) => typeof source !== "number");
       this.scene = () => root.querySelector(".mbsfmu-scene").scene;
-      const source = URL.createObjectURL(new Blob([data.worker], { type: "text/javascript" }));
-      this.worker = new Worker(source);
+      this.worker = data.remote ? new window.mbsfmuRemoteRun() : workerOf(data.worker);
       this.worker.onmessage = ({ data: message }) => this.heard[message.kind](message);
       this.inputs = new Inputs(root.querySelector(".inputs"), data.inputs, (index, value) => this.tell("input", { index, value }), () => driven(root));
       this.parameters = new window.mbsfmuPlayParameters(root.querySelector(".parameters"), data.parameters, (each, value) =>
@@ -31,16 +30,22 @@
     }
 
     async begin() {
+      if (!this.data.remote) await this.beginHere();
+      this.signals = new window.mbsfmuPlaySignals(this.root.querySelector(".signals"), this.data, (references) =>
+        this.tell("signals", { references }),
+      );
+      if (this.data.remote) this.tell("start");
+      this.frame(performance.now());
+    }
+
+    /** Hand the compiled model to the worker. */
+    async beginHere() {
       const packed = Uint8Array.from(atob(this.data.module), (each) => each.charCodeAt(0));
       const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
       const bytes = await new Response(stream).arrayBuffer();
       const { name, identity, step, inputs, parameters, poses, bodies } = this.data;
       const nodes = this.nodes.map(([, source]) => source);
       this.tell("start", { given: { name, identity, step, inputs, parameters, poses, bodies, nodes }, bytes });
-      this.signals = new window.mbsfmuPlaySignals(this.root.querySelector(".signals"), this.data, (references) =>
-        this.tell("signals", { references }),
-      );
-      this.frame(performance.now());
     }
 
     tell(what, more = {}) {
@@ -141,7 +146,15 @@
           place.firstElementChild.textContent = `At ${number(time)} s: ${sentence}`;
           place.hidden = false;
         },
-        log: ({ sentence }) => (this.logged = sentence),
+        log: ({ sentence }) => {
+          this.logged = sentence;
+          if (this.data.remote) this.say(sentence);
+        },
+        closed: ({ sentence }) => {
+          this.failed = true;
+          this.setRunning(false);
+          this.say(sentence);
+        },
         refused: ({ reference, value, sentence }) => {
           this.parameters.show([[reference, value]]);
           this.say(sentence);
@@ -173,7 +186,7 @@
         .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference))
         .map(([each, value]) => ` --set ${each.name}=${value}`);
       const stop = Number(time.toPrecision(12));
-      const input = this.data.inputs.length ? ` --input ${file}:steps` : "";
+      const input = this.data.inputs.length ? ` ${this.data.replay.replace("FILE", file)}` : "";
       const call = `${this.data.call}${set.join("")}${input} --stop ${stop || this.data.step} -o run.csv`;
       const first = tuned[0];
       const name = first && this.data.parameters.find((each) => each.reference === first.reference).name;
@@ -223,6 +236,8 @@
       [this.plotted, this.plottedAt] = [latest, now];
     }
   }
+
+  const workerOf = (code) => new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
 
   /** Whether keys are for this machine: it has the page to itself, or the pointer or the focus is there. */
   const driven = (root) => "alone" in root.dataset || root.matches(":hover, :focus-within");

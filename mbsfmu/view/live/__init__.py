@@ -1,0 +1,1 @@
+"""Coupled FMUs that run at real time behind a page."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +20,7 @@ from excavator import excavator  # noqa: E402
 
 import mbsfmu  # noqa: E402
 
+Take = Callable[[], None]
 PLAYER = "document.querySelector('.mbsfmu-play').player"
 
 
@@ -42,40 +44,44 @@ def taken(browser: Chromium, name: str) -> None:
     print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB")
 
 
-def play_excavator(browser: Chromium, folder: Path) -> None:
+def play_excavator(browser: Chromium, folder: Path, take: Take) -> None:
     """Drive the excavator by its levers."""
     mbsfmu.play(excavator(), step=2e-3).save(folder / "excavator.html")
     browser.open(folder / "excavator.html", 1280, 1000)
     drive(browser, "qse", 1.5)
+    take()
 
 
-def play_phone(browser: Chromium, folder: Path) -> None:
+def play_phone(browser: Chromium, folder: Path, take: Take) -> None:
     """Drive the four-bar on a dark phone."""
     mbsfmu.play(mbsfmu.models.four_bar()).save(folder / "four-bar.html")
     browser.open(folder / "four-bar.html", 390, 844, dark=True)
     drive(browser, "q", 2.0)
+    take()
 
 
-def live_four_bar(browser: Chromium, folder: Path) -> None:
+def live_four_bar(browser: Chromium, folder: Path, take: Take) -> None:
     """Drive the four-bar as two coupled FMUs."""
-    package = mbsfmu.export(mbsfmu.models.four_bar(), folder / "out", layout="separate")[-1]
-    command = [sys.executable, "-m", "mbsfmu", "live", str(package), "--step", "1e-3", "--no-browser", "--quiet"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    mbsfmu.export(mbsfmu.models.four_bar(), folder / "out", layout="separate")
+    command = [sys.executable, "-m", "mbsfmu", "live", "out/four-bar.ssp", "--step", "1e-3", "--no-browser", "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
         assert process.stdout is not None
         browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
         browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
         browser.call("Page.navigate", url=process.stdout.readline().strip())
         browser.until("Boolean(document.querySelector('.mbsfmu-play'))")
         drive(browser, "q", 3.0)
+        take()
         process.terminate()
 
 
-def report_run(browser: Chromium, folder: Path) -> None:
+def report_run(browser: Chromium, folder: Path, take: Take) -> None:
     """Show the report of the crane in the middle of its run."""
     run = mbsfmu.models.built_in("crane").simulation().run(3.0)
     browser.open(mbsfmu.write_report(run, folder / "crane.html"), 1280, 1500)
     browser.evaluate("document.querySelector('.mbsfmu-scene').scene.seek(1.7)")
     time.sleep(1.0)
+    take()
 
 
 PICTURES = {
@@ -93,8 +99,7 @@ def main() -> None:
     for name, show in PICTURES.items():
         if any(part in name for part in wanted):
             with tempfile.TemporaryDirectory() as folder:
-                show(browser, Path(folder))
-                taken(browser, f"{name}.png")
+                show(browser, Path(folder), lambda name=name: taken(browser, f"{name}.png"))
     browser.close()
 
 

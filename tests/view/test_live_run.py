@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from accessibility import findings
 from chromium import Chromium
 
 import mbsfmu
+from mbsfmu.view.live import live_session
 from mbsfmu.view.live.live_run import LiveRun
 from mbsfmu.view.live.live_server import HOST, Messages, serve
 
@@ -211,6 +213,20 @@ def test_only_the_page_with_the_token_drives(driver: Driver) -> None:
     asyncio.run(visit())
     thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+def test_python_of_the_guide_runs(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to where the page is served, and with the page that is served."""
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "live.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "out").symlink_to(package.parent)
+    monkeypatch.chdir(tmp_path)
+    served: list[str] = []
+    monkeypatch.setattr(live_session, "serve", lambda run, page, *_, **__: served.append(page()))
+    exec(code, {})  # the guide is ours
+    assert COMMAND in served[0]
+    assert "connect-src 'self'" in served[0]
+    assert "wasm" not in served[0].partition("<title>")[0]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Linearly implicit steps of machines that prescribed motion moves: closed forms, tight runs of others, C as Python."""
+"""Steps of machines that prescribed motion moves: closed forms, tight runs of others, C as Python."""
 
 from __future__ import annotations
 
@@ -100,6 +100,15 @@ def test_compiled_steps_are_those_of_python(formulation: str, expected: Result) 
     assert runs[0].statistics.steps == runs[1].statistics.steps
     for name in LOOK:
         np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=0, atol=1e-10 * np.ptp(runs[1][name]))
+
+
+def test_penalty_of_compiled_runs_is_of_second_order(expected: Result) -> None:
+    """The work of the drive too: what a projection leaves unbalanced, multipliers take up."""
+    errors = []
+    for step in (1e-2, 5e-3):
+        simulation = crank_with_a_weight().simulation(formulation="penalty", step=step)
+        errors.append(far_from(expected, simulation.run(1.0, output_step=0.02)))
+    np.testing.assert_allclose(np.log2(errors[0] / errors[1]), 2.0, atol=0.1)
 
 
 def test_drift_is_the_derivative_of_the_rates_by_time() -> None:

@@ -224,6 +224,57 @@ def test_poses_are_those_of_animations(browser: Chromium, tmp_path: Path, model:
     assert browser.said == []
 
 
+HOST = """<!doctype html><meta charset="utf-8"><div id="cell"></div><script type="module">
+const state = {page}, heard = {{}};
+window.model = {{
+  get: (name) => state[name],
+  set: (name, value) => (state[name] = value),
+  save_changes: () => (window.saved = (window.saved ?? 0) + 1),
+  on: (name, call) => (heard[name] = call),
+  off: (name) => delete heard[name],
+  change: (name, value) => {{ state[name] = value; heard[`change:${{name}}`]?.(); }},
+}};
+{esm}
+window.clean = widget.render({{ model, el: document.getElementById("cell") }});
+</script>"""
+
+
+def test_a_notebook_reads_and_sets_what_the_machine_does(browser: Chromium, tmp_path: Path) -> None:
+    """The script of the widget in a page that has, as notebooks have, a model with the widget's values."""
+    pytest.importorskip("anywidget")
+    widget = mbsfmu.play(mbsfmu.models.four_bar(), step=1e-3).widget()
+    state = {name: getattr(widget, name) for name in ("title", "page", "height", "wanted", "signals")}
+    text = json.dumps(state).replace("<", "\\u003c")
+    esm = widget._esm
+    host = HOST.format(page=text, esm=str(esm).replace("export default", "const widget ="))
+    (tmp_path / "cell.html").write_text(host, encoding="utf-8")
+    browser.open(tmp_path / "cell.html")
+    browser.until("window.saved > 0 && model.get('values') !== undefined")
+    browser.until("Object.keys(model.get('values')).length > 0")
+    player = "document.querySelector('iframe').contentDocument.querySelector('.mbsfmu-play').player"
+    browser.evaluate("model.change('wanted', {'valve.command': 4})")
+    browser.evaluate("model.change('signals', ['valve.spool', 'no.such'])")
+    browser.evaluate(f"{player}.run()")
+    browser.until("model.get('values')['valve.spool'] > 3.9")
+    assert browser.evaluate("Object.keys(model.get('values'))") == ["valve.spool"]
+    assert browser.evaluate("model.get('inputs')['valve.command']") == 4
+    assert browser.evaluate("model.get('time')") > 0.05
+    browser.evaluate("clean(); window.saved = 0")
+    browser.evaluate("new Promise((done) => setTimeout(done, 500))")
+    assert browser.evaluate("window.saved") == 0
+    assert browser.said == []
+    with pytest.raises(mbsfmu.InputError, match=r"there is no input 'valve\.comand' in the page; did you mean"):
+        widget.set({"valve.comand": 1.0})
+    with pytest.raises(mbsfmu.InputError, match=r"there is no signal 'boom\.angel' in the page"):
+        widget.plot("boom.angel")
+    widget.plot("boom.angle")
+    assert widget.signals == ["boom.angle"]
+    wanted: list[object] = []
+    widget.observe(lambda change: wanted.append(change["new"]), "wanted")
+    widget.set({"valve.command": 2})
+    assert wanted[0] == {"valve.command": 2.0}
+
+
 def test_reports_without_a_machine_refuse_a_running_one(tmp_path: Path) -> None:
     live = mbsfmu.play(mbsfmu.models.four_bar(), step=1e-3)
     study = mbsfmu.models.pendulum(1).linearize()

@@ -32,9 +32,10 @@ from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
 from mbsfmu.view.pages.element import HtmlElement, data_block
-from mbsfmu.view.pages.page import filled, framed, write_page
+from mbsfmu.view.pages.page import filled, framed, page, write_page
 from mbsfmu.view.pages.page_files import text_of
 from mbsfmu.view.play.live_poses import FILE, LivePoses
+from mbsfmu.view.play.notebook import notebook_widget
 from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
 from mbsfmu.view.scene.recorded import Recorded
 from mbsfmu.view.scene.scene_element import scene_element
@@ -103,6 +104,20 @@ class PlayPage:
         if not os.fspath(path).lower().endswith((".html", ".htm")):
             raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
         write_page(self.title, self.element, path)
+
+    def widget(self) -> Any:
+        """Return the page as a widget of notebooks, whose values Python reads: `time`, `values`, `inputs`.
+
+        `widget.set({"valve.command": 5.0})` sets inputs, `widget.plot("boom.angle")` chooses the signals that are
+        plotted and told, five times a second.
+
+        Raises
+        ------
+        InputError
+            When the package anywidget is missing (the extra `notebook`).
+        """
+        inputs, signals = ([each["name"] for each in self.data[kind]] for kind in ("inputs", "signals"))
+        return notebook_widget(self.title, page(self.title, self.element), inputs, signals, self.data["plotted"])
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, where scripts of a notebook do not meet its own."""

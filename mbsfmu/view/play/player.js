@@ -11,6 +11,7 @@
   const FAST = "Infinity";
   const RATE = 500; // ms over which the speed is measured
   const PLOTS = 50; // ms between two drawings of the plots
+  const TOLD = 200; // ms between two messages to a notebook around the page
 
   class Player {
     constructor(root, data) {
@@ -65,12 +66,32 @@
         const what = event.target.closest("button")?.dataset.do;
         if (what && what !== "units") this.actions[what]();
       });
+      window.addEventListener("message", ({ source, data }) => {
+        if (window.parent !== window && source === window.parent && data?.mbsfmu) this.askedByNotebook(data);
+      });
       document.addEventListener("keydown", (event) => {
         const own = event.target.matches?.("input:not([type=range]), select, button, summary, textarea");
         if (event.key !== " " || own || !driven(this.root)) return;
         event.preventDefault();
         this.actions.toggle();
       });
+    }
+
+    /** Do what a notebook around the page asks for: inputs by their names, signals to plot. */
+    askedByNotebook({ mbsfmu, value }) {
+      if (mbsfmu === "inputs") {
+        for (const each of this.inputs.all) if (each.data.name in value) each.take(value[each.data.name]);
+      }
+      if (mbsfmu === "signals") this.signals?.choose(value.filter((name) => this.signals.data.has(name)));
+    }
+
+    /** Tell a notebook around the page where the run is. */
+    tellNotebook(now, time) {
+      if (window.parent === window || now - (this.toldAt ?? 0) < TOLD) return;
+      this.toldAt = now;
+      const values = Object.fromEntries([...this.signals.histories].map(([name, { y }]) => [name, y[y.length - 1] ?? null]));
+      const inputs = Object.fromEntries(this.inputs.all.map((each) => [each.data.name, each.value]));
+      window.parent.postMessage({ mbsfmu: "state", time, values, inputs }, "*");
     }
 
     run() {
@@ -231,6 +252,7 @@
         this.drawn = latest;
         this.pictures = (this.pictures ?? 0) + 1;
       }
+      if (this.signals) this.tellNotebook(now, time);
       if (this.plotted === latest || now - (this.plottedAt ?? 0) < PLOTS) return;
       this.signals.scroll(time);
       [this.plotted, this.plottedAt] = [latest, now];

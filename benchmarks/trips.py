@@ -13,6 +13,9 @@ files: those that these functions stand in
 moves: how often, in the order of time, the file changed between two such calls or returns
 calls: all of these calls and returns
 
+The last three columns count the number itself, alone or in an array, without the mappings and models that have it
+inside: most functions of the first columns are given a whole model, of which they look at something else.
+
 With `--list` the functions are printed file by file in the order of their first call.
 """
 
@@ -54,11 +57,14 @@ class Trip:
         Those that had it, as file and name, with how often.
     events
         Files in the order of time.
+    depth
+        How many containers may stand in one another around the number.
     """
 
     number: float
     functions: dict[tuple[str, str], int] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
+    depth: int = DEEP
 
     def __call__(self, frame: FrameType, event: str, value: Any) -> None:
         """Look at a call or a return."""
@@ -68,7 +74,7 @@ class Trip:
         if code.co_name.startswith("<"):
             return
         given = _arguments(frame, code) if event == "call" else [value]
-        if any(self.carries(each, DEEP) for each in given):
+        if any(self.carries(each, self.depth) for each in given):
             place = code.co_filename, code.co_qualname
             self.functions[place] = self.functions.get(place, 0) + 1
             self.events.append(code.co_filename)
@@ -104,9 +110,9 @@ def _arguments(frame: FrameType, code: CodeType) -> list[Any]:
     return [frame.f_locals[name] for name in code.co_varnames[:count] if name not in ("self", "cls")]
 
 
-def follow(number: float, made: Callable[[float], object]) -> Trip:
+def follow(number: float, made: Callable[[float], object], depth: int = DEEP) -> Trip:
     """Return where a number has been when a function of it has returned."""
-    trip = Trip(number)
+    trip = Trip(number, depth=depth)
     sys.setprofile(trip)
     try:
         made(number)
@@ -144,15 +150,19 @@ TRIPS: dict[str, tuple[float, Callable[[float], object]]] = {
 
 def main() -> None:
     """Print a row for each number."""
-    print("| number | value | functions | files | moves | calls |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| number | value | functions | files | moves | calls | itself: functions | files | moves |")
+    print("|" + " --- |" * 9)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["MBSFMU_CACHE"] = folder  # as at the first run: nothing is known
         for name, (number, made) in TRIPS.items():
-            if not QUICK:
-                made(1.01 * number)  # what is loaded at first use is no part of it
-            trip = follow(number, made)
-            print(f"| {name} | {number:g} | {' | '.join(map(str, trip.counts))} |", flush=True)
+            trips = []
+            for depth in (DEEP, 0):
+                os.environ["MBSFMU_CACHE"] = f"{folder}/{name}-{depth}"  # as at the first run: nothing is known
+                if not QUICK:
+                    made(1.01 * number)  # what is loaded at first use is no part of it
+                trips.append(follow(number, made, depth))
+            trip, itself = trips
+            counts = *trip.counts, *itself.counts[:3]
+            print(f"| {name} | {number:g} | {' | '.join(map(str, counts))} |", flush=True)
             if LIST:
                 for (file, function), times in trip.functions.items():
                     print(f"    {Path(file).relative_to(Path(FOLDERS[0]).parent)}: {function} {times}")

@@ -11,7 +11,7 @@ from accessibility import findings
 from chromium import Chromium
 
 from mbsfmu import Beam, BoxShape, CoupledModel, JointDrive, LinearSignal, Mechanism, Prismatic, Revolute, RigidBody
-from mbsfmu.models import four_bar, pendulum
+from mbsfmu.models import four_bar, pendulum, quick_return
 
 SCENE = "document.querySelector('.mbsfmu-scene').scene"
 EVIL = "</script><script>window.broken = 1</script><!-- '\"&"
@@ -258,6 +258,29 @@ def test_slides_have_a_sleeve_that_goes_on_a_rail(browser: Chromium, tmp_path: P
     browser.evaluate(f"{SCENE}.pause(); {SCENE}.seek(1.0)")
     sleeve = browser.evaluate(f"{SCENE}.runs[0].symbols[0].getWorldPosition({SCENE}.centre.clone()).toArray()")
     np.testing.assert_allclose(sleeve, [1.0, 0.0, 0.0] + moved[-1] * diagonal, atol=1e-4)
+
+
+def test_rails_go_with_the_bodies_that_carry_them(browser: Chromium, tmp_path: Path) -> None:
+    """Of the quick-return, whose block goes along a lever that turns: by as much as its distance from the pivot."""
+    model = quick_return()
+    run = model.simulation(compiled=False, step=5e-3).run(2.0)
+    animation = run.animate()
+    animation.save(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    browser.until(f"Boolean({SCENE})")
+    ((place, symbol),) = (
+        (k, each) for k, each in enumerate(animation.payload["joints"]) if each.get("rail", {}).get("body", -1) >= 0
+    )
+    names = [each["name"] for each in animation.payload["bodies"]]
+    assert (names[symbol["rail"]["body"]], names[symbol["body"]]) == ("lever", "block")
+    low, high = browser.evaluate(f"{SCENE}.runs[0].travel({SCENE}.payload.joints[{place}])")
+    data = model.to_dict()["systems"]["mechanism"]
+    (pivot,) = (each["parent"].partition(".")[2] for each in data["joints"] if each["child"].startswith("lever."))
+    gaps = [run[f"block.centre.{axis}.position"] - data["ground"][pivot][k] for k, axis in enumerate("xyz")]
+    distance = np.sqrt(sum(gap**2 for gap in gaps))
+    assert high - low == pytest.approx(np.ptp(distance), rel=2e-3)
+    assert np.ptp(run["lever.angle"]) > 0.02
+    assert np.ptp(distance) > 0.01
 
 
 def test_joints_are_seen_on_dark_pages(browser: Chromium, page: Path) -> None:

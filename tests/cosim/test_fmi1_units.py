@@ -69,9 +69,14 @@ def test_it_runs_with_a_unit_of_fmi_2(foreign: Foreign, algorithm: str) -> None:
 
 
 def test_booleans_are_set(foreign: Foreign) -> None:
-    holds = StepSignal(times=(0.0, 1.0), values=(0.0, 1.0))
-    result = cosimulate(foreign("lag"), step=0.1, inputs={"lag.holds": holds})
-    np.testing.assert_allclose(result["x"], np.exp(-np.minimum(result.time, 1.0)), rtol=1e-12)
+    """Two of them, a byte each: twice the rate from 0.5 s on, and a state that stays from 1 s on."""
+    signals = {
+        f"lag.{name}": StepSignal(times=(0.0, time), values=(0.0, 1.0))
+        for name, time in (("hurries", 0.5), ("holds", 1.0))
+    }
+    result = cosimulate(foreign("lag"), step=0.1, inputs=signals)
+    passed = np.minimum(result.time, 1.0)
+    np.testing.assert_allclose(result["x"], np.exp(-passed - np.maximum(passed - 0.5, 0.0)), rtol=1e-12)
 
 
 def test_a_discarded_step_ends_the_run_with_its_reason(foreign: Foreign) -> None:

@@ -18,12 +18,13 @@ typedef struct {
 } Callbacks;
 
 enum { X, U, RATE, X_START, REALS };
+enum { HOLDS, HURRIES, FLAGS };
 typedef struct {
     Callbacks callbacks;
     char name[64], text[64];
     double real[REALS], slope, reached;
     int steps, initialized;
-    char holds;
+    char flags[FLAGS];
 } Lag;
 
 static Status refuse(Lag *lag, Status status, const char *why, double number)
@@ -87,7 +88,7 @@ EXPORT Status OWN(fmiGetRealOutputDerivatives)(void *lag, const unsigned referen
 EXPORT Status OWN(fmiDoStep)(void *component, double time, double step, char is_new)
 {
     Lag *lag = component;
-    const double u = lag->real[U], rate = lag->real[RATE], slope = lag->slope;
+    const double u = lag->real[U], rate = lag->real[RATE] * (lag->flags[HURRIES] ? 2.0 : 1.0), slope = lag->slope;
     if (!is_new || !lag->initialized)
         return refuse(lag, ERROR, "a step that is made again", time);
     if (u > 100.0) {
@@ -95,7 +96,7 @@ EXPORT Status OWN(fmiDoStep)(void *component, double time, double step, char is_
         lag->reached = left < step && left > 1e-9 && left < 1e-2 - 1e-9 ? time + left : time;
         return refuse(lag, DISCARD, "u is beyond 100", u);
     }
-    if (!lag->holds) /* x follows u - slope / rate, which runs straight */
+    if (!lag->flags[HOLDS]) /* x follows u - slope / rate, which runs straight */
         lag->real[X] = u + slope * step - slope / rate + (lag->real[X] - u + slope / rate) * exp(-rate * step);
     lag->steps++;
     lag->slope = 0.0;
@@ -142,5 +143,5 @@ EXPORT Status OWN(fmiGetRealStatus)(void *lag, int which, double *value)
 typedef const char *Text;
 VALUES(Real, double, REALS, lag->real[references[i]] = values[i], lag->real[references[i]])
 VALUES(Integer, int, 1, lag->steps = values[i], lag->steps)
-VALUES(Boolean, char, 1, lag->holds = values[i], lag->holds)
+VALUES(Boolean, char, FLAGS, lag->flags[references[i]] = values[i], lag->flags[references[i]])
 VALUES(String, Text, 1, snprintf(lag->text, sizeof lag->text, "%s", values[i]), lag->text)

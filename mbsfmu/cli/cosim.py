@@ -23,6 +23,7 @@ from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
 from mbsfmu.model.run_remarks import log_remarks
+from mbsfmu.modelling import DataError
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -128,7 +129,7 @@ def command(
             ),
             reporter,
         )
-    _tell_remarks(result)
+        _tell_remarks(result)
     if result.control == "fixed":
         _LOGGER.info(
             "what coupling costs in accuracy is not estimated in equal steps; --control error keeps a tolerance, "
@@ -149,7 +150,7 @@ def _tell_remarks(result: CosimulationResult) -> None:
         return
     try:
         machine = result.drawable.machine()
-    except InputError:  # those of others say nothing of their parts
+    except (InputError, DataError):  # those of others say nothing of their parts; parts of users may not be loaded
         return
     log_remarks(machine, result.time, result.get)
 

@@ -151,6 +151,7 @@ CALLS = {
             "platforms": "`platforms=[\"linux64\", \"win64\"]`",
             "outputs": "`outputs=[\"boom.angle\", \"cylinder.*\"]`",
             "no_execution_tool": "`needs_execution_tool=False`",
+            "wrapper": "`wrapper=(\"simulink\", \"modelica\")`",
         },
     ),
     "live": Call(

@@ -20,6 +20,7 @@ from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
 from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.fmu_export import BACKENDS, LAYOUTS, LOCALS, export
+from mbsfmu.exporting.wrappers import WRAPPERS
 from mbsfmu.native.c_sources import SOURCES
 from mbsfmu.simulation.run_options import RunOptions
 
@@ -66,6 +67,12 @@ from mbsfmu.simulation.run_options import RunOptions
 @package_options
 @click.option("--no-execution-tool", is_flag=True, help="Declare needsExecutionTool=false for Python FMUs.")
 @click.option("--reference", is_flag=True, help="Run FMUs for co-simulation, and write the results into them.")
+@click.option(
+    "--wrapper",
+    callback=lambda context, option, value: words(context, option, value) or (),
+    help=f"Write a file beside each FMU that adds it to a model: {' or '.join(WRAPPERS)}, or both as "
+    f"{','.join(WRAPPERS)}.",
+)
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @common_options
 @click.pass_context

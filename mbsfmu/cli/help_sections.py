@@ -10,7 +10,7 @@ EXPERT = frozenset(
         *("jacobian", "absolute_tolerance", "newton_tolerance", "iterations", "penalty", "projections"),
         *("restart_momenta", "stabilisation", "code", "unit_threads", "assembly"),
         # of exports
-        *("arrays", "sources", "locals", "no_execution_tool", "reference"),
+        *("arrays", "sources", "locals", "no_execution_tool", "reference", "wrapper"),
         # of coupled runs
         *("unit_tolerance", "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations", "relaxation"),
         *("energy_correction", "threads", "model_exchange", "unit_solver", "isolate", "time_limit", "strict", "rates"),

@@ -16,6 +16,7 @@ from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, Fmi, Interface, hos
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import in_equal_steps, run_options, unit_from_dict
 from mbsfmu.exporting.icons import icon
+from mbsfmu.exporting.wrappers import Wrapper, check_wrappers, wrapper_files, write_wrappers
 from mbsfmu.fmu.fmu_package import export_python, refuse_to_overwrite
 from mbsfmu.integration.newton import Jacobian
 from mbsfmu.io.part_files import UserParts
@@ -40,7 +41,7 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
 _BESIDE = (
     *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
-    *("needs_execution_tool", "reference", "force"),
+    *("needs_execution_tool", "reference", "wrapper", "force"),
 )
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
@@ -63,6 +64,7 @@ def export(
     locals: Locals = "all",  # noqa: A002 - the word of the FMI
     needs_execution_tool: bool = True,
     reference: bool = False,
+    wrapper: Wrapper | Sequence[Wrapper] = (),
     force: bool = False,
     **given: Unpack[RunKeywords],
 ) -> list[Path]:
@@ -110,6 +112,10 @@ def export(
         What the description of Python units says about it; true is the truth, some importers refuse it.
     reference
         Whether FMUs for co-simulation are run by the master, and hold the results, for importers to check against.
+    wrapper
+        Files beside each FMU that add it to models of other tools: `simulink`, the MATLAB function `add_<model>.m`,
+        `modelica`, the package `<model>.mo`, or both, as `("simulink", "modelica")`. That of Modelica needs kind `me`,
+        which OpenModelica imports, or naming `flat`, which Dymola keeps.
     force
         Whether files that are there are replaced.
 
@@ -129,6 +135,8 @@ def export(
         raise InputError("arrays are for native FMUs of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
     _check_kind(kinds, backend)
+    wrappers = (wrapper,) if isinstance(wrapper, str) else wrapper
+    check_wrappers(wrappers, naming=naming, kind=kinds, arrays=arrays)
     if reference and "cs" not in kinds:
         raise InputError("reference results are those of FMUs for co-simulation; kind cs has them")
     if outputs:
@@ -141,7 +149,9 @@ def export(
         layout = "monolithic"  # the unit of the only system would be the same once more
     folder = Path(directory)
     wanted, package = _files(model, folder, layout)
-    for path in [*wanted.values(), *([package] if layout != "monolithic" else [])]:
+    beside = wrapper_files(wanted.values(), wrappers)
+    files_beside = [file for each in beside.values() for file in each.values()]
+    for path in [*wanted.values(), *files_beside, *([package] if layout != "monolithic" else [])]:
         refuse_to_overwrite(path, force)
     files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
@@ -166,6 +176,7 @@ def export(
             paths.append(path)
             if reference:
                 _add_reference(path)
+            paths.extend(write_wrappers(path, beside[unit.path]))  # one by one: files before a refusal are removed
         if layout != "monolithic":
             paths.append(_write_package(model, wanted, package))
     return paths

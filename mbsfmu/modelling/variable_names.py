@@ -20,7 +20,8 @@ _C_KEYWORDS = (
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while"
 )
 _MATLAB_KEYWORDS = "catch classdef elseif end function global otherwise parfor persistent spmd try"
-_KEYWORDS = frozenset(f"{_C_KEYWORDS} {_MATLAB_KEYWORDS}".split())
+KEYWORDS = frozenset(f"{_C_KEYWORDS} {_MATLAB_KEYWORDS}".split())
+"""Keywords of C and MATLAB, which cannot be identifiers there."""
 _MIDDLE = "__"
 """Replacement of the middle of a name that is too long."""
 
@@ -28,7 +29,7 @@ _MIDDLE = "__"
 def identifier(name: str) -> str:
     """Return a name as an identifier of C; keywords of C and MATLAB get a `_`."""
     text = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return f"{text}_" if text in _KEYWORDS else text
+    return f"{text}_" if text in KEYWORDS else text
 
 
 def flat_names(names: Iterable[str]) -> tuple[str, ...]:

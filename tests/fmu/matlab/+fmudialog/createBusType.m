@@ -1,0 +1,4 @@
+function createBusType(block)
+% Say the call, in place of Simulink.
+printf('createBusType|%s\n', block);
+end

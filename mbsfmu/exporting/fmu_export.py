@@ -157,6 +157,8 @@ def export(
     units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
     _warn_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _report_kept_files([unit.simulation for unit in units])
+    if "cs" in kinds:
+        _report_bounds([unit.simulation for unit in units])
     native = {"platforms": platforms or [host_platform(fmi)], "fmi": fmi, "kind": kinds, "sources": sources}
     native |= {"arrays": arrays}
     paths: list[Path] = []
@@ -312,6 +314,22 @@ def _warn_undriven(model: CoupledModel, inputs: Mapping[str | None, Sequence[str
     sentences = ", ".join([*whole, *(name for name in alone if name not in targets)])
     if sentences:
         logger.info("the importer has to drive %s", sentences)
+
+
+def _report_bounds(units: Iterable[Simulation]) -> None:
+    """Report what the steps of units with limited iterations take at most."""
+    for unit in units:
+        work = unit.solver.most_work
+        if work is not None:
+            logger.info(
+                "%s: a communication step of %g s is one internal step, and one more for each discontinuity or update "
+                "within it; each takes at most %d residuals, %d Jacobians and %d linear solves",
+                unit.name,
+                unit.step_size,
+                work.residuals,
+                work.jacobians,
+                work.solutions,
+            )
 
 
 def _report_kept_files(units: Iterable[Simulation]) -> None:

@@ -16,7 +16,7 @@ from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.error_record import ErrorRecord
 from mbsfmu.integration.error_transport import ErrorTransport, Loss
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
-from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, substeps
+from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.stepping.reused_jacobian import USE, ReusedJacobian
 from mbsfmu.stepping.state import State
@@ -103,6 +103,20 @@ class ImplicitSolver(Solver):
             functions.error = np.zeros(self._transport.size)
             functions.error_history = np.zeros(self._transport.history_size)
             functions.error_record = np.zeros(self._record.size)
+
+    @property
+    def most_work(self) -> StepWork | None:
+        """Bound on the work of an internal step with limited iterations; None where a step has to converge.
+
+        Each increment but the first is preceded by one with the last Jacobian, which tells whether another one is
+        needed; so is the end.
+        """
+        if self.iterations is None:
+            return None
+        residuals = self.iterations + 1
+        if self.jacobian is not Jacobian.EXACT:
+            residuals += self.iterations * (1 + self._unknowns + self.formulation.step_multipliers)
+        return StepWork(residuals, self.iterations, 2 * self.iterations)
 
     @property
     def _estimates_error(self) -> bool:

@@ -87,6 +87,25 @@ class Statistics:
         return self.newton_total / self.steps if self.steps else 0.0
 
 
+@dataclass(frozen=True)
+class StepWork:
+    """Bound on the work of an internal step.
+
+    Attributes
+    ----------
+    residuals
+        Evaluations of the equations of the step.
+    jacobians
+        Jacobians, each factorized once.
+    solutions
+        Linear systems solved with these.
+    """
+
+    residuals: int
+    jacobians: int
+    solutions: int
+
+
 @dataclass
 class Solver(ABC):
     """Base class of solvers.
@@ -133,6 +152,11 @@ class Solver(ABC):
     def closest_match(cls, name: str) -> str:
         """Return the method that a generic name means."""
         return name
+
+    @property
+    def most_work(self) -> StepWork | None:
+        """Bound on the work of an internal step; None where there is none."""
+        return None
 
     @property
     @abstractmethod

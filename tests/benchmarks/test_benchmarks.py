@@ -19,6 +19,7 @@ NEEDED = {
     "speed.py": ("exudyn", "gcc"),
     "source_fmus.py": ("gcc",),
     "step_times.py": ("gcc",),
+    "misra.py": ("cppcheck",),
     "work_precision.py": ("gcc",),
     "windows_under_wine.py": ("ziglang", "wine64"),
     "solvers.py": ("extensisq",),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from mbsfmu import InputError
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.integration.implicit import ImplicitSolver
+from mbsfmu.integration.solver import StepWork
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.tracing.workspace import Floats
 
@@ -120,6 +124,82 @@ def test_steps_are_never_halved(compiled: bool, caplog: pytest.LogCaptureFixture
     assert said
     row = round(float(said[1]) / 0.02)
     assert float(said[2]) == pytest.approx(limited[LEFT[0]][row], rel=0.05)
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca"])
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_the_most_work_is_that_of_the_worst_step(
+    formulation: str, iterations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls of the equations, of Jacobians and of their inverses, counted from outside, as the valve opens.
+
+    Tolerances that no step meets make every step the worst.
+    """
+    simulation = FOUR_BAR.simulation(
+        formulation=formulation, compiled=False, iterations=iterations, step=2e-3, newton_tolerance=1e-14
+    )
+    simulation.initialize()
+    simulation.step(0.0, 1.0)
+    calls = Counter[str]()
+
+    class CountedInverse:
+        def __init__(self, inverse: Any) -> None:
+            self._inverse, self.numbers = inverse, inverse.numbers
+
+        def times(self, values: Floats) -> Floats:
+            calls["solutions"] += 1
+            return self._inverse.times(values)
+
+    class CountedProblem:
+        def __init__(self, problem: Any) -> None:
+            self._problem = problem
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._problem, name)
+
+        def residual(self, unknowns: Floats) -> Floats:
+            calls["residuals"] += 1
+            return self._problem.residual(unknowns)
+
+        def inverse(self) -> CountedInverse:
+            calls["jacobians"] += 1
+            return CountedInverse(self._problem.inverse())
+
+    make = simulation.formulation.problem
+    monkeypatch.setattr(simulation.formulation, "problem", lambda *given: CountedProblem(make(*given)))
+    worst = Counter[str]()
+    for index in range(10):
+        calls.clear()
+        simulation.step(1.0 + 2e-3 * index, 2e-3)
+        worst |= calls
+    assert simulation.solver.most_work == StepWork(**worst)
+
+
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+def test_differences_take_a_residual_for_each_unknown_and_one_more(formulation: str) -> None:
+    """In place of the Jacobian: at a neighbour in each direction, and at the point again."""
+    chosen = {"formulation": formulation, "jacobian": "forward-difference"}
+    simulation = FOUR_BAR.simulation(**chosen, compiled=False, iterations=1, step=2e-3)
+    simulation.initialize()
+    simulation.step(0.0, 1.0)
+    unknowns = len(simulation.formulation.problem(simulation.run_loop.present, 2e-3).guess)
+    assert simulation.solver.most_work == StepWork(2 + unknowns + 1, 1, 2)
+
+
+def test_only_limited_iterations_have_a_bound(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The export says it, where the FMU makes the steps."""
+    for options in ({}, {"solver": "rodas5p"}, {"solver": "rk4"}):
+        assert FOUR_BAR.simulation(compiled=False, **options).solver.most_work is None
+    caplog.set_level("INFO")
+    chosen = {"layout": "monolithic", "backend": "python", "step": 2e-3, "force": True}
+    mbsfmu.export(FOUR_BAR, tmp_path, **chosen)
+    assert not [each for each in caplog.messages if "at most" in each]
+    mbsfmu.export(FOUR_BAR, tmp_path, iterations=2, **chosen)
+    (said,) = (each for each in caplog.messages if "at most" in each)
+    assert said == (
+        f"{FOUR_BAR.name}: a communication step of 0.002 s is one internal step, and one more for each discontinuity "
+        "or update within it; each takes at most 3 residuals, 2 Jacobians and 4 linear solves"
+    )
 
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_compiler)])

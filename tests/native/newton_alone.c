@@ -15,7 +15,9 @@
 #define ITERATION_MATRIX 1
 #define ITERATION_MATRIX_USE 5
 #define HISTORY 0
+#ifndef MOST_INCREMENTS
 #define MOST_INCREMENTS 0
+#endif
 #include "shared.h"
 
 static double REMAINING, REFRESH_COST, bend, noise, unknown_tolerances[1];
@@ -77,15 +79,18 @@ static void iteration_matrix(Instance *instance, double *matrix) {
 }
 
 #include "linear.c"
+static int solutions; /* how often an inverse is used */
+#define multiply(...) (solutions++, multiply(__VA_ARGS__))
 #include "newton.c"
 
 /* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost. `kept`: the inverse of an earlier
  * iteration matrix and what it has been used for, which are replaced. Writes the solution, increments, iteration
- * matrices, evaluations. */
+ * matrices, evaluations, solutions by inverses. */
 __attribute__((visibility("default"))) int solve(const double *given, double *kept, double *found, char *reason) {
     Instance instance = {0};
     Problem problem;
     Iteration iteration;
+    solutions = 0;
     start = given[0];
     bend = given[1];
     noise = given[2];
@@ -102,6 +107,7 @@ __attribute__((visibility("default"))) int solve(const double *given, double *ke
     found[1] = iteration.count;
     found[2] = iteration.iteration_matrices;
     found[3] = instance.evaluations;
+    found[4] = solutions;
     kept[0] = instance.state.iteration_matrix[0];
     COPY(kept + 1, instance.state.iteration_matrix_use, ITERATION_MATRIX_USE);
     return 1;

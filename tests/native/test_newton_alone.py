@@ -33,6 +33,7 @@ class Found:
     increments: int
     iteration_matrices: int
     evaluations: int
+    solutions: int
     kept: Floats
     reason: str
 
@@ -40,10 +41,14 @@ class Found:
 @pytest.fixture(scope="module")
 def newton(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Found]:
     """The C of units, compiled for one unknown."""
-    folder = tmp_path_factory.mktemp("newton")
+    return compiled(tmp_path_factory.mktemp("newton"))
+
+
+def compiled(folder: Path, *flags: str) -> Callable[..., Found]:
+    """Return the iteration in C, compiled with flags."""
     constants = [line for line in shared.definitions() if "(EACH)" not in line]
     (folder / "shared.h").write_text("\n".join(constants) + "\n")
-    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-I{folder}", *INCLUDES]
+    command = ["gcc", "-std=c99", "-O1", "-fPIC", "-shared", f"-I{folder}", *INCLUDES, *flags]
     subprocess.run([*command, str(HERE / "newton_alone.c"), "-o", str(folder / "newton.so"), "-lm"], check=True)
     library = ctypes.CDLL(str(folder / "newton.so"))
 
@@ -59,12 +64,27 @@ def newton(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Found]:
     ) -> Found:
         given = np.array([guess, bend, noise, tolerance, REMAINING, 1e9])
         kept = np.array([0.0] * 6 if inverse is None else [inverse, STEP, 0.0, 1.0, spent, rate])
-        found, reason = np.zeros(4), ctypes.create_string_buffer(512)
+        found, reason = np.zeros(5), ctypes.create_string_buffer(512)
         double = ctypes.POINTER(ctypes.c_double)
         library.solve(*(each.ctypes.data_as(double) for each in (given, kept, found)), reason)
-        return Found(found[0], int(found[1]), int(found[2]), int(found[3]), kept, reason.value.decode())
+        return Found(found[0], int(found[1]), int(found[2]), int(found[3]), int(found[4]), kept, reason.value.decode())
 
     return solved
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3])
+def test_limited_iterations_take_the_work_that_exports_tell(tmp_path: Path, iterations: int) -> None:
+    """N + 1 residuals, N Jacobians and 2 N solves where nothing converges, fewer where something does."""
+    newton = compiled(tmp_path, f"-DMOST_INCREMENTS={iterations}")
+    worst = newton(30.0, bend=1.0, tolerance=1e-12)
+    assert worst.increments == iterations
+    assert (worst.evaluations, worst.iteration_matrices, worst.solutions) == (
+        iterations + 1,
+        iterations,
+        2 * iterations,
+    )
+    easy = newton(0.5, tolerance=1e-6)
+    assert (easy.evaluations, easy.iteration_matrices, easy.solutions) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("ratio", [0.01, 0.1, 0.2, 0.29, -0.2])

@@ -187,6 +187,7 @@ CALLS = {
             "tables": "`inputs={\"unit.u\": mbsfmu.read_signal(\"table.csv:column\")}`, or any signal",
             "scenario": "`scenario=\"scenario.csv\"`, or a `mbsfmu.Table`",
             "bonds": "`bonds=[\"a.effort,b.flow\"]`",
+            "joints": "`joints=[\"spherical:a.pin=b.pin\"]`",
             "output": "`output=\"run.parquet\"` writes as it runs; `run.to_file(\"run.parquet\")` afterwards",
             "report": REPORT,
             "json_file": "`json.dumps(run.summary())`",

@@ -85,6 +85,8 @@ def linearize(
     with ExitStack() as stack:
         graph = load_graph(source if isinstance(source, str | Path) else chosen, stack)
         exchanged = [name for name, file in graph.units.items() if _is_exchanged(file)]
+        if graph.joints:
+            raise InputError(f"FMUs with the joint {graph.joints[0]} between them cannot be linearized")
         names, start = list(graph.units), graph.start
     time = start if at is None else at
     if not (np.isfinite(time) and time >= start):

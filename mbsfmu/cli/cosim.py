@@ -68,6 +68,12 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
     "--bond", "bonds", multiple=True, help="Power bond a.effort,b.flow: two outputs whose product is a power."
 )
 @click.option(
+    "--joint",
+    "joints",
+    multiple=True,
+    help="Joint between handles of two mechanisms: spherical:a.pin=b.pin, revolute:a.pin=b.pin:0,0,1; repeatable.",
+)
+@click.option(
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for the recorded variables, {FORMATS}."
 )
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
@@ -98,6 +104,7 @@ def command(
     \b
     Example: mbsfmu cosim out/four-bar.ssp --algorithm gauss-seidel --step 1e-3 -o run.csv
     Example: mbsfmu cosim a.fmu b.fmu --connect a.y=b.u --connect b.y=a.u --step 1e-3 --stop 1
+    Example: mbsfmu cosim left.fmu right.fmu --joint revolute:left.pin=right.pin:0,0,1 --step 1e-3 --stop 2
     Example: mbsfmu cosim left=a.fmu right=a.fmu --connect left.y=right.u --set left.mass=2 --start right.u=1
     Example: mbsfmu cosim out/four-bar.ssp --algorithm newton --extrapolation linear --step 1e-3
     Example: mbsfmu cosim out/four-bar.ssp --extrapolation linear --control error --tolerance 1e-4

@@ -1,5 +1,6 @@
 """Co-simulation master for FMUs of FMI 2.0 and 3.0, loaded with FMPy."""
 
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint, JointHandle
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.coupled_result import CosimulationError, CosimulationInterrupted, CosimulationResult
@@ -13,7 +14,9 @@ __all__ = [
     "CosimulationError",
     "CosimulationInterrupted",
     "CosimulationResult",
+    "CoupledJoint",
     "CouplingOptions",
+    "JointHandle",
     "SystemGraph",
     "cosimulate",
     "read_ssp",

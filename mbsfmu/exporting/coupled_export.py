@@ -124,6 +124,11 @@ def export_coupled(
         graph = load_graph(source, stack, strict=chosen.strict)
         parsed = tuple(map(Connection.of, connections))
         graph = replace(graph, connections=(*graph.connections, *parsed))
+        if graph.joints:
+            raise InputError(
+                f"the package has the joint {graph.joints[0]}, which needs the master to iterate; an FMU of coupled "
+                "FMUs cannot"
+            )
         files = _Files.of(graph, places)
         instances = stack.enter_context(instantiate(graph))
         graph = connect_elements(graph, instances)

@@ -11,18 +11,14 @@ from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
-class Explicit(Algorithm):
-    """Base of explicit algorithms.
+class OneSweep(Algorithm):
+    """Base of algorithms that make one sweep of each step.
 
     Attributes
     ----------
-    in_turn
-        Whether later members take the new outputs of earlier ones.
     again
         How often a step is made again of which too little is known.
     """
-
-    in_turn: ClassVar[bool]
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
@@ -57,6 +53,18 @@ class Explicit(Algorithm):
     @abstractmethod
     def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         """Let all members step once; return the outputs, which the next sweep overwrites."""
+
+
+class Explicit(OneSweep):
+    """Base of explicit algorithms.
+
+    Attributes
+    ----------
+    in_turn
+        Whether later members take the new outputs of earlier ones.
+    """
+
+    in_turn: ClassVar[bool]
 
 
 class Jacobi(Explicit):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, conversion
 from mbsfmu.modelling import closest_match
@@ -126,6 +127,8 @@ class SystemGraph:
         Instances that are run by model exchange, or are not; the others as their FMUs are.
     called
         What messages call FMU files that were unpacked for the run, by their files.
+    joints
+        Joints between mechanisms of the FMUs.
     """
 
     units: Mapping[str, Path]
@@ -137,6 +140,7 @@ class SystemGraph:
     outputs: tuple[Exposed, ...] = ()
     exchanged: Mapping[str, bool] = field(default_factory=dict)
     called: Mapping[Path, str] = field(default_factory=dict)
+    joints: tuple[CoupledJoint, ...] = ()
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:

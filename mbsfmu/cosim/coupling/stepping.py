@@ -23,11 +23,14 @@ class CommunicationPoint(NamedTuple):
         Time in s and all outputs.
     energies
         For each bond, what the taker got and the giver gave in the step to this point, in J.
+    reactions
+        Those of joints; see `Algorithm`.
     """
 
     time: float
     outputs: Floats
     energies: list[tuple[float, float]]
+    reactions: Floats
 
 
 class Stepping:
@@ -82,7 +85,8 @@ class Stepping:
         self.algorithm.step(history, time, step)
         after = history.now
         self.check(after, time + step)
-        return CommunicationPoint(time + step, after, [bond.exchanged(before, after, step) for bond in self.bonds])
+        energies = [bond.exchanged(before, after, step) for bond in self.bonds]
+        return CommunicationPoint(time + step, after, energies, self.algorithm.reactions)
 
     def check(self, outputs: Floats, time: float) -> None:
         """Check that outputs at a time in s are finite.

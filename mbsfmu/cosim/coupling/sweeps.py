@@ -81,6 +81,9 @@ class Algorithm(ABC):
         Whether derivatives of outputs by time are read.
     corrected
         Whether an entry that takes a column is corrected, shape (number of columns,).
+    reactions
+        Mean reactions of joints between members over the last step, of each the force in N and the moment in N m on
+        the second handle, in the inertial frame.
     """
 
     CHANGES: ClassVar[tuple[str, ...]] = ("sweeps", "rollbacks")
@@ -92,6 +95,7 @@ class Algorithm(ABC):
         self.exchange = exchange
         self.settings = settings
         self.sweeps = self.rollbacks = 0
+        self.reactions = np.zeros(0)
         order = [exchange.member(name) for name in settings.order]
         self.turns = [
             (member, any(np.isin(later.sources, _columns(member)).any() for later in order[index + 1 :]))
@@ -164,21 +168,26 @@ class Algorithm(ABC):
     def _in_parallel(self, polynomials: Floats, time: float, step: float, integral: Floats | None = None) -> Floats:
         """Let all members step with the same polynomials; return the outputs, which the next sweep overwrites."""
         self.sweeps += 1
-        if self._pool is None:
-            for member in self.exchange.members:
-                correction = None if integral is None else integral[member.entry_place] / step
-                member.advance(polynomials, correction, time, step)
-        else:
-
-            def advance(member: CoupledInstance) -> None:
-                correction = None if integral is None else integral[member.entry_place] / step
-                member.advance(polynomials, correction, time, step)
-
-            made = [self._pool.submit(advance, member) for member in self.exchange.members]
-            wait(made)  # all of them, before one that failed ends the step
-            for each in made:
-                each.result()
+        self._advance_all(self.exchange.members, polynomials, time, step, integral)
         return self.exchange.read()
+
+    def _advance_all(
+        self, members: Sequence[CoupledInstance], polynomials: Floats, time: float, step: float, integral: Floats | None
+    ) -> None:
+        """Let some members step with the same polynomials, in threads where there are some."""
+
+        def advance(member: CoupledInstance) -> None:
+            correction = None if integral is None else integral[member.entry_place] / step
+            member.advance(polynomials, correction, time, step)
+
+        if self._pool is None:
+            for member in members:
+                advance(member)
+            return
+        made = [self._pool.submit(advance, member) for member in members]
+        wait(made)  # all of them, before one that failed ends the step
+        for each in made:
+            each.result()
 
     def _in_turn(
         self, history: OutputHistory, polynomials: Floats, time: float, step: float, integral: Floats | None = None

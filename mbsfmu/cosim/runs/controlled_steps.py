@@ -139,7 +139,7 @@ class ControlledRunLoop(CoupledRunLoop):
         """Record an accepted step up to a time in s."""
         self.parts.history = attempt.history
         for point in _ended(attempt.points, target):
-            self.parts.record.add(point.time, point.outputs, point.energies)
+            self.parts.record.add(point.time, point.outputs, point.energies, point.reactions)
         self.parts.texts.pass_on(target)
         self._time = target
 

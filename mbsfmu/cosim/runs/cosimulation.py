@@ -19,6 +19,7 @@ from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
 from mbsfmu.cosim.coupling.arrays import connect_elements
 from mbsfmu.cosim.coupling.bond_energy import find_bonds
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import DrivenInputs, Signal
 from mbsfmu.cosim.coupling.exposed import behind_connectors
@@ -26,6 +27,8 @@ from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connectio
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.joints.bound_joints import bind, unloaded
+from mbsfmu.cosim.joints.joint_closing import ROWS, JointClosing, joint_rates
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.controlled_steps import ControlledRunLoop
 from mbsfmu.cosim.runs.coupled_result import (
@@ -64,7 +67,7 @@ class Cosimulation:
 
     Parameters
     ----------
-    source, options, connections, parameters, inputs, scenario, bonds, output, progress, resume, given
+    source, options, connections, parameters, inputs, scenario, bonds, joints, output, progress, resume, given
         As for `cosimulate`.
 
     Raises
@@ -86,18 +89,20 @@ class Cosimulation:
         inputs: Mapping[str, Signal] | None = None,
         scenario: str | os.PathLike[str] | Table | None = None,
         bonds: Sequence[str] = (),
+        joints: Sequence[str | CoupledJoint] = (),
         output: str | os.PathLike[str] | None = None,
         progress: Callable[[float], None] | None = None,
         resume: str | os.PathLike[str] | None = None,
         **given: Unpack[CouplingKeywords],
     ) -> None:
-        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "output", "progress", "resume")
+        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "joints", "output", "progress", "resume")
         self.options = CouplingOptions.of(options, given, beside)
         if output is not None:
             format_of(output)
         self._source, self._progress, self._here = source, progress, Path.cwd()  # which an FMU may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
         self._connections = tuple(map(Connection.of, connections))
+        self._joints = tuple(CoupledJoint.parse(each) if isinstance(each, str) else each for each in joints)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)
@@ -127,7 +132,11 @@ class Cosimulation:
         """Return the system graph and its FMUs."""
         chosen = self.options
         graph = load_graph(self._source, stack, strict=chosen.strict)
-        graph = replace(graph, connections=(*graph.connections, *self._connections))
+        graph = replace(
+            graph,
+            connections=(*graph.connections, *self._connections),
+            joints=(*graph.joints, *self._joints),
+        )
         if chosen.start_time is not None:
             graph = replace(graph, start=chosen.start_time)
         instances = stack.enter_context(
@@ -148,27 +157,30 @@ class Cosimulation:
         chosen = self.options
         graph, instances = self._graph, self._instances = self._load(stack)
         settings = chosen.settings(instances)
-        rates = preparation.whole_rates(chosen.rates, instances)
+        followed = by_instance(behind_connectors(self._inputs, graph), instances)
+        driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
+        joints = bind(graph.joints, instances, driven_by_others, chosen.algorithm, chosen.control)
+        rates = joint_rates(joints, preparation.whole_rates(chosen.rates, instances))
         stop, step = preparation.experiment(graph, instances, chosen.stop, chosen.step)
         tolerances = preparation.tolerances(chosen, step)
         preparation.check_control(chosen.control, instances)
-        followed = by_instance(behind_connectors(self._inputs, graph), instances)
-        driven = DrivenInputs(followed, instances, graph.connections, step)
-        self._taken = {*followed, *(connection.target for connection in graph.connections)}
+        driven = DrivenInputs({**followed, **unloaded(joints)}, instances, graph.connections, step)
+        self._taken = {*driven.targets, *driven_by_others}
         scenario = Scenario(self._scenario, graph, instances, self._taken, graph.start, step)
         given = {**by_instance(behind_connectors(self._parameters, graph), instances), **scenario.start}
         values = {**graph.parameters, **given}
         texts = Texts(instances, graph.connections)
+        rows = max(settings.extrapolation.rows, ROWS if joints else 1)
         exchange = preparation.initialize(
-            instances, graph.connections, values, driven, texts, rates, settings.extrapolation.rows, graph.start, stop,
+            instances, graph.connections, values, driven, texts, rates, rows, graph.start, stop,
             chosen.unit_tolerance,
         )  # fmt: skip
         self.statistics = RunStatistics(
             chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes
         )
-        self._algorithm = make_algorithm(exchange, settings)
+        self._algorithm = JointClosing(exchange, settings, joints) if joints else make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
-        self._warn_undriven_and_crossed({*values, *followed, *scenario.variables})
+        self._warn_undriven_and_crossed({*values, *driven.targets, *scenario.variables})
         self._drawable = Drawable.of(graph, instances, values, {*followed, *scenario.variables})
         parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)
@@ -193,10 +205,12 @@ class Cosimulation:
         report_notes(self.statistics, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
-        columns = chosen_columns(all_columns(exchange, bonds, graph.outputs), chosen.record, self._instances)
+        everything = all_columns(exchange, bonds, graph.outputs, graph.joints)
+        columns = chosen_columns(everything, chosen.record, self._instances)
         preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
+        width = len(exchange.names) + len(self._algorithm.reactions)
         thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
-        self._record = Record(columns, bonds, len(exchange.names), thinning, self._output)
+        self._record = Record(columns, bonds, width, thinning, self._output)
         return RunSetup(
             stepping=Stepping(self._algorithm, bonds),
             history=history,

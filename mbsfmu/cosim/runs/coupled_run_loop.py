@@ -104,7 +104,7 @@ class CoupledRunLoop(ABC):
 
     def begin(self) -> None:
         """Record the start."""
-        self.parts.record.begin(self.parts.start, self.parts.history.now)
+        self.parts.record.begin(self.parts.start, self.parts.history.now, self.parts.stepping.algorithm.reactions)
         self.parts.texts.pass_on(self.parts.start)
 
     def run(self, until: float | None = None, pacer: Pacer | None = None) -> None:
@@ -164,7 +164,7 @@ class CoupledRunLoop(ABC):
         """
         parts, exchange = self.parts, self.parts.stepping.exchange
         if len(exchange.members) == 1 and end > time:
-            parts.record.add(end, exchange.read().copy(), [])
+            parts.record.add(end, exchange.read().copy(), [], parts.stepping.algorithm.reactions)
             parts.texts.pass_on(end)
             time = end
         self._report_end(time)

@@ -128,7 +128,7 @@ class FixedRunLoop(CoupledRunLoop):
     def _step(self, time: float, end: float, length: float) -> None:
         """Make one step in s and record it."""
         point = self.parts.stepping.advance(self.parts.history, time, length)
-        self.parts.record.add(end, point.outputs, point.energies)
+        self.parts.record.add(end, point.outputs, point.energies, point.reactions)
         self.parts.texts.pass_on(end)
 
     def _check_lengths(self, lengths: Floats) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.driven import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
@@ -24,6 +25,7 @@ def cosimulate(
     inputs: Mapping[str, Signal] | None = None,
     scenario: str | os.PathLike[str] | Table | None = None,
     bonds: Sequence[str] = (),
+    joints: Sequence[str | CoupledJoint] = (),
     output: str | os.PathLike[str] | None = None,
     progress: Callable[[float], None] | None = None,
     until: float | None = None,
@@ -54,6 +56,9 @@ def cosimulate(
         `read_scenario`. Steps end at these times.
     bonds
         `a.effort,b.flow`: outputs whose product is a power, beside those that are found by their units.
+    joints
+        Joints between mechanisms of the FMUs (`CoupledJoint`), or `revolute:a.pin=b.pin:0,0,1` as text, beside those
+        of the package; they are closed at each communication point.
     output
         File that the rows go to while the run goes on, in the format of its suffix; the result reads them from there.
     progress
@@ -83,6 +88,7 @@ def cosimulate(
         inputs=inputs,
         scenario=scenario,
         bonds=bonds,
+        joints=joints,
         output=output,
         progress=progress,
         resume=resume,

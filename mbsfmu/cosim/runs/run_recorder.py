@@ -15,6 +15,7 @@ from mbsfmu.base.interruption import deferring_interruptions
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.cosim.control.run_statistics import RunStatistics
 from mbsfmu.cosim.coupling.bond_energy import PowerBond
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Exposed
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
@@ -57,8 +58,10 @@ class Column:
         return (self.name, self.flat) if self.flat else (self.name,)
 
 
-def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed]) -> list[Column]:
-    """Return all recordable columns: outputs of FMUs, residual energies of bonds, outputs of the whole system."""
+def all_columns(
+    exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Sequence[Exposed], joints: Sequence[CoupledJoint] = ()
+) -> list[Column]:
+    """Return all recordable columns: outputs of FMUs, reactions of joints, residual energies, outputs of the system."""
     variables = {member.instance.name: member.instance.variables for member in exchange.members}
     units = [variables[instance][variable].unit for instance, variable in exchange.names]
     names = [f"{instance}.{variable}" for instance, variable in exchange.names]
@@ -67,6 +70,9 @@ def all_columns(exchange: CouplingData, bonds: Sequence[PowerBond], outputs: Seq
         for member in exchange.members
         for variable in (member.instance.variables if member.instance.flat_names else ())
     }
+    for joint in joints:
+        names += [f"reaction.{joint.name}.{load}.{axis}" for load in ("force", "moment") for axis in "xyz"]
+        units += ["N"] * 3 + ["N.m"] * 3
     names += [f"energy_residual.{bond.name}" for bond in bonds]
     units += ["J"] * len(bonds)
     columns = [
@@ -163,7 +169,7 @@ class Record:
     bonds
         The power bonds.
     width
-        Number of outputs.
+        Number of outputs and of components of reactions.
     thinning
         Which rows are recorded.
     file
@@ -172,7 +178,7 @@ class Record:
     Attributes
     ----------
     width
-        Numbers in a row of all values: outputs, then residual energies.
+        Numbers in a row of all values: outputs, reactions of joints, then residual energies.
     rows
         Rows that wait, with room for more, which `reserve` may put elsewhere; as many count as there are `times`.
     times
@@ -236,18 +242,29 @@ class Record:
 
     # -- taking rows ------------------------------------------------------------------------------------------
 
-    def begin(self, time: float, outputs: Floats) -> None:
-        """Take the outputs at the start, in s."""
+    def begin(self, time: float, outputs: Floats, reactions: Floats) -> None:
+        """Take the outputs and reactions at the start, in s."""
         if self.stream is not None:
             self.stream.begin()
-        self.add(time, outputs, [(0.0, 0.0)] * len(self._bonds))
+        self.add(time, outputs, [(0.0, 0.0)] * len(self._bonds), reactions)
         self.flush()
 
-    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]]) -> None:
-        """Take the outputs at the end of a step, and for each bond what one side got and the other gave in it, in J."""
+    def add(self, time: float, outputs: Floats, energies: Sequence[tuple[float, float]], reactions: Floats) -> None:
+        """Take what there is at the end of a step in s.
+
+        Parameters
+        ----------
+        time, outputs
+            In s, and all outputs.
+        energies
+            For each bond, what one side got and the other gave in the step, in J.
+        reactions
+            Those of joints; see `Algorithm`.
+        """
         self.reserve(1)
         row = self.rows[len(self.times)]
-        row[: self._outputs] = outputs
+        row[: len(outputs)] = outputs
+        row[len(outputs) : self._outputs] = reactions
         for index, (got, given) in enumerate(energies):
             self.residuals[index] += got - given
             self.exchanged[index] += 0.5 * (abs(got) + abs(given))

@@ -50,6 +50,7 @@ def call_in_words(
         "the start time": f"{graph.start!r} s",
         "the stop time": f"{stop!r} s",
         "the connections": ", ".join(sorted(str(each) for each in graph.connections)) or "none",
+        "the joints": ", ".join(sorted(repr(each) for each in graph.joints)) or "none",
         "the values": ", ".join(sorted(f"{unit}.{name}={value}" for (unit, name), value in values.items())) or "none",
         "signals for": ", ".join(sorted(".".join(each) for each in followed)) or "none",
         "the scenario": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:12],

@@ -145,6 +145,7 @@ class Flattening:
                 if each.exchanged is not None
             },
             self._called,
+            tuple(self._structure.system.joined()),
         )
 
     def _add_inward(self, target: Place, connections: list[Connection], inputs: list[Exposed]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.elements import elements_of
 from mbsfmu.cosim.fmus.flat_names import structured_names
@@ -129,6 +130,7 @@ def write_ssp(
     stop: float,
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     version: str | None = None,
+    joints: Iterable[CoupledJoint] = (),
 ) -> Path:
     """Write a package of FMUs.
 
@@ -148,6 +150,8 @@ def write_ssp(
         Values by component and variable, written as parameter sets in their types and units; names as in connections.
     version
         Of SSP; 1.0 by default, and 2.0 where a unit is of FMI 3.0.
+    joints
+        Joints between mechanisms of the FMUs, written as an annotation.
 
     Raises
     ------
@@ -176,7 +180,7 @@ def write_ssp(
         SspWire(written(each.source), written(each.target), each.transformation, each.convert_units)
         for each in connections
     ]
-    system = SspSystem(name, elements=tuple(components), wires=tuple(wires))
+    system = SspSystem(name, elements=tuple(components), wires=tuple(wires), joints=tuple(joints))
     structure = SystemStructure(name, system, tuple(defined.values()), (), 0.0, stop, version)
     files: dict[str, Path] = {}
     for file in units.values():

@@ -10,6 +10,7 @@ from lxml import etree
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 from mbsfmu.cosim.ssp.faults import Faults
+from mbsfmu.cosim.ssp.joint_annotation import read_joints
 from mbsfmu.cosim.ssp.ssp_names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
@@ -118,6 +119,7 @@ class StructureReader:
             self._bindings(system),
             elements,
             self._faults.each(self._wire, system.iterfind(f"{_SSD}Connections/{_SSD}Connection")),
+            tuple(read_joints(system, self._name)),
         )
 
     def _element(self, element: etree._Element) -> SspComponent | SspSystem:

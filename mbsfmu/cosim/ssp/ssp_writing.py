@@ -5,6 +5,7 @@ from __future__ import annotations
 from lxml import etree
 
 from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, LinearMap, UnitOfMeasurement
+from mbsfmu.cosim.ssp.joint_annotation import add_joints
 from mbsfmu.cosim.ssp.ssp_names import FMU_TYPE, SSC, SSD, SSM, SSV, check_schema
 from mbsfmu.cosim.ssp.structure import (
     IMPLEMENTATIONS,
@@ -58,6 +59,7 @@ def _add_system(parent: etree._Element, system: SspSystem, version: str) -> None
         connections = etree.SubElement(node, f"{_SSD}Connections")
         for wire in system.wires:
             _add_wire(connections, wire)
+    add_joints(node, system.joints)
 
 
 def _add_component(parent: etree._Element, component: SspComponent, version: str) -> None:

@@ -1,13 +1,14 @@
 """SSP package as data: one class for each element with a meaning for a run.
 
-Geometry, graphical elements and annotations are not stored.
+Geometry, graphical elements and annotations but those of joints are not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 KINDS = ("input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "constant")
@@ -148,17 +149,27 @@ class SspComponent:
 
 @dataclass(frozen=True)
 class SspSystem:
-    """Components and systems, and what connects them with each other and with the connectors of the system."""
+    """Components and systems, what connects them with each other and with the connectors of the system, and joints."""
 
     name: str
     connectors: tuple[Connector, ...] = ()
     bindings: tuple[Binding, ...] = ()
     elements: tuple[SspComponent | SspSystem, ...] = ()
     wires: tuple[SspWire, ...] = ()
+    joints: tuple[CoupledJoint, ...] = ()
 
     def element(self, name: str) -> SspComponent | SspSystem | None:
         """Return the element of a name; None where there is none."""
         return next((each for each in self.elements if each.name == name), None)
+
+    def joined(self, path: tuple[str, ...] = ()) -> Iterator[CoupledJoint]:
+        """Yield all joints, of elements by their names with those of the systems around them."""
+        for joint in self.joints:
+            first, second = (replace(each, unit="/".join((*path, each.unit))) for each in (joint.first, joint.second))
+            yield replace(joint, first=first, second=second)
+        for element in self.elements:
+            if isinstance(element, SspSystem):
+                yield from element.joined((*path, element.name))
 
     def components(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], SspComponent]]:
         """Yield all components with the names of the systems around them, the outermost left out."""

@@ -1,0 +1,1 @@
+"""Joints between FMUs: their equations, handles, and how they are closed."""

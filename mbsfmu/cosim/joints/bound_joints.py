@@ -1,0 +1,312 @@
+"""Handles of loaded FMUs, and the joints between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint, JointHandle
+from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
+from mbsfmu.cosim.joints.joint_equations import MOTION, QUATERNION, VELOCITY, JointEquations
+from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.variables import Causality, Variability
+
+_AXES = {"quaternion": "wxyz"}
+_UNITS = {
+    "force": "N",
+    "moment": "N.m",
+    "position": "m",
+    "velocity": "m/s",
+    "quaternion": "1",
+    "angular_velocity": "rad/s",
+    "acceleration": "m/s2",
+    "angular_acceleration": "rad/s2",
+}
+ALGORITHMS = ("jacobi", "gauss-seidel")
+"""Coupling algorithms that joints go with."""
+_STARTS = 1e-6
+"""What a joint may be open by at the start in m and rad, and its velocities differ by in m/s and rad/s."""
+
+
+class BoundHandle:
+    """A handle of a loaded FMU.
+
+    Parameters
+    ----------
+    handle
+        The handle.
+    instance
+        Its FMU.
+    turns
+        Whether orientations matter: then it needs quaternion and angular velocity.
+    moments
+        Whether it is loaded by moments.
+
+    Attributes
+    ----------
+    inputs
+        Names of the inputs of the wrench.
+    places
+        Their places in a wrench (force, moment).
+
+    Raises
+    ------
+    InputError
+        When the FMU lacks a variable, or has it as something else.
+    """
+
+    def __init__(self, handle: JointHandle, instance: Instance, *, turns: bool, moments: bool) -> None:
+        self.handle, self.instance = handle, instance
+        loads = [*self._components("force"), *(self._components("moment") if moments else [None] * 3)]
+        self.places = np.array([place for place, name in enumerate(loads) if name is not None], dtype=np.intp)
+        self.inputs = tuple(name for name in loads if name is not None)
+        for name in self.inputs:
+            self._check_input(name)
+        read = [*self._components("position"), *self._components("velocity")]
+        if turns:
+            read += [*self._components("quaternion"), *self._components("angular_velocity")]
+        self._read_places = [place for place, name in enumerate(read) if name is not None]
+        self._port = instance.port([name for name in read if name is not None])
+        self._motion = np.zeros(MOTION)
+        self._motion[QUATERNION.start] = 1.0
+
+    @property
+    def has_accelerations(self) -> bool:
+        """Whether the FMU tells the accelerations that belong to the motions read."""
+        wanted = ("acceleration",) if not self.turns else ("acceleration", "angular_acceleration")
+        return all(self._found(quantity) is not None for quantity in wanted)
+
+    @property
+    def turns(self) -> bool:
+        """Whether orientations are read."""
+        return self._read_places[-1] >= VELOCITY.stop
+
+    def accelerations(self) -> AccelerationPort:
+        """Return the port of its accelerations.
+
+        Raises
+        ------
+        InputError
+            When the FMU has none.
+        """
+        names = [*self._components("acceleration"), *(self._components("angular_acceleration") if self.turns else [])]
+        return AccelerationPort(self.instance, names)
+
+    def motion(self) -> Floats:
+        """Return the motion as the FMU tells it now, shape (13,), in a new array."""
+        result = self._motion.copy()
+        result[self._read_places] = self._port.read()
+        return result
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def _found(self, quantity: str) -> tuple[str | None, ...] | None:
+        """Return the names of the components of a quantity; None where the FMU has no such."""
+        given = getattr(self.handle, quantity)
+        if given is not None:
+            return tuple(each if each is None else self.instance.known_name(each) for each in given)
+        axes = _AXES.get(quantity, "xyz")
+        for prefix in self.handle.prefixes:
+            name = self.instance.known_name(f"{prefix}.{quantity}")
+            elements = self.instance.arrays.get(name, ())
+            if len(elements) == len(axes):
+                return elements
+            names = tuple(self.instance.known_name(f"{prefix}.{quantity}.{axis}") for axis in axes)
+            if all(each in self.instance.variables for each in names):
+                return names
+        return None
+
+    def _components(self, quantity: str) -> tuple[str | None, ...]:
+        names = self._found(quantity)
+        if names is None:
+            wanted = " or ".join(f"'{prefix}.{quantity}.x'" for prefix in self.handle.prefixes) or f"its {quantity}"
+            raise InputError(
+                f"the handle {self.handle} lacks {quantity.replace('_', ' ')}, which a joint needs of it: "
+                f"{self.instance.name} has no variable {wanted}"
+            )
+        for name in filter(None, names):
+            self._check(name, quantity)
+        return names
+
+    def _check(self, name: str, quantity: str) -> None:
+        instance = self.instance
+        if name not in instance.variables:
+            raise InputError(
+                f"the handle {self.handle}: {instance.name} has no variable '{name}'; "
+                f"{closest_match(name, instance.variables)}"
+            )
+        if instance.kinds[name] != "Real":
+            raise InputError(f"the handle {self.handle}: {name} is of type {instance.kinds[name]}; it must be Real")
+        measured = instance.units[name]
+        if measured.exponents is not None and (measured.factor != 1.0 or measured.offset != 0.0):
+            wanted = _UNITS[quantity]
+            raise InputError(f"the handle {self.handle}: {name} is in {measured.name}; it must be in {wanted}")
+
+    def _check_input(self, name: str) -> None:
+        variable = self.instance.variables[name]
+        if variable.causality is not Causality.INPUT or variable.variability is not Variability.CONTINUOUS:
+            raise InputError(f"the handle {self.handle}: {name} is no continuous input; a joint cannot load it")
+
+
+class AccelerationPort:
+    """Reads accelerations and angular accelerations of a handle.
+
+    Parameters
+    ----------
+    instance
+        The FMU.
+    names
+        Names of up to six components; None for one that stays at zero.
+    """
+
+    def __init__(self, instance: Instance, names: Sequence[str | None]) -> None:
+        self._places = [place for place, name in enumerate(names) if name is not None]
+        self._port = instance.port([name for name in names if name is not None])
+
+    def read(self) -> Floats:
+        """Return them as the FMU tells them now, shape (6,), in a new array."""
+        result = np.zeros(6)
+        result[self._places] = self._port.read()
+        return result
+
+
+class BoundJoint:
+    """A joint between handles of loaded FMUs.
+
+    Parameters
+    ----------
+    joint
+        The joint.
+    instances
+        The FMUs by name.
+
+    Attributes
+    ----------
+    joint, equations
+        The joint, and its equations.
+    handles
+        The two handles.
+
+    Raises
+    ------
+    InputError
+        When an FMU is not there or lacks what a handle needs.
+    """
+
+    def __init__(self, joint: CoupledJoint, instances: Mapping[str, Instance]) -> None:
+        self.joint = joint
+        self.equations = JointEquations(joint)
+        for handle in (joint.first, joint.second):
+            if handle.unit not in instances:
+                raise InputError(
+                    f"the joint {joint}: there is no FMU '{handle.unit}'; {closest_match(handle.unit, instances)}"
+                )
+        turns = self.equations.turns
+        self.handles = tuple(
+            BoundHandle(handle, instances[handle.unit], turns=turns, moments=turns)
+            for handle in (joint.first, joint.second)
+        )
+
+    @property
+    def loads(self) -> list[tuple[str, str]]:
+        """Inputs that it drives, as (instance, input)."""
+        return [(handle.instance.name, name) for handle in self.handles for name in handle.inputs]
+
+    def motions(self) -> tuple[Floats, Floats]:
+        """Return the motions of both handles."""
+        first, second = self.handles
+        return first.motion(), second.motion()
+
+    def begin(self) -> None:
+        """Take the start as it is, from which angles are counted.
+
+        Raises
+        ------
+        SimulationError
+            When the joint is open there.
+        """
+        motions = self.motions()
+        self.equations.begin(*motions)
+        for what, values, unit in (
+            ("is open by", self.equations.gap(*motions), "m or rad"),
+            ("moves apart at", self.equations.rate(*motions), "m/s or rad/s"),
+        ):
+            worst = float(np.max(np.abs(values)))
+            if not worst <= _STARTS:
+                raise SimulationError(
+                    f"the joint {self.joint} {what} {worst:.3g} {unit} at the start; start values must close it to "
+                    f"{_STARTS:g}"
+                )
+
+
+def bind(
+    joints: Sequence[CoupledJoint],
+    instances: Mapping[str, Instance],
+    driven: Iterable[tuple[str, str]],
+    algorithm: str,
+    control: str,
+) -> list[BoundJoint]:
+    """Return the joints between loaded FMUs.
+
+    Parameters
+    ----------
+    joints, instances
+        The joints, and the FMUs by name.
+    driven
+        Inputs that connections and signals drive, as (instance, input).
+    algorithm, control
+        Names of the coupling algorithm of all other connections, and of the control of steps.
+
+    Raises
+    ------
+    InputError
+        When an FMU lacks what a joint needs, two joints have one name or load one handle, a load is driven
+        otherwise, or the algorithm or control has no joints.
+    """
+    if joints and algorithm not in ALGORITHMS:
+        raise InputError(
+            f"the algorithm is '{algorithm}', which closes no joints; {' and '.join(ALGORITHMS)} do, for the joints by "
+            "iteration"
+        )
+    if joints and control != "fixed":
+        raise InputError(
+            f"the control is '{control}', but joints need steps of one length: accelerations at the ends of steps do "
+            "not tell how long the next may be; choose fixed"
+        )
+    for handle in (handle for joint in joints for handle in (joint.first, joint.second)):
+        if handle.unit in instances and not instances[handle.unit].saves_state:
+            raise InputError(
+                f"{handle.unit} cannot save its state, which the joint at {handle} needs to repeat steps; take an FMU "
+                "that can, or a spring between the FMUs"
+            )
+    bound = [BoundJoint(joint, instances) for joint in joints]
+    names = [joint.name for joint in joints]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two joints are called '{name}'; give one another name")
+    taken = set(driven)
+    for each in bound:
+        for end in each.loads:
+            if end in taken:
+                raise InputError(f"{'.'.join(end)} is driven twice: by the joint {each.joint}, and otherwise")
+            taken.add(end)
+    return bound
+
+
+def unloaded(joints: Sequence[BoundJoint]) -> dict[tuple[str, str], Signal]:
+    """Return signals of all inputs that joints drive, by (instance, input): zero until a joint says more."""
+    return {end: _zero for joint in joints for end in joint.loads}
+
+
+def _zero(time: float) -> float:
+    del time
+    return 0.0
+
+
+def columns_of(handle: BoundHandle, columns: Mapping[tuple[str, str], int]) -> NDArray[np.intp]:
+    """Return the columns of the inputs of a handle's wrench."""
+    return np.array([columns[handle.instance.name, name] for name in handle.inputs], dtype=np.intp)

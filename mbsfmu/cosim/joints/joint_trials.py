@@ -1,0 +1,192 @@
+"""Trial steps of the FMUs of joints, from one state with different wrenches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
+from mbsfmu.cosim.fmus.fmu_instance import Floats
+from mbsfmu.cosim.joints.bound_joints import BoundHandle, BoundJoint, columns_of
+
+OPEN = "before the joints are closed"
+"""Slot of the states at the start of a step."""
+Advance = Callable[[Sequence[CoupledInstance]], None]
+
+
+class LoadedHandle:
+    """A handle of a joint with the member of its FMU.
+
+    Attributes
+    ----------
+    handle, member
+        The handle and the member.
+    widening
+        What the slope of a wrench is multiplied by. An FMU that holds its inputs gets k equal stairs, of which those of
+        a line of slope s have the first moment of a line of slope (1 - 1/k²) s.
+    """
+
+    def __init__(self, handle: BoundHandle, exchange: CouplingData) -> None:
+        self.handle, self.member = handle, exchange.member(handle.instance.name)
+        self._columns = columns_of(handle, exchange.columns)
+        rate = self.member.rate
+        self.widening = 1.0 if self.member.ramps else rate**2 / (rate**2 - 1.0)
+
+    def load(self, polynomials: Floats, begin: Floats, end: Floats) -> None:
+        """Write a wrench that runs straight between two values, each of shape (6,), into the polynomials."""
+        begin, end = begin[self.handle.places], end[self.handle.places]
+        slope = self.widening * (end - begin)
+        polynomials[0, self._columns] = 0.5 * (begin + end - slope)
+        polynomials[1, self._columns] = slope
+
+
+class JointTrials:
+    """Trial steps with multipliers that run straight over the step.
+
+    Parameters
+    ----------
+    joints
+        The joints.
+    exchange
+        The members.
+
+    Attributes
+    ----------
+    members
+        The members that joints join.
+    parts
+        Places of the joints among all constraints.
+    count
+        Number of all constraints.
+    follows
+        Whether directions of the wrench at the end of the step follow from the next trial's own motion: they are
+        extrapolated in the first trial, and stay as the second one has them from the first.
+    """
+
+    CHANGES = ("_before", "_length")
+
+    def __init__(self, joints: Sequence[BoundJoint], exchange: CouplingData) -> None:
+        self.joints = joints
+        self._ends = [tuple(LoadedHandle(handle, exchange) for handle in joint.handles) for joint in joints]
+        together = {end.member.instance.name for ends in self._ends for end in ends}
+        self.members = [member for member in exchange.members if member.instance.name in together]
+        places = np.cumsum([0, *(joint.equations.count for joint in joints)]).tolist()
+        self.parts = [slice(begin, end) for begin, end in pairwise(places)]
+        self.count = int(places[-1])
+        self._before = np.zeros((2, self.count, 6))
+        self._length = 0.0
+
+    def begin(self, polynomials: Floats, advance: Advance, time: float, step: float) -> None:
+        """Begin a step in s from where the FMUs are.
+
+        Parameters
+        ----------
+        polynomials
+            Of all columns; those of wrenches are overwritten.
+        advance
+            Steps members with these polynomials.
+        time, step
+            In s.
+        """
+        self._polynomials, self._advance, self._step = polynomials, advance, step
+        for member in self.members:
+            member.instance.save(OPEN, time)
+        self._at_begin = now = self._rows(self._motions())
+        self._at_end = 2.0 * now - self._before if step == self._length else now
+        self._before, self._length = now, step
+        self._is_open = self.follows = True
+
+    def evaluate(self, multipliers: Floats) -> Floats:
+        """Make the step; return what the joints are open by at its end.
+
+        Parameters
+        ----------
+        multipliers
+            At both ends of the step, shape (2, count).
+
+        Returns
+        -------
+        Floats
+            Gaps in m and rad, and their rates times the step, shape (2 · count,).
+        """
+        self._load(multipliers)
+        self._restore(self.members)
+        self._advance(self.members)
+        motions = self._motions()
+        if self.follows:
+            self._next = self._rows(motions)
+        return self._residual(motions)
+
+    def follow(self) -> bool:
+        """Take directions of the wrench at the end of the step from the first trial; return whether they change."""
+        changes, self.follows = self.follows and not np.array_equal(self._next, self._at_end), False
+        if changes:
+            self._at_end = self._next
+        return changes
+
+    def differences(self, multipliers: Floats, residual: Floats, perturbations: Floats) -> Floats:
+        """Return the Jacobian of the residual by the multipliers at both ends, shape (2 · count, 2 · count).
+
+        Parameters
+        ----------
+        multipliers, residual
+            Of the trial before.
+        perturbations
+            What each multiplier is moved by, shape (2 · count,).
+        """
+        jacobian = np.zeros((2 * self.count, 2 * self.count))
+        for index, part in enumerate(self.parts):
+            members = list({end.member.instance.name: end.member for end in self._ends[index]}.values())
+            for place in range(part.start, part.stop):
+                for row in (0, 1):
+                    column = row * self.count + place
+                    moved = multipliers.copy()
+                    moved[row, place] += perturbations[column]
+                    self._load(moved)
+                    self._restore(members)
+                    self._advance(members)
+                    jacobian[:, column] = (self._residual(self._motions()) - residual) / perturbations[column]
+            self._load(multipliers)
+            self._restore(members)
+            self._advance(members)
+        return jacobian
+
+    def reactions(self, multipliers: Floats) -> Floats:
+        """Return the mean wrenches on the second handles over the step of the last trial, shape (6 · joints,)."""
+        begin, end = self._at_begin[1], self._at_end[1]
+        return np.concatenate(
+            [0.5 * (begin[part].T @ multipliers[0, part] + end[part].T @ multipliers[1, part]) for part in self.parts]
+        )
+
+    def _motions(self) -> list[tuple[Floats, Floats]]:
+        return [joint.motions() for joint in self.joints]
+
+    def _rows(self, motions: list[tuple[Floats, Floats]]) -> Floats:
+        """Return G₁ and G₂ of all joints, shape (2, count, 6)."""
+        rows = np.zeros((2, self.count, 6))
+        for joint, part, each in zip(self.joints, self.parts, motions, strict=True):
+            rows[0, part], rows[1, part] = joint.equations.rows(*each)
+        return rows
+
+    def _residual(self, motions: list[tuple[Floats, Floats]]) -> Floats:
+        equations = [joint.equations for joint in self.joints]
+        gaps = [each.gap(*motion) for each, motion in zip(equations, motions, strict=True)]
+        rates = [self._step * each.rate(*motion) for each, motion in zip(equations, motions, strict=True)]
+        return np.concatenate([*gaps, *rates])
+
+    def _load(self, multipliers: Floats) -> None:
+        """Write the wrenches of multipliers into the polynomials."""
+        begin, end = self._at_begin, self._at_end
+        for ends, part in zip(self._ends, self.parts, strict=True):
+            for side, handle in enumerate(ends):
+                wrenches = begin[side, part].T @ multipliers[0, part], end[side, part].T @ multipliers[1, part]
+                handle.load(self._polynomials, *wrenches)
+
+    def _restore(self, members: Sequence[CoupledInstance]) -> None:
+        """Restore members, unless they have not moved."""
+        if not self._is_open:
+            for member in members:
+                member.instance.restore(OPEN)
+        self._is_open = False

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "guides" / "coupled-runs.md").read_text(encoding="utf-8"
 def test_python_of_the_page(four_bar_package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(four_bar_package, tmp_path / "four-bar.ssp")
     monkeypatch.chdir(tmp_path)
-    *_, code = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)  # test_joints.py has the others
+    *_, code = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)  # test_joined_mechanisms.py
     names: dict[str, Any] = {}
     exec(code, names)  # the page is ours
     assert names["result"].time[-1] == pytest.approx(0.2)

@@ -1,9 +1,9 @@
 """Our FMUs in importers of others: the largest difference of any output from a tight run in process.
 
 Five machines, FMI 2.0 and 3.0, co-simulation and model exchange. The difference is a share of the output's range in the
-tight run, or of a thousandth of its nominal value where it moves less. FMPy is always there; fmusim, the C program of
-the Reference FMUs, is run where the environment variable FMUSIM names it; CasADi loads FMUs for model exchange of
-FMI 3.0, and runs to the first event, as it knows none.
+tight run, or of a thousandth of its nominal value where it moves less. FMPy and libcosim are always there; fmusim, the
+C program of the Reference FMUs, is run where the environment variable FMUSIM names it; CasADi loads FMUs for model
+exchange of FMI 3.0, and runs to the first event, as it knows none.
 
 Run: [FMUSIM=FILE] python benchmarks/importers.py [--quick]
 """
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,24 @@ def by_fmusim(fmu: Path, stop: float, names: list[str], kind: str) -> dict[str, 
     return at_outputs(columns["time"], {name: columns[name] for name in names}, stop)
 
 
+def by_libcosim(fmu: Path, stop: float, names: list[str], kind: str) -> dict[str, Floats]:  # noqa: ARG001 - of co-simulation
+    """Return outputs by libcosim, which gives none at the start."""
+    from libcosimpy.CosimExecution import CosimExecution  # noqa: PLC0415 - is not on every platform
+    from libcosimpy.CosimObserver import CosimObserver  # noqa: PLC0415
+    from libcosimpy.CosimSlave import CosimLocalSlave  # noqa: PLC0415
+
+    references = {each.name: each.valueReference for each in fmpy.read_model_description(str(fmu)).modelVariables}
+    execution = CosimExecution.from_step_size(step_size=round(INTERVAL * 1e9))
+    slave = execution.add_local_slave(CosimLocalSlave(fmu_path=str(fmu), instance_name="unit"))
+    observer = CosimObserver.create_last_value()
+    execution.add_observer(observer)
+    listed, rows = [references[name] for name in names], []
+    for _ in range(round(stop / INTERVAL)):
+        execution.step()
+        rows.append(observer.last_real_values(slave, listed))
+    return dict(zip(names, np.vstack([np.full(len(names), np.nan), rows]).T, strict=True))
+
+
 def by_casadi(fmu: Path, stop: float, names: list[str], kind: str) -> dict[str, Floats]:  # noqa: ARG001 - of model exchange
     """Return outputs by CasADi's cvodes with the exact Jacobian of the FMU."""
     dae = ca.DaeBuilder("unit", str(fmu))
@@ -171,8 +190,10 @@ def difference(
     """Return the largest difference as a share of the range of the output, and the name of the output."""
     shares = {}
     for name, values in found.items():
+        if not np.isfinite(values[1:]).all():
+            raise ValueError(f"{name} is not finite")
         size = max(float(np.ptp(expected[name])), 1e-3 * nominal[name])
-        shares[name] = float(np.max(np.abs(values - expected[name][: len(values)]))) / size
+        shares[name] = float(np.nanmax(np.abs(values - expected[name][: len(values)]))) / size
     name = max(shares, key=shares.__getitem__)
     return shares[name], name
 
@@ -209,6 +230,8 @@ def rows_of(model: CoupledModel, stop: float, folder: Path) -> dict[str, str]:
         found[f"FMPy {fmpy.__version__}, {fmi}.0 {kind}"] = cell(by_fmpy, fmu, stop, expected, kind)
         if "FMUSIM" in os.environ:
             found[f"fmusim, {fmi}.0 {kind}"] = cell(by_fmusim, fmu, stop, expected, kind)
+        if (fmi, kind) == (2, "cs"):
+            found[f"libcosim {version('libcosimpy')}, {fmi}.0 {kind}"] = cell(by_libcosim, fmu, stop, expected, kind)
         if (fmi, kind) == (3, "me"):
             run = cell(by_casadi, fmu, smooth, expected, kind) if smooth > INTERVAL else "event at the start"
             until = f", to {smooth:g} s" if INTERVAL < smooth < stop - INTERVAL else ""

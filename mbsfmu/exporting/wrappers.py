@@ -86,6 +86,8 @@ def write_wrappers(fmu: Path, files: dict[Wrapper, Path]) -> Iterator[Path]:
     InputError
         When the tool cannot have the names of the FMU's variables.
     """
+    if not files:
+        return
     described = WrappedFmu.of(fmu)
     for wrapper, path in files.items():
         with complete_file(path) as partial:

@@ -190,7 +190,7 @@ def test_only_limited_iterations_have_a_bound(tmp_path: Path, caplog: pytest.Log
     """The export says it, where the FMU makes the steps."""
     for options in ({}, {"solver": "rodas5p"}, {"solver": "rk4"}):
         assert FOUR_BAR.simulation(compiled=False, **options).solver.most_work is None
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "mbsfmu")
     chosen = {"layout": "monolithic", "backend": "python", "step": 2e-3, "force": True}
     mbsfmu.export(FOUR_BAR, tmp_path, **chosen)
     assert not [each for each in caplog.messages if "at most" in each]

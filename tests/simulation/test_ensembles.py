@@ -363,6 +363,6 @@ def test_lanes_that_no_processor_has_and_code_that_is_not_compiled(monkeypatch: 
 def test_code_is_kept(caplog: pytest.LogCaptureFixture) -> None:
     model = pendulum()
     model.ensemble({"beam.mass": [1.0]}, **STEP).run(0.1)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "mbsfmu"):
         model.ensemble({"beam.mass": [2.0, 3.0]}, **STEP).run(0.1)
     assert "compiling" not in caplog.text

@@ -39,3 +39,4 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # attributes are references by bare name, which several classes may have

@@ -118,7 +118,7 @@ class InputValues:
         self.reset()
 
     def starting(self) -> tuple[Variable, ...]:
-        """Return the inputs with their start values: those of their signals at time zero, and 0 where there are none."""
+        """Return the inputs with their start values: those of their signals at time zero, 0 where there are none."""
         driven = {index: signal.after(0.0) for index, signal in self.signals.items()}
         return tuple(
             replace(each, start=driven.get(index, each.start or 0.0)) for index, each in enumerate(self._variables)

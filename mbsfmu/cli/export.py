@@ -18,7 +18,7 @@ from mbsfmu.cli.option_types import OF_FMUS, option_of, options_of, words
 from mbsfmu.cli.output import log_to_stderr
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work
-from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, platform_names
+from mbsfmu.compiling.platforms import CLOCKS, INTERFACES, VERSIONS, platform_names
 from mbsfmu.exporting.fmu_export import BACKENDS, LAYOUTS, LOCALS, export
 from mbsfmu.exporting.wrappers import WRAPPERS
 from mbsfmu.native.c_sources import SOURCES
@@ -39,6 +39,7 @@ from mbsfmu.simulation.run_options import RunOptions
 )
 @option_of(export, "--naming", "structured: boom.angle; flat: boom_angle, for Simulink and Twin Builder.")
 @click.option("--arrays", is_flag=True, help="Export vectors as arrays (native FMUs, FMI 3.0).")
+@option_of(export, "--clocks", f"Clocks of sampled blocks, which importers set (FMI 3.0): {', '.join(CLOCKS)}.")
 @click.option(
     "--platform",
     "platforms",

@@ -16,6 +16,10 @@ VERSIONS: tuple[Fmi, ...] = get_args(Fmi)
 Interface = Literal["cs", "me"]
 """What an FMU is for: co-simulation, model exchange."""
 INTERFACES: tuple[Interface, ...] = get_args(Interface)
+Clocks = Literal["none", "periodic", "triggered"]
+"""Whether an FMU has clocks, and which: `none`, updates are events of its own; `periodic`, the host sets a clock at its
+ticks; `triggered`, the host sets it whenever it wants to."""
+CLOCKS: tuple[Clocks, ...] = get_args(Clocks)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack, get_args
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import all_or_none
 from mbsfmu.base.interruption import heeding_interruptions
-from mbsfmu.compiling.platforms import INTERFACES, VERSIONS, Fmi, Interface, host_platform
+from mbsfmu.compiling.platforms import CLOCKS, INTERFACES, VERSIONS, Clocks, Fmi, Interface, host_platform
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import in_equal_steps, run_options, unit_from_dict
 from mbsfmu.exporting.icons import icon
@@ -41,7 +41,7 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
 _BESIDE = (
     *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
-    *("needs_execution_tool", "reference", "wrapper", "force"),
+    *("needs_execution_tool", "reference", "wrapper", "clocks", "force"),
 )
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
@@ -65,6 +65,7 @@ def export(
     needs_execution_tool: bool = True,
     reference: bool = False,
     wrapper: Wrapper | Sequence[Wrapper] = (),
+    clocks: Clocks = "none",
     force: bool = False,
     **given: Unpack[RunKeywords],
 ) -> list[Path]:
@@ -116,6 +117,10 @@ def export(
         Files beside each FMU that add it to models of other tools: `simulink`, the MATLAB function `add_<model>.m`,
         `modelica`, the package `<model>.mo`, or both, as `("simulink", "modelica")`. That of Modelica needs kind `me`,
         which OpenModelica imports, or naming `flat`, which Dymola keeps.
+    clocks
+        Whether native FMUs of FMI 3.0 have a clock for each sampled block, which importers with event mode must set:
+        `periodic`, at the block's instants, or `triggered`, whenever they want an update. With `none` updates are
+        events of the FMU itself.
     force
         Whether files that are there are replaced.
 
@@ -135,8 +140,9 @@ def export(
         raise InputError("arrays are for native FMUs of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
     _check_kind(kinds, backend)
+    _check_clocks(clocks, backend, fmi, has_reference=reference)
     wrappers = (wrapper,) if isinstance(wrapper, str) else wrapper
-    check_wrappers(wrappers, naming=naming, kind=kinds, arrays=arrays)
+    check_wrappers(wrappers, naming=naming, kind=kinds, arrays=arrays, clocks=clocks)
     if reference and "cs" not in kinds:
         raise InputError("reference results are those of FMUs for co-simulation; kind cs has them")
     if outputs:
@@ -155,6 +161,7 @@ def export(
         refuse_to_overwrite(path, force)
     files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
+    _check_sampled(clocks, units)
     _warn_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _report_kept_files([unit.simulation for unit in units])
     if "cs" in kinds:
@@ -171,6 +178,7 @@ def export(
                 "force": force,
             }
             if backend == "native":
+                carries |= {"clocks": clocks if unit.is_sampled() else "none"}
                 path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
             else:
                 carries |= {"files": files, "needs_execution_tool": needs_execution_tool}
@@ -218,6 +226,10 @@ class _Unit:
         run = self.simulation.machine_as_run()
         machine = Machine.of(self.model, self.system).with_values({} if run is None else run.values)
         return Carried(machine, self.system).text()
+
+    def is_sampled(self) -> bool:
+        """Return whether it has a block that a clock can update."""
+        return any(not each.delays for each in self.simulation.functions.system.samplings)
 
     def connected(self) -> list[str]:
         """Return its variables that connections of its package name, one by one."""
@@ -289,6 +301,24 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
             raise InputError(f"there is no kind '{each}' of FMUs; {closest_match(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("FMUs of 'python' are for co-simulation; those of 'native' can be for model exchange")
+
+
+def _check_clocks(clocks: str, backend: str, fmi: int, *, has_reference: bool) -> None:
+    """Check the choice of clocks."""
+    if clocks not in CLOCKS:
+        raise InputError(f"there is no choice of clocks '{clocks}'; {closest_match(clocks, CLOCKS)}")
+    if clocks != "none" and (fmi != 3 or backend != "native"):
+        raise InputError("clocks are for native FMUs of FMI 3.0")
+    if clocks != "none" and has_reference:
+        raise InputError(
+            "reference results are of runs by our master, which sets no clocks; FMUs with clocks have none"
+        )
+
+
+def _check_sampled(clocks: str, units: Sequence[_Unit]) -> None:
+    """Check that there is a block that a clock can update."""
+    if clocks != "none" and not any(unit.is_sampled() for unit in units):
+        raise InputError("clocks are those of sampled blocks, and the model has none")
 
 
 def _add_reference(path: Path) -> None:

@@ -39,7 +39,7 @@ _KINDS: dict[Wrapper, _Kind] = {
 }
 
 
-def check_wrappers(wrappers: Iterable[str], *, naming: str, kind: Sequence[str], arrays: bool) -> None:
+def check_wrappers(wrappers: Iterable[str], *, naming: str, kind: Sequence[str], arrays: bool, clocks: str) -> None:
     """Check the choice of wrappers before FMUs are made.
 
     Raises
@@ -52,6 +52,8 @@ def check_wrappers(wrappers: Iterable[str], *, naming: str, kind: Sequence[str],
             raise InputError(f"there is no wrapper '{each}'; {closest_match(each, WRAPPERS)}")
         if arrays:
             raise InputError("wrappers have scalar variables; with arrays there are none")
+        if clocks != "none":
+            raise InputError(f"wrappers set no clocks; with {each} clocks must be none")
         if each == "modelica" and naming != "flat" and "me" not in kind:
             raise InputError(
                 "the wrapper modelica needs kind me, which OpenModelica imports, or naming flat, which Dymola keeps"

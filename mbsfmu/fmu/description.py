@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.physical_units import dimension
+from mbsfmu.fmu.clocks import ClockVariable
 from mbsfmu.fmu.magnitudes import Scale
 from mbsfmu.fmu.unit import FmuSimulation
 from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, flat_description, flat_names, identifier
@@ -134,6 +135,8 @@ class FmuDescription:
         Whether it can make its steps itself.
     integrated
         What it has for model exchange; None where it has none.
+    clocks
+        By which hosts make the updates of sampled blocks.
     foreign_units
         Units of measurement that are not ours, by their names, with the attributes that define them in base units; None
         where nothing defines them.
@@ -157,6 +160,7 @@ class FmuDescription:
     apart: tuple[str, ...] = ()
     co_simulation: bool = True
     integrated: Integrated | None = None
+    clocks: tuple[ClockVariable, ...] = ()
     foreign_units: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
 
     @property
@@ -176,6 +180,7 @@ def describe(
     arrays: bool = False,
     apart: Collection[str] = (),
     exchange: ModelExchangeData | None = None,
+    clocks: tuple[ClockVariable, ...] = (),
 ) -> FmuDescription:
     """Return the description of an FMU.
 
@@ -197,6 +202,8 @@ def describe(
         Names of variables that stay single where others are elements of arrays.
     exchange
         What it has for model exchange; None where it is for co-simulation alone.
+    clocks
+        By which hosts make the updates of sampled blocks, in FMI 3.0.
 
     Raises
     ------
@@ -235,6 +242,7 @@ def describe(
         apart=tuple(sorted(apart)),
         co_simulation=exchange is None or exchange.beside_steps,
         integrated=integrated,
+        clocks=clocks,
     )
     return replace(content, identity="{" + str(uuid.uuid5(_NAMESPACE, content_key(content, behaviour))) + "}")
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from lxml import etree
 
+from mbsfmu.fmu.clocks import ClockVariable
 from mbsfmu.fmu.description import Capabilities, Described, FmuDescription, Integrated
 from mbsfmu.fmu.description_elements import (
     add_experiment,
@@ -169,6 +170,26 @@ def _add_variables(root: etree._Element, unit: FmuDescription) -> None:
     etree.SubElement(
         parent, "Float64", attributes, causality="independent", variability="continuous", unit=_UNIT_OF_TIME
     )
+    clocks = [each.name for each in unit.clocks]
+    if unit.naming == "flat":
+        clocks = flat_names([*names.values(), time, *clocks])[len(names) + 1 :]
+    for clock, name in zip(unit.clocks, clocks, strict=True):
+        _add_clock(parent, len(unit.variables), clock, name, unit.naming == "flat")
+
+
+def _add_clock(parent: etree._Element, last: int, clock: ClockVariable, name: str, flat: bool) -> None:
+    """Add a clock, whose value reference follows `last`, that of time."""
+    attributes = {
+        "name": name,
+        "valueReference": str(last + 1 + clock.number),
+        "description": flat_description(clock.name, clock.description) if flat else clock.description,
+        "causality": "input",
+        "variability": "discrete",
+        "intervalVariability": "triggered" if clock.interval is None else "constant",
+    }
+    if clock.interval is not None and clock.shift is not None:
+        attributes |= {"intervalDecimal": as_text(clock.interval), "shiftDecimal": as_text(clock.shift)}
+    etree.SubElement(parent, "Clock", attributes)
 
 
 def _names(unit: FmuDescription) -> dict[Entry, str]:

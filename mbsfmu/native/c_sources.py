@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mbsfmu.compiling.platforms import VERSIONS, Fmi
+from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi
 from mbsfmu.modelling.variables import ModelExchangeData
 from mbsfmu.native.apart import FILE, LEVEL
 from mbsfmu.native.literals import string
@@ -139,7 +139,11 @@ def with_threads(levels: Mapping[str, str], texts: Collection[str]) -> dict[str,
 
 
 def fmu_sources(
-    simulation: Simulation, identity: str, fmi: Fmi = 2, exchange: ModelExchangeData | None = None
+    simulation: Simulation,
+    identity: str,
+    fmi: Fmi = 2,
+    exchange: ModelExchangeData | None = None,
+    clocks: Clocks = "none",
 ) -> dict[str, str]:
     """Return the C files of an FMU by name: the generated model and the runtime.
 
@@ -153,6 +157,8 @@ def fmu_sources(
         The version of the FMI; what it generates of a description comes beside.
     exchange
         What it has for model exchange; None where it is for co-simulation alone.
+    clocks
+        Whether hosts make the updates of sampled blocks by clocks, and by which kind of them.
     """
     code = ModelCode(simulation, exchange)
     others = {f"fmi{each}" for each in VERSIONS if each != fmi} | (set() if exchange else set(_EXCHANGE))
@@ -165,7 +171,7 @@ def fmu_sources(
 
     both = exchange is not None and exchange.beside_steps
     more = {**({"model_flow.c": code.flow} if both else {}), "model_rest.c": code.rest}
-    return {**_sources(code, chosen, more), **interface_source(exchange), **identity_source(identity)}
+    return {**_sources(code, chosen, more), **interface_source(exchange, clocks), **identity_source(identity)}
 
 
 def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: bool) -> dict[str, str]:
@@ -201,10 +207,11 @@ def lane_width_source(lanes: int, *, vector_mathematics: bool) -> dict[str, str]
     return {"lane_width.h": text}
 
 
-def interface_source(exchange: ModelExchangeData | None) -> dict[str, str]:
+def interface_source(exchange: ModelExchangeData | None, clocks: Clocks = "none") -> dict[str, str]:
     """Return the file, by its name, that says what an FMU is for."""
     co_simulation = exchange is None or exchange.beside_steps
     says = {"CO_SIMULATION": int(co_simulation), "MODEL_EXCHANGE": int(exchange is not None)}
+    says["CLOCKS"] = CLOCKS.index(clocks)
     return {"interfaces.h": "".join(f"#define {name} {value}\n" for name, value in says.items())}
 
 

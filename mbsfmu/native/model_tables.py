@@ -137,10 +137,10 @@ class ModelTables:
         simulation = self._simulation
         samplings = (
             f"{{{string(each.owner)}, {each.first}, {each.count}, {number(each.sample_time)}, {number(each.offset)}, "
-            f"{string(each.reason)}}}"
+            f"{string(each.reason)}, {int(not each.delays)}}}"
             for each in self._system.samplings
         )
-        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0, NULL}'}}};"
+        yield f"static const Sampling samplings[] = {{{', '.join(samplings) or '{NULL, 0, 0, 1.0, 0.0, NULL, 0}'}}};"
         if watched:
             watch = simulation.rank_watch
             yield f"static const double watched_equations[] = {numbers(watch.equations)};"

@@ -11,7 +11,8 @@ from pathlib import Path
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, WEBASSEMBLY, Fmi, Interface, platform_named
+from mbsfmu.compiling.platforms import PLATFORMS, WEBASSEMBLY, Clocks, Fmi, Interface, platform_named
+from mbsfmu.fmu.clocks import clock_variables
 from mbsfmu.fmu.description import Capabilities, FmuDescription, describe
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.magnitudes import Scale
@@ -36,6 +37,7 @@ def export_native(
     arrays: bool = False,
     apart: Collection[str] = (),
     sources: Sources | bool = False,
+    clocks: Clocks = "none",
     icon: bytes | None = None,
     carried: str | None = None,
     force: bool = False,
@@ -62,6 +64,8 @@ def export_native(
         Names of variables that stay single where others are elements of arrays.
     sources
         Whether the C sources are in it, for importers that compile: as several files, or with `single` as one.
+    clocks
+        Whether hosts make the updates of sampled blocks by clocks of FMI 3.0, and by which kind of them.
     icon
         A picture of it as PNG.
     carried
@@ -86,7 +90,9 @@ def export_native(
     places = {platform_named(name, fmi): None for name in platforms}
     if any(PLATFORMS[place].suffix == WEBASSEMBLY for place in places):
         refuse_threads(simulation)
-    description, texts = described_sources(simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart)
+    description, texts = described_sources(
+        simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart, clocks=clocks
+    )
     compiled = unit_files(fmi, texts)
     libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
     identifier = description.identifier
@@ -131,10 +137,11 @@ def described_sources(
     naming: Naming = "structured",
     arrays: bool = False,
     apart: Collection[str] = (),
+    clocks: Clocks = "none",
 ) -> tuple[FmuDescription, dict[str, str]]:
     """Return the FMU's description, and its C files by name."""
     exchange = _exchange(simulation, beside_steps="cs" in kind) if "me" in kind else None
-    texts = fmu_sources(simulation, "", fmi, exchange)
+    texts = fmu_sources(simulation, "", fmi, exchange, clocks)
     capabilities = Capabilities(
         needs_tool=False,
         takes_slopes=True,
@@ -144,7 +151,9 @@ def described_sources(
     )
     tool = f"mbsfmu {importlib.metadata.version('mbsfmu')}"
     behaviour = content_key(sorted(texts.items()))
-    description = describe(simulation, capabilities, tool, behaviour, naming, arrays, apart, exchange)
+    names = [each.name for each in simulation.variables]
+    ticked = clock_variables(clocks, simulation.functions.system.samplings, names)
+    description = describe(simulation, capabilities, tool, behaviour, naming, arrays, apart, exchange, ticked)
     return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)
 
 

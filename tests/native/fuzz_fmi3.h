@@ -36,6 +36,8 @@ typedef struct {
     fmi3Status (*get_indicators)(fmi3Instance, fmi3Float64 *, size_t);
     fmi3Status (*complete)(fmi3Instance, fmi3Boolean, fmi3Boolean *, fmi3Boolean *);
     fmi3Status (*get_clock)(fmi3Instance, References3, size_t, fmi3Clock *);
+    fmi3Status (*set_clock)(fmi3Instance, References3, size_t, const fmi3Clock *);
+    fmi3Status (*get_shift)(fmi3Instance, References3, size_t, fmi3Float64 *);
     fmi3Status (*get_slopes)(fmi3Instance, References3, size_t, const fmi3Int32 *, fmi3Float64 *, size_t);
     fmi3Status (*directional)(
         fmi3Instance, References3, size_t, References3, size_t, const fmi3Float64 *, size_t, fmi3Float64 *, size_t
@@ -179,9 +181,14 @@ static fmi2Status cancel3(fmi2Component component) {
     fmi3ValueReference found[MOST], knowns[MOST];
     fmi3Clock clocks[MOST];
     const unsigned count = below(MOST), known = below(4);
-    for (unsigned i = 0; i < MOST; i++) found[i] = below(60), knowns[i] = below(20);
+    const fmi3ValueReference first_clock = units[own->unit].variables + 1; /* that of time is before it */
+    for (unsigned i = 0; i < MOST; i++) {
+        found[i] = below(3) ? below(60) : first_clock + below(20) / 19;
+        knowns[i] = below(20);
+        clocks[i] = below(2);
+    }
     for (unsigned i = 0; i < MOST_VALUES; i++) seeds[i] = number(1.0);
-    switch (below(8)) {
+    switch (below(10)) {
         case 0: return (fmi2Status)f->enter_events(own->instance);
         case 1: return (fmi2Status)f->enter_steps(own->instance);
         case 2: return (fmi2Status)f->configure(own->instance);
@@ -190,6 +197,9 @@ static fmi2Status cancel3(fmi2Component component) {
             own->instance, found, count, knowns, known, below(50) ? seeds : NULL, values_of(f, found, count),
             below(50) ? values : NULL, values_of(f, knowns, known)
         );
+        case 5: return (fmi2Status)f->set_clock(own->instance, found, count, below(50) ? clocks : NULL);
+        case 6: return (fmi2Status)f->set_clock(own->instance, &first_clock, 1, clocks);
+        case 7: return (fmi2Status)f->get_shift(own->instance, found, count, below(50) ? values : NULL);
         default: break;
     }
     f->enter_events(own->instance);
@@ -362,7 +372,7 @@ static void *symbol(void *library, const char *name);
 /* Find out how many values each reference has: there are arrays of three and four. */
 static void measure(const Unit *unit, Functions3 *f) {
     fmi3Float64 values[4];
-    fmi3Instance instance = f->instantiate("size", unit->guid, NULL, false, false, false, false, NULL, 0, NULL, NULL, NULL);
+    fmi3Instance instance = f->instantiate("size", unit->guid, NULL, false, false, true, false, NULL, 0, NULL, NULL, NULL);
     if (!instance || unit->variables >= sizeof f->sizes) wrong("there is no instance to measure");
     for (fmi3ValueReference k = 0; k <= unit->variables; k++) {
         for (unsigned size = 1; size <= 4; size++) {
@@ -398,6 +408,8 @@ static void load_functions(Unit *unit) {
     FIND3(get_indicators, "GetEventIndicators");
     FIND3(complete, "CompletedIntegratorStep");
     FIND3(get_clock, "GetClock");
+    FIND3(set_clock, "SetClock");
+    FIND3(get_shift, "GetShiftDecimal");
     FIND3(get_slopes, "GetOutputDerivatives");
     FIND3(directional, "GetDirectionalDerivative");
     FIND3(adjoint, "GetAdjointDerivative");

@@ -16,7 +16,7 @@ from pathlib import Path
 from native_fmus import model_of
 from runtime_sources import INCLUDES
 
-from mbsfmu.compiling.platforms import VERSIONS, Fmi, Interface
+from mbsfmu.compiling.platforms import VERSIONS, Clocks, Fmi, Interface
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
@@ -62,10 +62,16 @@ def compile_c(*arguments: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def checked(simulation: Simulation, folder: Path, fmi: Fmi = 2, kind: tuple[Interface, ...] = ("cs",)) -> Checked:
+def checked(
+    simulation: Simulation,
+    folder: Path,
+    fmi: Fmi = 2,
+    kind: tuple[Interface, ...] = ("cs",),
+    clocks: Clocks = "none",
+) -> Checked:
     """Compile an FMU with sanitizers."""
     folder.mkdir(parents=True, exist_ok=True)
-    description, sources = described_sources(simulation, fmi, kind, arrays=fmi == 3)
+    description, sources = described_sources(simulation, fmi, kind, arrays=fmi == 3, clocks=clocks)
     for name, text in sources.items():
         (folder / name).write_text(text)
     files = unit_files(fmi, sources)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from fuzzing import Checked, fuzz
+from fuzzing import Checked, checked, fuzz
+from sampled_control import controlled
 
 from mbsfmu.compiling.platforms import Fmi
 
@@ -40,3 +42,19 @@ def test_random_calls_find_nothing(
     done, discarded, refused = (int(text.split()[0]) for text in report.split(": ")[1].split(", ")[:3])
     assert min(done, refused) > CALLS / 5  # both what goes on and what is refused was tried
     assert done + discarded + refused == CALLS
+
+
+def test_random_calls_of_an_fmu_with_clocks(tmp_path: Path) -> None:
+    """Clocks are set at any time, in both kinds of use, among all other calls."""
+    one, other = (
+        checked(
+            controlled().simulation(solver="rk4", step=step, compiled=False),
+            tmp_path / name,
+            3,
+            ("cs", "me"),
+            "periodic",
+        )
+        for name, step in (("one", 1e-3), ("other", 5e-4))
+    )
+    for exchange in (False, True):
+        assert fuzz(one, other, 20_000, 5, exchange=exchange)

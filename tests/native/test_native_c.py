@@ -18,7 +18,7 @@ from fuzzing import SANITIZERS, Checked
 from native_fmus import Exported, model_of
 
 import mbsfmu
-from mbsfmu.compiling.platforms import Fmi, Interface
+from mbsfmu.compiling.platforms import Clocks, Fmi, Interface
 from mbsfmu.native.c_sources import UNIT, fmu_sources, unit_files
 from mbsfmu.native.native_package import described_sources
 
@@ -151,6 +151,15 @@ def test_explicit_sources_compile_without_warnings(tmp_path: Path, name: str, fo
         (tmp_path / file).write_text(text)
     flags = ("-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fPIC", "-c")
     run("gcc", *flags, *UNIT[2], cwd=tmp_path)
+
+
+@pytest.mark.parametrize("clocks", ["periodic", "triggered"])
+def test_sources_with_clocks_compile_without_warnings(tmp_path: Path, clocks: Clocks) -> None:
+    simulation = model_of("sampled").simulation(solver="rk4", compiled=False)
+    _, texts = described_sources(simulation, 3, ("cs", "me"), clocks=clocks)
+    for file, text in texts.items():
+        (tmp_path / file).write_text(text)
+    run("gcc", "-std=c99", "-O1", "-Wall", "-Wextra", "-pedantic", "-Werror", "-c", *unit_files(3, texts), cwd=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,11 @@ typedef struct {
     double tolerance_factor;            /* by which their tolerances are what they were made with */
     double iterations[LEVELS][3];       /* of projections, by level: solutions, sum, most */
     double embedded_distance;              /* of rk4, added up over the steps */
+#if CLOCKS
+    double clock_start;                 /* the start of the run, which ticks of periodic clocks are counted from */
+    double ticks[ROOM(SAMPLINGS)];      /* how many ticks of each clock have been made */
+    double ticking[ROOM(SAMPLINGS)];    /* 1 of a clock that was set and whose update has not been made yet */
+#endif
     double steps, newton_total, newton_max, iteration_matrices, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     uint64_t communications;            /* communication steps */
@@ -154,6 +159,9 @@ struct Instance {
     PointJacobian jacobian;
 #endif
     int exchanges;                      /* what it was made for, which no reset changes */
+#endif
+#if CLOCKS
+    int follows_clocks;                 /* whether the host makes the updates of blocks, which no reset changes */
 #endif
     Logger logger;
     void *environment;                  /* of the logger */

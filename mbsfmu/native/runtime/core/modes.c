@@ -103,7 +103,7 @@ static Status terminate(Instance *instance) {
 
 static int is_at_event(const Instance *instance) {
     const State *state = &instance->state;
-    return next_event_after(instance, state->passed, state->sampled) <= state->due;
+    return some_ticking(state) || next_event_after(instance, state->passed, state->sampled) <= state->due;
 }
 
 /* Let the events of the present happen. */
@@ -225,6 +225,7 @@ static Status step_to(Instance *instance, double time, double length, const Wish
     if (state->has_stop_time && time + length > state->stop_time + OVERSHOOT * length) {
         return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + length, state->stop_time);
     }
+    if (!ticks_made(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
     if (simulate_as(instance, time + length, wishes)) {

@@ -68,14 +68,14 @@ static int advance_to(Instance *instance, double stop, double horizon) {
 
 /* The next jump or bend of an input that has not passed at a time, or update that was not made until another one. */
 static double next_event_after(const Instance *instance, double passed, double sampled) {
-    return smaller(step_functions.next_event(instance, passed, DBL_MAX, DBL_MAX), next_instant(sampled));
+    return smaller(step_functions.next_event(instance, passed, DBL_MAX, DBL_MAX), next_instant(instance, sampled));
 }
 
 /* Where a run has to halt next: at a jump or bend of an input, at an update, or at its end. */
 static double next_halt(const Instance *instance, double same, double end) {
     const State *state = &instance->state;
     const double event = step_functions.next_event(instance, state->passed, end - same, end);
-    const double instant = next_instant(state->sampled);
+    const double instant = next_instant(instance, state->sampled);
     return instant < smaller(event, end - same) ? instant : event;
 }
 

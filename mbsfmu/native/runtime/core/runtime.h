@@ -98,6 +98,7 @@ typedef struct {
     int first, count;
     double sample_time, offset;
     const char *reason;
+    int has_clock;                  /* whether it is a block's, whose updates a host can make by a clock */
 } Sampling;
 
 /* A coordinate or velocity of the start, for messages. */

@@ -6,11 +6,28 @@ static double count_instants(const Sampling *sampling, double time) {
     return larger(floor((time - sampling->offset) / sampling->sample_time), -1.0);
 }
 
-/* The first instant after a time. */
-static double next_instant(double passed) {
+#if CLOCKS
+
+/* Whether the host makes the updates of a block, by its clock. */
+static int follows_clock(const Instance *instance, int k) { return instance->follows_clocks && samplings[k].has_clock; }
+
+#else
+
+static int follows_clock(const Instance *instance, int k) {
+    (void)instance;
+    (void)k;
+    return 0;
+}
+
+#endif
+
+/* The first instant of the FMU's own after a time. */
+static double next_instant(const Instance *instance, double passed) {
     double next = DBL_MAX;
     for (int k = 0; k < SAMPLINGS; k++) {
-        next = smaller(next, samplings[k].offset + (count_instants(&samplings[k], passed) + 1.0) * samplings[k].sample_time);
+        const Sampling *sampling = &samplings[k];
+        if (follows_clock(instance, k)) continue;
+        next = smaller(next, sampling->offset + (count_instants(sampling, passed) + 1.0) * sampling->sample_time);
     }
     return next;
 }
@@ -22,6 +39,32 @@ static double same_time(const State *state, double step, double one, double othe
 
 #if DISCRETE > 0
 
+/* Whether an update is to be made now. */
+static int is_due(const Instance *instance, int k, double since, double now) {
+#if CLOCKS
+    if (follows_clock(instance, k)) return instance->state.ticking[k] != 0.0;
+#endif
+    return count_instants(&samplings[k], now) > count_instants(&samplings[k], since);
+}
+
+static int some_due(const Instance *instance, double since, double now) {
+    int due = 0;
+    for (int k = 0; k < SAMPLINGS; k++) due |= is_due(instance, k, since, now);
+    return due;
+}
+
+/* The clock of an update that has been made has ticked. */
+static void end_tick(Instance *instance, int k) {
+#if CLOCKS
+    State *state = &instance->state;
+    state->ticks[k] += state->ticking[k];
+    state->ticking[k] = 0.0;
+#else
+    (void)instance;
+    (void)k;
+#endif
+}
+
 /* Make the updates whose instants have passed up to a time since the last ones; accelerations and rates jump with them.
  * The inputs are those just before: what jumps at an instant has not jumped yet. */
 static int sample(Instance *instance, double now) {
@@ -30,12 +73,12 @@ static int sample(Instance *instance, double now) {
     double before[DISCRETE], updated[DISCRETE];
     int changed = 0;
     state->sampled = larger(since, now);
-    if (!(next_instant(since) <= now)) return 1;
+    if (!some_due(instance, since, now)) return 1;
     COPY(before, state->discrete, DISCRETE);
     load(instance);
     for (int k = 0; k < SAMPLINGS; k++) {
         const int first = samplings[k].first, count = samplings[k].count;
-        if (!(count_instants(&samplings[k], now) > count_instants(&samplings[k], since))) continue;
+        if (!is_due(instance, k, since, now)) continue;
         updates(&instance->parts, updated);
         if (!all_finite(updated + first, count)) {
             const Sampling *failed = &samplings[k];
@@ -43,6 +86,7 @@ static int sample(Instance *instance, double now) {
         }
         COPY(state->discrete + first, updated + first, count);
         COPY(instance->parts.discrete, state->discrete, DISCRETE);
+        end_tick(instance, k);
     }
     for (int i = 0; i < DISCRETE; i++) changed |= state->discrete[i] != before[i];
     if (changed) make_consistent(instance);

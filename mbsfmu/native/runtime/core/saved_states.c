@@ -72,6 +72,11 @@ static int possible(const State *state) {
     if (state->mode == CONTINUOUS_TIME) return 0;
 #endif
     if (state->mode >= STEPPING && !state->initialized) return 0;
+#if CLOCKS
+    for (int k = 0; k < SAMPLINGS; k++) {
+        if (!(state->ticks[k] >= 0.0) || (state->ticking[k] != 0.0 && state->ticking[k] != 1.0)) return 0;
+    }
+#endif
 #if ERROR > 0
     const double points = state->error_record[ERROR_RECORD - 2];
     if (!all_finite(&points, 1) || points < 0.0) return 0;

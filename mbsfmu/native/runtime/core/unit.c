@@ -15,6 +15,7 @@
 #include "consistent.c"
 #include "prescribed.c"
 #include "sampling.c"
+#include "clocks.c"
 #include "reactions.c"
 #include "readings.c"
 #include "change_points.c"
@@ -56,6 +57,14 @@ const UnitFunctions fmu_functions = {
     .last_step = last_step,
     .is_at_event = is_at_event,
     .pass_events = pass_events,
+#if CLOCKS
+    .follow_clocks = follow_clocks,
+    .has_clock = has_clock,
+    .set_clock = set_clock,
+    .is_ticking = is_ticking,
+    .interval_of = interval_of,
+    .shift_of = shift_of,
+#endif
     .save = save,
     .restore = restore,
     .release = release,

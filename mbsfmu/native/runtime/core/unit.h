@@ -11,6 +11,11 @@
 #include "interfaces.h"
 #include "visibility.h"
 
+/* Whose instants updates of sampled blocks have; CLOCKS is one of these. */
+#define NO_CLOCKS 0         /* the FMU's own */
+#define PERIODIC_CLOCKS 1   /* those of a clock, where the host has event mode */
+#define TRIGGERED_CLOCKS 2  /* whenever the host sets a clock */
+
 typedef struct Instance Instance;
 
 /* What becomes of a call; DISCARDED: a step that cannot be made, after which the instance is as it was before. */
@@ -72,6 +77,17 @@ typedef struct {
      * and the time of the next one, DBL_MAX where there is none. */
     int (*is_at_event)(const Instance *);
     Status (*pass_events)(Instance *, int *some, double *next);
+
+#if CLOCKS
+    /* Clocks of sampled blocks, by number. From now on the host makes their updates: at events it sets a clock, and the
+     * update is made with the next `pass_events`. Interval and shift in s are those of periodic clocks. */
+    void (*follow_clocks)(Instance *);
+    int (*has_clock)(unsigned clock);
+    Status (*set_clock)(Instance *, unsigned clock, int ticks);
+    int (*is_ticking)(const Instance *, unsigned clock);
+    double (*interval_of)(unsigned clock);
+    double (*shift_of)(unsigned clock);
+#endif
 
     /* The whole state, in memory of its own: `saved` points to NULL or to one that is written anew. Restoring refuses
      * what is no state of this very unit, and what no instance can be in. */

@@ -13,6 +13,9 @@ static Instance *create_for_exchange(Logger logger, void *environment) {
     Instance *instance = create(logger, environment, NULL);
     if (!instance) return NULL;
     instance->exchanges = 1;
+#if CLOCKS
+    follow_clocks(instance);
+#endif
     reset(instance);
     return instance;
 }
@@ -164,6 +167,7 @@ static Status complete_step(Instance *instance, int *events) {
     AT_POINTS("steps are completed");
     State *const before = &instance->waiting[BEFORE_COMPLETION];
     int needed = 0;
+    if (!ticks_made(instance, state->time)) return REFUSE("%s", instance->reason);
     copy_but_iteration_matrix(before, state);
     instance->flow_known = 0;
     if (!take_step(instance, &needed)) {

@@ -6,6 +6,9 @@
 #include "fmi3_steps.c"
 #include "fmi3_states.c"
 #include "fmi3_unsupported.c"
+#if CLOCKS
+#include "fmi3_clocks.c"
+#endif
 #if MODEL_EXCHANGE
 #include "fmi3_exchange.c"
 #endif

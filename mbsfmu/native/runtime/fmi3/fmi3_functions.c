@@ -37,7 +37,13 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     life->takes_early_return = early_return;
     life->intermediate_update = update;
     const char *refused = objection_to(intermediate, intermediate_count);
+    if (!refused && CLOCKS == TRIGGERED_CLOCKS && !event_mode) {
+        refused = "its clocks are triggered by the host, which needs event mode for it";
+    }
     if (begin_life(&life->component, name, token, resources, "instantiation token", 0, refused)) {
+#if CLOCKS
+        if (event_mode) fmu_functions.follow_clocks(life->component.instance);
+#endif
         if (keep_intermediate(life, intermediate, intermediate_count)) return life;
         refuse(&life->component, "there is no memory for an instance");
         fmu_functions.destroy(life->component.instance);

@@ -48,19 +48,19 @@ NO_VARIABLES(String)
 NO_BINARIES(Get, ONLY_READ)
 NO_BINARIES(Set, const)
 
-/* -- clocks: updates of discrete states are events of the unit's own ------------------------------------------------ */
+/* -- clocks: what is refused of them, all where updates are events of the unit's own ------------------------------------------------ */
 
-#define NO_CLOCKS \
+#define REFUSE_CLOCKS \
     (void)references; \
     if (handle && count == 0) return fmi3OK; \
-    UNSUPPORTED("clocks")
+    UNSUPPORTED(CLOCKS ? "clocks that can be used so" : "clocks")
 
 #define NO_CLOCK_VALUES(name, type) \
     EXPORT fmi3Status NAMED(name)( \
         fmi3Instance handle, const fmi3ValueReference references[], size_t count, type values[] \
     ) { \
         (void)values; \
-        NO_CLOCKS; \
+        REFUSE_CLOCKS; \
     }
 #define NO_CLOCK_PAIRS(name, first, second) \
     EXPORT fmi3Status NAMED(name)( \
@@ -68,15 +68,17 @@ NO_BINARIES(Set, const)
     ) { \
         (void)values; \
         (void)others; \
-        NO_CLOCKS; \
+        REFUSE_CLOCKS; \
     }
 
+#if !CLOCKS
 NO_CLOCK_VALUES(fmi3GetClock, fmi3Clock)
 NO_CLOCK_VALUES(fmi3SetClock, const fmi3Clock)
 NO_CLOCK_VALUES(fmi3GetShiftDecimal, fmi3Float64)
+NO_CLOCK_PAIRS(fmi3GetIntervalDecimal, fmi3Float64, fmi3IntervalQualifier)
+#endif
 NO_CLOCK_VALUES(fmi3SetShiftDecimal, const fmi3Float64)
 NO_CLOCK_VALUES(fmi3SetIntervalDecimal, const fmi3Float64)
-NO_CLOCK_PAIRS(fmi3GetIntervalDecimal, fmi3Float64, fmi3IntervalQualifier)
 NO_CLOCK_PAIRS(fmi3GetShiftFraction, fmi3UInt64, fmi3UInt64)
 NO_CLOCK_PAIRS(fmi3SetShiftFraction, const fmi3UInt64, const fmi3UInt64)
 NO_CLOCK_PAIRS(fmi3SetIntervalFraction, const fmi3UInt64, const fmi3UInt64)
@@ -88,7 +90,7 @@ EXPORT fmi3Status NAMED(fmi3GetIntervalFraction)(
     (void)counters;
     (void)resolutions;
     (void)qualifiers;
-    NO_CLOCKS;
+    REFUSE_CLOCKS;
 }
 
 EXPORT fmi3Status NAMED(fmi3EvaluateDiscreteStates)(fmi3Instance handle) {

@@ -30,6 +30,9 @@ static void start_at(State *state, double time) {
     const double same = same_time(state, DBL_MAX, time, time);
     state->passed = state->due = time + same;
     state->sampled = time - same;
+#if CLOCKS
+    state->clock_start = time;
+#endif
 }
 
 /* Start values of the model as it was made, which what was set differs from. */

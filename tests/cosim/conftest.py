@@ -9,6 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cosim.joined_mechanisms import (
+    STOP,
+    TIGHT,
+    chain_halves,
+    export_half,
+    four_bar_halves,
+    four_bar_whole,
+    sliding_pair,
+)
 from cosim.linear_units import export_linear, halves
 from cosim.ssp_documents import HEAD, TAIL
 from foreign_fmus import C_FMUS, build_c_unit, build_python_unit, compiler
@@ -17,6 +26,7 @@ from model_exchange_fmus.runs import Jumper
 from pythonfmu import FmuBuilder
 
 import mbsfmu
+from mbsfmu.simulation.run_result import Result
 
 
 @pytest.fixture(scope="session")
@@ -110,3 +120,33 @@ def jumper(jumper_folder: Path) -> Jumper:
         return build_jumper(version, folder, **how)
 
     return unit
+
+
+@pytest.fixture(scope="session")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with halves of mechanisms."""
+    return tmp_path_factory.mktemp("joined")
+
+
+@pytest.fixture(scope="session")
+def pinned(joined: Path) -> list[Path]:
+    """The halves of the four-bar, with moments as well."""
+    return [export_half(half, joined, kind=("cs", "me")) for half in four_bar_halves(turns=True)]
+
+
+@pytest.fixture(scope="session")
+def chained(joined: Path) -> list[Path]:
+    """The rod and the free body."""
+    return [export_half(half, joined, kind=("cs", "me")) for half in chain_halves()]
+
+
+@pytest.fixture(scope="session")
+def sliding(joined: Path) -> list[Path]:
+    """Masses of 2 and 3 kg on one guide."""
+    return [export_half(half, joined, kind=("cs", "me")) for half in sliding_pair(2.0, 3.0)]
+
+
+@pytest.fixture(scope="session")
+def tight() -> Result:
+    """The four-bar in one piece by a solver of order 5."""
+    return four_bar_whole().simulation(**TIGHT).run(STOP)

@@ -23,23 +23,27 @@ from mbsfmu import (
     RigidBody,
     Spherical,
 )
+from mbsfmu.simulation.run_result import Result
 
 STOP = 0.5
+PIN = "spherical:left.load+seen=right.load+seen"
+ANGLES = {"crank": "left", "coupler": "left", "rocker": "right"}
+TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
 AXIS = (0.3, -0.2, 1.0)
 HANDLE = "load+turn+seen+facing"
 """Prefixes of the variables of a handle with moments."""
 
 
-def handle(point: str, *, turns: bool = True) -> dict[str, Any]:
-    """Return the loads and sensors that make a point a handle."""
-    forces: tuple[Any, ...] = (AppliedForce(name="load", point=point),)
+def handle(point: str, *, turns: bool = True, suffix: str = "") -> dict[str, Any]:
+    """Return the loads and sensors that make a point a handle; a suffix tells two of a mechanism apart."""
+    forces: tuple[Any, ...] = (AppliedForce(name=f"load{suffix}", point=point),)
     sensors: tuple[Any, ...] = (
-        PointSensor(name="seen", point=point, measures=("position", "velocity", "acceleration")),
+        PointSensor(name=f"seen{suffix}", point=point, measures=("position", "velocity", "acceleration")),
     )
     if turns:
-        forces += (AppliedMoment(name="turn", point=point),)
+        forces += (AppliedMoment(name=f"turn{suffix}", point=point),)
         measures = ("quaternion", "angular_velocity", "angular_acceleration")
-        sensors += (OrientationSensor(name="facing", point=point, measures=measures),)
+        sensors += (OrientationSensor(name=f"facing{suffix}", point=point, measures=measures),)
     return {"forces": forces, "sensors": sensors}
 
 
@@ -96,9 +100,18 @@ def four_bar_whole() -> CoupledModel:
     return model("whole", Mechanism(ground=ground, bodies=four_bar_bodies(), joints=joints))
 
 
+def _rocker(*, turns: bool) -> Mechanism:
+    return Mechanism(
+        ground={"right": (_GROUND, 0.0, 0.0)},
+        bodies=four_bar_bodies()[2:],
+        joints=(_hinge("pivot", "ground.right", "rocker.start", four_bar_start()["rocker"]),),
+        **handle("rocker.end", turns=turns),
+    )
+
+
 def four_bar_halves(*, turns: bool = False) -> tuple[CoupledModel, CoupledModel]:
     """Return crank and coupler, and the rocker, each with a handle at the pin between them."""
-    crank, coupler, rocker = four_bar_bodies()
+    crank, coupler, _ = four_bar_bodies()
     start = four_bar_start()
     left = Mechanism(
         ground={"left": (0.0, 0.0, 0.0)},
@@ -109,13 +122,48 @@ def four_bar_halves(*, turns: bool = False) -> tuple[CoupledModel, CoupledModel]
         ),
         **handle("coupler.end", turns=turns),
     )
-    right = Mechanism(
-        ground={"right": (_GROUND, 0.0, 0.0)},
-        bodies=(rocker,),
-        joints=(_hinge("pivot", "ground.right", "rocker.start", start["rocker"]),),
-        **handle("rocker.end", turns=turns),
+    return model("left", left), model("right", _rocker(turns=turns))
+
+
+def four_bar_thirds() -> tuple[CoupledModel, CoupledModel, CoupledModel]:
+    """Return crank, coupler and rocker, cut at both joints of the coupler, which is free."""
+    crank, coupler, _ = four_bar_bodies()
+    start = four_bar_start()
+    (angle, speed), (turned, faster) = start["crank"], start["coupler"]
+    elbow = _CRANK * np.array([np.cos(angle), np.sin(angle)])
+    left = Mechanism(
+        ground={"left": (0.0, 0.0, 0.0)},
+        bodies=(crank,),
+        joints=(_hinge("shaft", "ground.left", "crank.start", start["crank"]),),
+        **handle("crank.end", turns=False),
     )
-    return model("left", left), model("right", right)
+    free = Free(
+        name="free",
+        parent="ground.left",
+        child="coupler.start",
+        angles=(0.0, 0.0, angle + turned),
+        angular_velocity=(0.0, 0.0, speed + faster),
+        displacement=(*elbow, 0.0),
+        velocity=(-speed * elbow[1], speed * elbow[0], 0.0),
+    )
+    first, second = (
+        handle(f"coupler.{end}", turns=False, suffix=mark) for end, mark in (("start", "_a"), ("end", "_b"))
+    )
+    inertia = coupler.mass * _COUPLER**2 / 12.0  # of a beam, which has none about its axis
+    rod = RigidBody(
+        name="coupler",
+        mass=coupler.mass,
+        inertia=(0.01, inertia, inertia),
+        centre=(0.5 * _COUPLER, 0.0, 0.0),
+        points={"start": (0.0, 0.0, 0.0), "end": (_COUPLER, 0.0, 0.0)},
+    )
+    middle = Mechanism(
+        ground={"left": (0.0, 0.0, 0.0)},
+        bodies=(rod,),
+        joints=(free,),
+        **{kind: first[kind] + second[kind] for kind in first},
+    )
+    return model("crank", left), model("coupler", middle), model("rocker", _rocker(turns=False))
 
 
 # -- a spatial chain of two bodies --------------------------------------------------------------------------------
@@ -188,3 +236,23 @@ def sliding_pair(lower: float, upper: float) -> tuple[CoupledModel, CoupledModel
 def export_half(half: CoupledModel, folder: Path, **options: Any) -> Path:
     """Export one half and return its FMU."""
     return mbsfmu.export(half, folder / half.name, **options)[0]
+
+
+# -- results -----------------------------------------------------------------------------------------------------
+
+
+def inside(*names: str, step: float) -> dict[str, float]:
+    """Return the steps inside the FMUs in s."""
+    return {f"{name}.solver.step": step for name in names}
+
+
+def largest_gap(result: Any, first: str = "left", second: str = "right", what: str = "position") -> float:
+    """Return the largest distance of the two points over time."""
+    gaps = [result[f"{first}.seen.{what}.{axis}"] - result[f"{second}.seen.{what}.{axis}"] for axis in "xyz"]
+    return float(np.max(np.abs(gaps)))
+
+
+def off(result: Any, tight: Result, kinds: tuple[str, ...] = ("angle", "angular_velocity")) -> float:
+    """Return the largest error at the end."""
+    names = [(f"{unit}.{body}.{kind}", f"{body}.{kind}") for body, unit in ANGLES.items() for kind in kinds]
+    return max(abs(result[name][-1] - tight[alone][-1]) for name, alone in names)

@@ -44,7 +44,7 @@ def test_events_are_one_after_the_other_where_time_stands_still(
     jumper: Jumper, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each bounce is two events at one time, after which none may follow there; bounces in one step are at several."""
-    monkeypatch.setattr("mbsfmu.cosim.fmus.model_exchange.model.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("mbsfmu.cosim.fmus.model_exchange.integrated_model.MOST_ITERATIONS", 1)
     result = alone(jumper(version), 3.0, 0.1, x=1.0, gravity=9.81, restitution=0.7)
     assert result.final()["jumper.bounces"] == 11
 

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 from cosim.joined_mechanisms import (
+    ANGLES,
     AXIS,
     HANDLE,
+    PIN,
     STOP,
-    chain_halves,
+    TIGHT,
     chain_whole,
-    export_half,
-    four_bar_halves,
     four_bar_start,
     four_bar_whole,
-    sliding_pair,
+    inside,
+    largest_gap,
+    off,
 )
 from documented import ROOT
 
@@ -43,62 +45,12 @@ from mbsfmu.exporting.coupled_export import export_coupled
 from mbsfmu.simulation.run_result import Result
 
 Foreign = Callable[[str], Path]
-PIN = "spherical:left.load+seen=right.load+seen"
-ANGLES = {"crank": "left", "coupler": "left", "rocker": "right"}
-TIGHT: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
-
-
-@pytest.fixture(scope="session")
-def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with the FMUs of this file."""
-    return tmp_path_factory.mktemp("joined")
-
-
-@pytest.fixture(scope="session")
-def pinned(joined: Path) -> list[Path]:
-    """The halves of the four-bar, with moments as well."""
-    return [export_half(half, joined) for half in four_bar_halves(turns=True)]
-
-
-@pytest.fixture(scope="session")
-def chained(joined: Path) -> list[Path]:
-    """The rod and the free body."""
-    return [export_half(half, joined) for half in chain_halves()]
-
-
-@pytest.fixture(scope="session")
-def sliding(joined: Path) -> list[Path]:
-    """Masses of 2 and 3 kg on one guide."""
-    return [export_half(half, joined) for half in sliding_pair(2.0, 3.0)]
-
-
-@pytest.fixture(scope="session")
-def tight() -> Result:
-    """The four-bar in one piece by a solver of order 5."""
-    return four_bar_whole().simulation(**TIGHT).run(STOP)
-
-
-def inside(*names: str, step: float) -> dict[str, float]:
-    """Return the steps inside the FMUs in s."""
-    return {f"{name}.solver.step": step for name in names}
 
 
 def run_pinned(fmus: list[Path], step: float, joint: str | CoupledJoint = PIN, **options: Any) -> Any:
     """Run the halves of the four-bar with two steps of their own in each communication step."""
     options.setdefault("parameters", inside("left", "right", step=0.5 * step))
     return cosimulate(fmus, joints=[joint], step=step, stop=STOP, **options)
-
-
-def largest_gap(result: Any, first: str = "left", second: str = "right", what: str = "position") -> float:
-    """Return the largest distance of the two points over time."""
-    gaps = [result[f"{first}.seen.{what}.{axis}"] - result[f"{second}.seen.{what}.{axis}"] for axis in "xyz"]
-    return float(np.max(np.abs(gaps)))
-
-
-def off(result: Any, tight: Result, kinds: tuple[str, ...] = ("angle", "angular_velocity")) -> float:
-    """Return the largest error at the end."""
-    names = [(f"{unit}.{body}.{kind}", f"{body}.{kind}") for body, unit in ANGLES.items() for kind in kinds]
-    return max(abs(result[name][-1] - tight[alone][-1]) for name, alone in names)
 
 
 # -- closed, of order 2, as exact as one model ---------------------------------------------------------------------

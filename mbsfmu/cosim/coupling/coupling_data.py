@@ -120,6 +120,17 @@ class CoupledInstance:
         time, step
             Beginning and length of the communication step in s.
         """
+        self.take(polynomials, correction)
+        if self.rate == 1:
+            self.set_inputs(step)
+            self._step(time, step)
+            return
+        for index in range(self.rate):
+            self._set(part(self.taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
+            self._step(time + index * step / self.rate, step / self.rate)
+
+    def take(self, polynomials: Floats, correction: Floats | None) -> None:
+        """Take what the inputs run along over a communication step, without setting them; see `advance`."""
         taken = self.taken
         polynomials.take(self.sources, 1, taken, "clip")
         if self.converts:
@@ -127,13 +138,10 @@ class CoupledInstance:
             taken[0] += self.offsets
         if correction is not None:
             taken[0] += correction
-        if self.rate == 1:
-            self._set(taken, step)
-            self._step(time, step)
-            return
-        for index in range(self.rate):
-            self._set(part(taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
-            self._step(time + index * step / self.rate, step / self.rate)
+
+    def set_inputs(self, step: float) -> None:
+        """Set the inputs for a step of the instance in s to what was taken."""
+        self._set(self.taken, step)
 
     def _step(self, time: float, step: float) -> None:
         try:

@@ -163,6 +163,8 @@ class Instance(ABC):
         Whether the state can be handed to another process.
     takes_any_step
         Whether communication steps may differ.
+    is_exchanged
+        Whether it is an FMU for model exchange, which the master integrates.
     clock
         Where it is; compiled code counts there too.
     happened
@@ -193,6 +195,7 @@ class Instance(ABC):
     saves_state: bool
     serializes_state: bool = False
     takes_any_step: bool
+    is_exchanged: bool = False
     events: int | None = None
     happened: float = math.inf
     disturbs: bool = False

@@ -11,6 +11,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint, JointHandle
 from mbsfmu.cosim.coupling.driven import Signal
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
+from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 from mbsfmu.cosim.joints.joint_equations import MOTION, QUATERNION, VELOCITY, JointEquations
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality, Variability
@@ -75,26 +76,27 @@ class BoundHandle:
         self._motion[QUATERNION.start] = 1.0
 
     @property
-    def has_accelerations(self) -> bool:
-        """Whether the FMU tells the accelerations that belong to the motions read."""
-        wanted = ("acceleration",) if not self.turns else ("acceleration", "angular_acceleration")
-        return all(self._found(quantity) is not None for quantity in wanted)
-
-    @property
     def turns(self) -> bool:
         """Whether orientations are read."""
         return self._read_places[-1] >= VELOCITY.stop
 
-    def accelerations(self) -> AccelerationPort:
-        """Return the port of its accelerations.
+    def accelerations(self) -> tuple[list[str], list[int]]:
+        """Return the names of its accelerations, and their places in (acceleration, angular acceleration).
 
         Raises
         ------
         InputError
             When the FMU has none.
         """
-        names = [*self._components("acceleration"), *(self._components("angular_acceleration") if self.turns else [])]
-        return AccelerationPort(self.instance, names)
+        wanted = ("acceleration", "angular_acceleration") if self.turns else ("acceleration",)
+        for quantity in wanted:
+            if self._found(quantity) is None:
+                raise InputError(
+                    f"the handle {self.handle} lacks {quantity.replace('_', ' ')}, without which {self.instance.name} "
+                    "cannot be joined by model exchange; let the FMU give it, or take FMUs for co-simulation"
+                )
+        names = [name for quantity in wanted for name in self._components(quantity)]
+        return [name for name in names if name is not None], [k for k, name in enumerate(names) if name is not None]
 
     def motion(self) -> Floats:
         """Return the motion as the FMU tells it now, shape (13,), in a new array."""
@@ -150,28 +152,6 @@ class BoundHandle:
         variable = self.instance.variables[name]
         if variable.causality is not Causality.INPUT or variable.variability is not Variability.CONTINUOUS:
             raise InputError(f"the handle {self.handle}: {name} is no continuous input; a joint cannot load it")
-
-
-class AccelerationPort:
-    """Reads accelerations and angular accelerations of a handle.
-
-    Parameters
-    ----------
-    instance
-        The FMU.
-    names
-        Names of up to six components; None for one that stays at zero.
-    """
-
-    def __init__(self, instance: Instance, names: Sequence[str | None]) -> None:
-        self._places = [place for place, name in enumerate(names) if name is not None]
-        self._port = instance.port([name for name in names if name is not None])
-
-    def read(self) -> Floats:
-        """Return them as the FMU tells them now, shape (6,), in a new array."""
-        result = np.zeros(6)
-        result[self._places] = self._port.read()
-        return result
 
 
 class BoundJoint:
@@ -269,16 +249,26 @@ def bind(
     """
     if joints and algorithm not in ALGORITHMS:
         raise InputError(
-            f"the algorithm is '{algorithm}', which closes no joints; {' and '.join(ALGORITHMS)} do, for the joints by "
-            "iteration"
+            f"the algorithm is '{algorithm}', which closes no joints; {' and '.join(ALGORITHMS)} leave them to a "
+            "solution of their own"
         )
     if joints and control != "fixed":
-        raise InputError(
-            f"the control is '{control}', but joints need steps of one length: accelerations at the ends of steps do "
-            "not tell how long the next may be; choose fixed"
-        )
-    for handle in (handle for joint in joints for handle in (joint.first, joint.second)):
-        if handle.unit in instances and not instances[handle.unit].saves_state:
+        raise InputError(f"the control is '{control}', but joints need steps of one length; choose fixed")
+    handles = [handle for joint in joints for handle in (joint.first, joint.second) if handle.unit in instances]
+    exchanged = [handle.unit for handle in handles if instances[handle.unit].is_exchanged]
+    for handle in handles:
+        instance = instances[handle.unit]
+        if exchanged and not instance.is_exchanged:
+            raise InputError(
+                f"{exchanged[0]} is run by model exchange and {handle.unit} by co-simulation; joints need FMUs of one "
+                "kind, which `model_exchange` chooses where they are for both"
+            )
+        if exchanged and not isinstance(instance, ModelExchangeInstance):
+            raise InputError(
+                f"{handle.unit} is isolated, but FMUs that joints join by model exchange are evaluated too often for "
+                "messages between processes; take it out of `isolate`"
+            )
+        if not exchanged and not instance.saves_state:
             raise InputError(
                 f"{handle.unit} cannot save its state, which the joint at {handle} needs to repeat steps; take an FMU "
                 "that can, or a spring between the FMUs"
@@ -297,9 +287,17 @@ def bind(
     return bound
 
 
+def are_exchanged(joints: Sequence[BoundJoint]) -> bool:
+    """Return whether the FMUs of joints are for model exchange."""
+    return any(handle.instance.is_exchanged for joint in joints for handle in joint.handles)
+
+
 def unloaded(joints: Sequence[BoundJoint]) -> dict[tuple[str, str], Signal]:
-    """Return signals of all inputs that joints drive, by (instance, input): zero until a joint says more."""
-    return {end: _zero for joint in joints for end in joint.loads}
+    """Return signals of the inputs that joints drive, by (instance, input): zero until a joint says more.
+
+    FMUs for model exchange have none: their wrenches are set in each evaluation.
+    """
+    return {} if are_exchanged(joints) else {end: _zero for joint in joints for end in joint.loads}
 
 
 def _zero(time: float) -> float:

@@ -18,12 +18,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.coupling.explicit_coupling import OneSweep
-from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.sweeps import Settings, names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.joints.bound_joints import BoundJoint
+from mbsfmu.cosim.joints.joint_algorithm import Advance, JointAlgorithm
 from mbsfmu.cosim.joints.joint_trials import JointTrials
 
 STEPS = 2
@@ -48,19 +47,16 @@ _DISTINCT = 0.1
 exactly, 0.24 in two steps of the trapezoidal rule, in one of them what the motion turns in a step."""
 
 
-class JointClosing(OneSweep):
+class JointClosing(JointAlgorithm):
     """Closes joints at the end of each communication step by Newton's method on their multipliers.
 
     The Jacobian comes from differences of steps from saved states, once, and is kept by Broyden's update of its
-    inverse. Redundant components get the least multipliers. All other connections are those of `jacobi`, or of
-    `gauss-seidel`, where the FMUs of joints take one turn together.
+    inverse. Redundant components get the least multipliers.
 
     Parameters
     ----------
-    exchange, settings
-        As for `Algorithm`.
-    joints
-        The joints.
+    exchange, settings, joints
+        As for `JointAlgorithm`.
 
     Attributes
     ----------
@@ -69,10 +65,8 @@ class JointClosing(OneSweep):
     """
 
     CHANGES = (
-        *OneSweep.CHANGES,
+        *JointAlgorithm.CHANGES,
         "jacobians",
-        "reactions",
-        "references",
         "_lines",
         "_known",
         "_length",
@@ -82,76 +76,29 @@ class JointClosing(OneSweep):
     )
 
     def __init__(self, exchange: CouplingData, settings: Settings, joints: Sequence[BoundJoint]) -> None:
-        super().__init__(exchange, settings)
-        self._joints = joints
+        super().__init__(exchange, settings, joints)
         self._trials = trials = JointTrials(joints, exchange)
         sizes = [part.stop - part.start for part in trials.parts]
         self._limits = np.tile(np.repeat([joint.joint.tolerance for joint in joints], sizes), 2)
         self._is_moment = np.tile(np.concatenate([joint.equations.are_moments for joint in joints]), 2)
-        self._groups = self._turns_of_groups() if settings.algorithm == "gauss-seidel" else None
         self._lines = np.zeros((_REMEMBERED, 2, trials.count))  # of the last steps: multipliers at both ends
         self._known = 0  # number of last steps of one length
         self._length = 0.0  # of the last step in s
         self._inverse = np.zeros((0, 0))  # of the Jacobian over the square of the step
         self._moves = np.ones(2)  # perturbations of forces and moments
-        self.reactions = np.zeros(6 * len(joints))
         self.jacobians = 0
-
-    @property
-    def references(self) -> Floats:
-        """How the handles stood at the start, shape (joints, 2, 3, 3)."""
-        return np.stack([joint.equations.reference for joint in self._joints])
-
-    @references.setter
-    def references(self, value: Floats) -> None:
-        for joint, reference in zip(self._joints, value, strict=True):
-            joint.equations.reference = reference
-
-    def _turns_of_groups(self) -> list[list[CoupledInstance]]:
-        """Return the members that step together, turn after turn."""
-        together, groups = self._trials.members, list[list[CoupledInstance]]()
-        for member, _ in self.turns:
-            if member not in together:
-                groups.append([member])
-            elif together not in groups:
-                groups.append(together)
-        return groups
 
     @property
     def order(self) -> int:
         """Order of the coupling error over a run: 2, or what other connections make of it."""
         return min(super().order, 2) if self.exchange.connections else 2
 
-    def history(self) -> OutputHistory:
-        """Return a history that starts with the present outputs, at closed joints."""
-        for joint in self._joints:
-            joint.begin()
-        return super().history()
-
-    def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
-        given, polynomials = polynomials, np.zeros((self.exchange.rows, len(self.exchange.columns)))
-        polynomials[: len(given)] = given
-
-        def advance(members: Sequence[CoupledInstance]) -> None:
-            self._advance_all(members, polynomials, time, step, history.correction)
-
-        together = self._trials.members
-        if self._groups is None:
-            advance([member for member in self.exchange.members if member not in together])
-            self._trials.begin(polynomials, advance, time, step)
-            self._close(time, step)
-            return self.exchange.read()
-        for members in self._groups:
-            if members is together:
-                self._trials.begin(polynomials, advance, time, step)
-                self._close(time, step)
-            else:
-                self.sweeps += 1
-                advance(members)
-            for member in members:
-                found = history.interpolate(step, member.outputs.read(), member.place)
-                polynomials[: len(found), member.place] = found
-        return self.exchange.outputs
+    def _step_together(
+        self, polynomials: Floats, advance: Advance, correction: Floats | None, time: float, step: float
+    ) -> None:
+        del correction  # `advance` has it
+        self._trials.begin(polynomials, advance, time, step)
+        self._close(time, step)
 
     # -- closing --------------------------------------------------------------------------------------------
 
@@ -206,7 +153,7 @@ class JointClosing(OneSweep):
         count = self._trials.count
         worst = int(np.argmax(np.abs(residual) / self._limits)) % count
         joint = next(
-            each.joint for each, part in zip(self._joints, self._trials.parts, strict=True) if worst < part.stop
+            each.joint for each, part in zip(self.joints, self._trials.parts, strict=True) if worst < part.stop
         )
         return SimulationError(
             f"the joint {joint} does not close in the step from t = {time:.9g} s: it stays open by "
@@ -237,7 +184,7 @@ class JointClosing(OneSweep):
         if np.linalg.norm(distinct) < _DISTINCT * np.linalg.norm(jacobian[:count]):
             raise SimulationError(
                 f"position and velocity of joints cannot both be closed in steps of {step:g} s: "
-                f"{names_of([each.instance.name for each in self._trials.members])} integrate a wrench by its mean "
+                f"{names_of([each.instance.name for each in self.together])} integrate a wrench by its mean "
                 f"alone; let them make {STEPS} steps or more in a communication step, by rates"
             )
         left, values, right = np.linalg.svd(jacobian)

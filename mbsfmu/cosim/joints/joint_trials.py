@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.joints.bound_joints import BoundHandle, BoundJoint, columns_of
+from mbsfmu.cosim.joints.joint_algorithm import Advance
 
 OPEN = "before the joints are closed"
 """Slot of the states at the start of a step."""
-Advance = Callable[[Sequence[CoupledInstance]], None]
 
 
 class LoadedHandle:

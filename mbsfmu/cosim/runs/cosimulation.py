@@ -27,8 +27,9 @@ from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connectio
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.fmus.fmu_instance import Instance
-from mbsfmu.cosim.joints.bound_joints import bind, unloaded
+from mbsfmu.cosim.joints.bound_joints import are_exchanged, bind, unloaded
 from mbsfmu.cosim.joints.joint_closing import ROWS, JointClosing, joint_rates
+from mbsfmu.cosim.joints.joint_integration import JointIntegration, check_rates
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.controlled_steps import ControlledRunLoop
 from mbsfmu.cosim.runs.coupled_result import (
@@ -160,17 +161,23 @@ class Cosimulation:
         followed = by_instance(behind_connectors(self._inputs, graph), instances)
         driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
         joints = bind(graph.joints, instances, driven_by_others, chosen.algorithm, chosen.control)
-        rates = joint_rates(joints, preparation.whole_rates(chosen.rates, instances))
+        exchanged = are_exchanged(joints)
+        rates = preparation.whole_rates(chosen.rates, instances)
+        if exchanged:
+            check_rates(joints, rates)
+        else:
+            rates = joint_rates(joints, rates)
         stop, step = preparation.experiment(graph, instances, chosen.stop, chosen.step)
         tolerances = preparation.tolerances(chosen, step)
         preparation.check_control(chosen.control, instances)
         driven = DrivenInputs({**followed, **unloaded(joints)}, instances, graph.connections, step)
-        self._taken = {*driven.targets, *driven_by_others}
+        loads = {load for joint in joints for load in joint.loads}
+        self._taken = {*driven.targets, *driven_by_others, *loads}
         scenario = Scenario(self._scenario, graph, instances, self._taken, graph.start, step)
         given = {**by_instance(behind_connectors(self._parameters, graph), instances), **scenario.start}
         values = {**graph.parameters, **given}
         texts = Texts(instances, graph.connections)
-        rows = max(settings.extrapolation.rows, ROWS if joints else 1)
+        rows = max(settings.extrapolation.rows, ROWS if joints and not exchanged else 1)
         exchange = preparation.initialize(
             instances, graph.connections, values, driven, texts, rates, rows, graph.start, stop,
             chosen.unit_tolerance,
@@ -178,9 +185,10 @@ class Cosimulation:
         self.statistics = RunStatistics(
             chosen.algorithm, str(chosen.extrapolation), chosen.control, step, texts=texts.changes
         )
-        self._algorithm = JointClosing(exchange, settings, joints) if joints else make_algorithm(exchange, settings)
+        with_joints = JointIntegration if exchanged else JointClosing
+        self._algorithm = with_joints(exchange, settings, joints) if joints else make_algorithm(exchange, settings)
         stack.callback(self._algorithm.close)
-        self._warn_undriven_and_crossed({*values, *driven.targets, *scenario.variables})
+        self._warn_undriven_and_crossed({*values, *driven.targets, *loads, *scenario.variables})
         self._drawable = Drawable.of(graph, instances, values, {*followed, *scenario.variables})
         parts = self._parts(driven, scenario, texts, stop, step)
         stack.callback(self._record.close)

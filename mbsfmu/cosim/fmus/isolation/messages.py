@@ -28,6 +28,7 @@ DESCRIBED = (
     "saves_state",
     "serializes_state",
     "takes_any_step",
+    "is_exchanged",
 )
 """Instance attributes that the master knows, including `arrays`."""
 

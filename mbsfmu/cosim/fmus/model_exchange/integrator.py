@@ -135,6 +135,10 @@ class FmuIntegrator:
         self._time, self._states, self._looks = float(solver.t), solver.y.copy(), next_looks
         return Arrival(self._time, self._states, crosses)
 
+    def correct(self, states: Floats) -> None:
+        """Go on from other states where it is, next to those reached: signs of indicators stay as they were."""
+        self._states, self._solver = states, None
+
     # -- steps ----------------------------------------------------------------------------------------------
 
     def _from_here(self, bound: float, length: float) -> Any:

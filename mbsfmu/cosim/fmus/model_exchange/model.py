@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.base.errors import SimulationError
-from mbsfmu.base.times import NEIGHBOURS, resolution
 from mbsfmu.cosim.compiled.layout import VariableBlock
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import ArrayElement
-from mbsfmu.cosim.fmus.event_iteration import MOST_ITERATIONS, Update, gets_nowhere, iterate_events
+from mbsfmu.cosim.fmus.event_iteration import Update, iterate_events
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 from mbsfmu.cosim.fmus.library_instance import DISCARD, WARNING, LibraryInstance, LibraryPort
 from mbsfmu.cosim.fmus.linear_inputs import LinearInputs
+from mbsfmu.cosim.fmus.model_exchange.integrated_model import IntegratedModel
 from mbsfmu.cosim.fmus.model_exchange.integrator import RELATIVE_TOLERANCE, SOLVERS, FmuIntegrator, Refused
 from mbsfmu.modelling.variables import Causality, Variability
 
@@ -30,11 +29,9 @@ logger = logging.getLogger(__name__)
 _KEPT = struct.Struct("<dddqq")
 """Beside the state of an FMU: its time, that of its next event, the length of its next step, its number of events, and
 whether it has just had one."""
-_SAME_EVENT = 1e-9
-"""Share of a step behind its end in which an event counts as one at the end."""
 
 
-class ModelExchangeInstance(LibraryInstance, ABC):
+class ModelExchangeInstance(LibraryInstance, IntegratedModel, ABC):
     """An instance of an FMU for model exchange.
 
     Steps of the integrator end at communication points, at events that the FMU has named, and just behind the times
@@ -67,7 +64,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
 
     get_rates_name: str
     completes: bool
-    integrator: FmuIntegrator
+    is_exchanged = True
 
     def __init__(self, name: str, archive: Archive, model: Callable[..., Any], solver: str = SOLVERS[0]) -> None:
         super().__init__(name, archive, model)
@@ -161,7 +158,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
             self._straight = LinearInputs(port, group, len(buffer))
         self._straight.take(buffer)
 
-    def _jumped(self) -> bool:
+    def jumped(self) -> bool:
         """Return whether inputs differ from their values at the end of the last step."""
         return bool(len(self._before)) and not np.array_equal(self._before, self._inputs.read(), equal_nan=True)
 
@@ -217,65 +214,94 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         FmuEnded
             When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
-        self.clock.time = time
-        self.clock.steps += 1
+        reached = self.begin_step(time)
         try:
-            # Times are counted by the master: that of the FMU may be off by round-off, and must not be set back.
-            reached = max(time, self._now)
-            if not self._over:
-                reached = self._now = self._go(reached, max(time + step, reached))
+            if not self.is_over:
+                reached = self._go(reached, max(time + step, reached))
         except Refused as refused:
-            raise FmuError(f"{self.name} at t = {self.time:.9g} s: {refused.reason}", False) from None
+            raise self.refusal(refused) from None
         finally:
             self.restore_environment()
+        self.end_step(reached, time, step)
+
+    def begin_step(self, time: float) -> float:
+        """Begin a step at a time in s; return where the FMU is, which may be later by round-off.
+
+        Times are counted by the master: that of the FMU must not be set back.
+        """
+        self.clock.time = time
+        self.clock.steps += 1
+        return max(time, self._now)
+
+    def end_step(self, reached: float, time: float, step: float) -> None:
+        """End a step of a length from a time, all in s, which has reached another one.
+
+        Raises
+        ------
+        FmuEnded
+            When the FMU ended the run there, before the end of the step; at the end, it is noted in `ends`.
+        """
+        self._now = reached
         self._before = self._inputs.read().copy()
-        if self._over:
+        if self.is_over:
             self._end(reached, time + step, step)
 
-    def _go(self, now: float, end: float) -> float:
-        """Go from a time in s to another one, event by event, or to where the FMU ends the run; return where it is."""
-        if self._jumped():
-            with self.event():
-                pass
-        # An event that the FMU names a little behind the end, for it counts in another way, is one at the end.
-        last, stays = end + _SAME_EVENT * (end - now) + NEIGHBOURS * resolution(end), 0
-        while not self._over and (now < end or self._following <= last):
-            before = now
-            now, happens = self._integrate(now, max(self._following, now) if self._following <= last else end)
-            if not self._over and (happens or self._following <= now):
-                with self.event():
-                    self.events = (self.events or 0) + 1
-                if now < end:
-                    self.happened = min(self.happened, now)
-            stays = stays + 1 if gets_nowhere(before, now, end) else 0
-            if stays > MOST_ITERATIONS:
-                raise SimulationError(f"{self.name} has one event after the other at t = {now:.9g} s")
-        return now
+    def refusal(self, refused: Refused) -> FmuError:
+        """Return the error of a step that cannot be made where evaluations are refused."""
+        return FmuError(f"{self.name} at t = {self.time:.9g} s: {refused.reason}", False)
 
-    def _integrate(self, now: float, goal: float) -> tuple[float, bool]:
-        """Go from a time in s to a goal or an event before it; return where that is and whether one happens."""
-        self._get_states()
-        states, happens = (self._x.copy() if len(self._x) else np.ones(1)), False
-        integrates = goal - now > NEIGHBOURS * resolution(goal) and (len(self._x) or len(self._z))
-        if integrates:
-            self.integrator.begin(now, states, goal, follows_event=self._follows_event)
-            self._follows_event = False
-        while now < goal and not (happens or self._over):
-            now, states, happens = self.integrator.advance() if integrates else (goal, states, False)
-            self._put(now, states)
-            asks, self._over = self._complete(now)
-            happens = happens or asks
-        return now, happens
+    # -- what the integration asks ----------------------------------------------------------------------------
 
-    def _complete(self, now: float) -> tuple[bool, bool]:
-        """Complete a step of the integrator to a time in s; return whether there is an event, and the run ends."""
+    @property
+    def following(self) -> float:
+        """Time of the next event that it has named, in s; infinity for none."""
+        return self._following
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended the run."""
+        return self._over
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether it has continuous states or event indicators."""
+        return bool(len(self._x) or len(self._z))
+
+    @property
+    def has_indicators(self) -> bool:
+        """Whether it has event indicators."""
+        return bool(len(self._z))
+
+    @property
+    def relative_tolerance(self) -> float:
+        """Relative tolerance of its states."""
+        return self._relative
+
+    def states_now(self) -> Floats:
+        """Return the states where it is; one that stands in where there are none."""
+        return self.current_states if len(self._x) else np.ones(1)
+
+    def arrive(self, time: float, states: Floats) -> tuple[Floats, bool]:
+        """Bring it to the end of a step of the integrator, a time in s; return the states, and whether it asks."""
+        self.put(time, states)
+        return states, self.complete(time)
+
+    def count_event(self, time: float, *, inside: bool) -> None:
+        """Count an event at a time in s, which may be inside of a communication step."""
+        self.events = (self.events or 0) + 1
+        if inside:
+            self.happened = min(self.happened, time)
+
+    def complete(self, now: float) -> bool:
+        """Complete a step of the integrator to a time in s; return whether the FMU asks for an event."""
         if not self.completes:
-            return False, False
+            return False
         asks, ends = self.dialect.truth(0), self.dialect.truth(0)
         stays = bool(self._earliest >= now)
         status = self._complete_step(self.component, stays, byref(asks), byref(ends))
         self._check(f"{self.dialect.prefix}CompletedIntegratorStep", status)
-        return bool(asks.value), bool(ends.value)
+        self._over = bool(ends.value)
+        return bool(asks.value)
 
     def read_next_event(self) -> float:
         """Return when an event or a jump of a signal inside comes next, in s; infinity where the FMU does not say."""
@@ -283,7 +309,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
 
     # -- equations ------------------------------------------------------------------------------------------
 
-    def _put(self, time: float, states: Floats) -> None:
+    def put(self, time: float, states: Floats) -> None:
         """Bring the FMU to a time in s and states."""
         self._check(f"{self.dialect.prefix}SetTime", self._set_time(self.component, time))
         if self._straight is not None:
@@ -296,7 +322,11 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         """Return derivatives of the states in 1/s."""
         if not len(self._x):
             return np.zeros(1)
-        self._put(time, states)
+        self.put(time, states)
+        return self.rates_here()
+
+    def rates_here(self) -> Floats:
+        """Return derivatives of the states in 1/s where it was brought; raises `Refused` where they are not finite."""
         self._get_rates()
         finite = np.isfinite(self._rates)
         if not finite.all():
@@ -306,8 +336,12 @@ class ModelExchangeInstance(LibraryInstance, ABC):
     def indicators(self, time: float, states: Floats) -> Floats:
         """Return event indicators, shape (indicators,)."""
         if len(self._z):
-            self._put(time, states)
-            self._get_indicators()
+            self.put(time, states)
+        return self.indicators_here()
+
+    def indicators_here(self) -> Floats:
+        """Return event indicators where it was brought, shape (indicators,)."""
+        self._get_indicators()
         return self._z
 
     def jacobian(self) -> Callable[[float, Floats], Floats] | None:
@@ -317,7 +351,7 @@ class ModelExchangeInstance(LibraryInstance, ABC):
         return self._directional
 
     def _directional(self, time: float, states: Floats) -> Floats:
-        self._put(time, states)
+        self.put(time, states)
         try:
             return self.directional_derivative(self.derivatives, self.states)
         except FmuError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,20 @@ import numpy as np
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
+from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.variables import Causality, Variable, with_unit
 from mbsfmu.native.ensemble_library import EnsembleLibrary, MachineData, MachineRuns, ensemble_library
+from mbsfmu.native.loop import count, count_places
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.ensemble_result import EnsembleResult
 from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.input_values import InputValues
+from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import below_minimum, check_value, has_minimum, least_value
 from mbsfmu.systems.system import starts as start_values
@@ -35,6 +41,22 @@ _TOLD = 3  # sentences of machines that the log has; the result has all
 _LOGGER = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class MachineRun:
+    """What a single run of a machine gives that comes to its end.
+
+    Attributes
+    ----------
+    result
+        All variables with the statistics of the run.
+    warnings
+        What was told of it.
+    """
+
+    result: Result
+    warnings: tuple[str, ...]
+
+
 class Ensemble:
     """Machines of one model that differ in parameters, start values and inputs; made by `CoupledModel.ensemble`.
 
@@ -44,8 +66,10 @@ class Ensemble:
         A simulation of the model by double-step and the trapezoidal rule.
     key
         What its equations follow from; None where nobody knows.
-    parameters, inputs, starts, lanes
+    parameters, inputs, starts, lanes, errors
         As for `CoupledModel.ensemble`.
+    library
+        Its compiled code; found or made at the first run by default.
 
     Attributes
     ----------
@@ -61,10 +85,13 @@ class Ensemble:
         inputs: Mapping[str, Driving],
         starts: Mapping[str, Values],
         lanes: int | None,
+        *,
+        errors: bool = False,
+        library: EnsembleLibrary | None = None,
     ) -> None:
         self._simulation = simulation
-        self._key, self._lanes = key, lanes
-        self._library: EnsembleLibrary | None = None
+        self._key, self._lanes, self._errors = key, lanes, errors
+        self._library = library
         named = {**parameters, **_started(simulation, starts)}
         if len(named) < len(parameters) + len(starts):
             raise InputError("a start value is named among the parameters and the starts; name it once")
@@ -165,13 +192,73 @@ class Ensemble:
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         if workers is not None and workers < 1:
             raise InputError(f"workers = {workers} must be at least 1")
-        if self._library is None:
-            self._library = ensemble_library(simulation, self._key, self._lanes)
+        library = self.library()
         simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
-        runs = self._library.run(self._data(), times, columns, workers or os.cpu_count() or 1, progress)
+        runs = library.run(self._data(), times, columns, workers or os.cpu_count() or 1, progress)
         return self._result(runs, times, columns, len(shown), clock.perf_counter() - begin)
+
+    def library(self) -> EnsembleLibrary:
+        """Return the compiled code, for this ensemble and others of the same model and options; errors as for `run`."""
+        if self._library is None:
+            self._library = ensemble_library(self._simulation, self._key, self._lanes, errors=self._errors)
+        return self._library
+
+    def single_runs(self, stop: float | None = None) -> Iterator[MachineRun | None]:
+        """Run all machines in one thread, and yield what a single run of each would give, in their order.
+
+        Of machines that fail there is None: a single run tells why.
+
+        Parameters
+        ----------
+        stop
+            End time in s; the model's own by default.
+
+        Raises
+        ------
+        InputError
+            As for `run`.
+        """
+        simulation = self._simulation
+        stop = simulation.stop_time if stop is None else stop
+        output_step = simulation.solver.output_step(stop)
+        columns = range(len(simulation.continuous))
+        check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
+        library, data = self.library(), self._data()
+        begin = clock.perf_counter()
+        times = counted(0.0, stop, output_step)
+        runs = library.run(data, times, columns, 1)
+        seconds = (clock.perf_counter() - begin) / self.machines
+        driven = [self._inputs[place].name for place in (*self._held, *self._driven)]
+        for machine in range(self.machines):
+            if machine in runs.failures:
+                yield None
+                continue
+            with KeptWarnings() as told:
+                simulation.warn_undriven(driven)
+                for sentence in (each for number, each in runs.warnings if number == machine):
+                    _LOGGER.warning("%s", sentence)
+                simulation.energy_watch.begin()
+                result = simulation.result_of(
+                    times,
+                    runs.rows[machine],
+                    (seconds, 0.0),
+                    self._statistics(runs, machine),
+                    self._error(runs, machine),
+                    data.parameters[machine],
+                )
+            yield MachineRun(result, tuple(told.sentences))
+
+    @staticmethod
+    def _statistics(runs: MachineRuns, machine: int) -> Statistics:
+        statistics = Statistics()
+        count(statistics, count_places(), runs.counts[machine])
+        return statistics
+
+    def _error(self, runs: MachineRuns, machine: int) -> ErrorEstimate:
+        record = self._simulation.solver.error_record
+        return record.estimate(runs.records[machine]) if self._errors and record is not None else NOT_ESTIMATED
 
     def _columns(self, outputs: Sequence[str]) -> list[int]:
         continuous = self._simulation.continuous
@@ -222,7 +309,8 @@ class Ensemble:
             failures=failures,
             warnings=warnings,
             reached=np.append(times, np.nan)[runs.done - 1],
-            steps=runs.steps,
+            errors=[self._error(runs, machine) for machine in range(self.machines)],
+            steps=runs.counts[:, count_places()["steps"]][:, 0],
             scalar_steps=runs.alone,
             lanes=self._library.vectors.lanes,
             vector_mathematics=self._library.vectors.mathematics,
@@ -246,6 +334,9 @@ class Ensemble:
             for machine, why in runs.failures.items()
         }
         warnings = list(runs.warnings)
+        for machine in range(self.machines):
+            error = self._error(runs, machine).warning(simulation.solver.more_accurate)
+            warnings += [(machine, error)] * bool(error)
         looked_at = runs.done > 0 if watch.columns or energies.columns else low
         for machine in np.flatnonzero(looked_at).tolist():
             come, rows = times[: runs.done[machine]], runs.rows[machine, : runs.done[machine]]
@@ -254,10 +345,10 @@ class Ensemble:
             warnings += [(machine, sentence) for sentence in found]
             if low[machine]:
                 warnings += [(machine, sentence) for sentence in below_minimum(recorded, come, rows)]
-        told: dict[int, list[str]] = {}
+        by_machine: dict[int, list[str]] = {}
         for machine, sentence in sorted(warnings):
-            told.setdefault(machine, []).append(f"{self._machine(machine)}: {sentence}")
-        return failures, told
+            by_machine.setdefault(machine, []).append(f"{self._machine(machine)}: {sentence}")
+        return failures, by_machine
 
     def _machine(self, machine: int) -> str:
         """Name a machine, with the numbers that it has of its own."""

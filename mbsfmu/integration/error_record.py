@@ -101,22 +101,22 @@ class ErrorRecord:
 
     def share(self, state: State) -> float:
         """Return the largest relative error so far, zero at the start of a run; `NOT_KNOWN` if unknown."""
-        return self._worst(state)[0]
+        return self._worst(state.error_record)[0]
 
-    def _worst(self, state: State) -> tuple[float, str]:
+    def _worst(self, record: Floats) -> tuple[float, str]:
         """Return the largest relative error and its variable."""
-        largest, lowest, highest, _, (count, loss) = np.split(state.error_record, self._ends)
+        largest, lowest, highest, _, (count, loss) = np.split(record, self._ends)
         if loss:
             return NOT_KNOWN, ""
         if count == 0.0:
             return 0.0, ""
         return self.measure.worst(largest, lowest, highest)
 
-    def estimate(self, state: State) -> ErrorEstimate:
-        """Return the error estimate of the run that ended at a state."""
-        share, name = self._worst(state)
+    def estimate(self, record: Floats) -> ErrorEstimate:
+        """Return the error estimate of the run that ended with this record in its state."""
+        share, name = self._worst(record)
         if share == NOT_KNOWN:
-            return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(state.error_record[-1]))]}")
+            return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(record[-1]))]}")
         return ErrorEstimate.of(share, name) if name else NOT_ESTIMATED
 
 

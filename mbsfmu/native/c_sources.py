@@ -174,7 +174,7 @@ def fmu_sources(
     return {**_sources(code, chosen, more), **interface_source(exchange, clocks), **identity_source(identity)}
 
 
-def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: bool) -> dict[str, str]:
+def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: bool, errors: bool) -> dict[str, str]:
     """Return the C files of runs of many machines at once by name; they lack `identity_source`.
 
     Parameters
@@ -185,13 +185,15 @@ def ensemble_sources(simulation: Simulation, lanes: int, *, vector_mathematics: 
         How many machines run at once.
     vector_mathematics
         Whether the vector library of mathematics is there.
+    errors
+        Whether errors are estimated.
 
     Raises
     ------
     InputError
         When a function of the model cannot be written for several machines at once.
     """
-    code = ModelCode(simulation, ensemble=True)
+    code = ModelCode(simulation, ensemble=True, errors=errors)
     files = _sources(
         code,
         lambda name: not name.startswith((*_LAYERS, *_EXCHANGE, *_OF_ADJOINTS)),

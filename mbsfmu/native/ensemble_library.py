@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from mbsfmu.compiling.compiler import SWITCH, compile_library, has_compiler, is_
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.native.c_sources import ENSEMBLE, ensemble_sources, identity_source
 from mbsfmu.native.compiled import keep_name, kept_name
-from mbsfmu.native.loop import FollowedSignals, MisfitError, SignalRow
+from mbsfmu.native.loop import FollowedSignals, MisfitError, SignalRow, count_places
 from mbsfmu.native.processor import Vectors, vectors_of_this_machine
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
@@ -49,7 +50,9 @@ class _Machines(ctypes.Structure):
         ("column_count", ctypes.c_int),
         ("rows", ctypes.c_void_p),
         ("done", ctypes.c_void_p),
-        ("costs", ctypes.c_void_p),
+        ("counts", ctypes.c_void_p),
+        ("alone", ctypes.c_void_p),
+        ("records", ctypes.c_void_p),
         ("reasons", ctypes.c_void_p),
         ("stop", ctypes.c_void_p),
     )
@@ -88,8 +91,12 @@ class MachineRuns:
         What was recorded, shape (n, number of times, number of columns); NaN behind the end of machines that failed.
     done
         How many rows each machine came to, shape (n,).
-    steps, alone
-        Steps of each machine, and those among them that were not made in lanes, shape (n,).
+    counts
+        Statistics of each machine, in the places of `count_places`, shape (n, number of counts).
+    alone
+        Steps of each machine that were not made in lanes, shape (n,).
+    records
+        Error record of each machine, shape (n, its size); of size zero where errors are not estimated.
     failures
         Why machines have failed, by their numbers.
     warnings
@@ -98,8 +105,9 @@ class MachineRuns:
 
     rows: Floats
     done: NDArray[np.intc]
-    steps: Floats
+    counts: Floats
     alone: Floats
+    records: Floats
     failures: dict[int, str]
     warnings: list[tuple[int, str]]
 
@@ -117,6 +125,8 @@ class EnsembleLibrary:
         What the library must say that it was made from.
     vectors
         How many machines it computes at once.
+    errors
+        Whether it estimates errors.
 
     Raises
     ------
@@ -126,11 +136,14 @@ class EnsembleLibrary:
         When it cannot be loaded.
     """
 
-    def __init__(self, library: Path, simulation: Simulation, identity: str, vectors: Vectors) -> None:
+    def __init__(self, library: Path, simulation: Simulation, identity: str, vectors: Vectors, *, errors: bool) -> None:
         self.vectors = vectors
         self._loaded = loaded = ctypes.CDLL(str(library))
         functions = simulation.functions
         expected = [vectors.lanes, len(functions.system.parameters), len(functions.inputs), len(simulation.continuous)]
+        self._counts = max(place.stop for place in count_places().values())
+        self._record = len(functions.error_record) if errors else 0
+        expected += [self._counts, self._record]
         loaded.mbsfmu_identity.restype = ctypes.c_char_p
         sizes = (ctypes.c_int * (len(expected) + 1))()
         loaded.mbsfmu_sizes(sizes, len(sizes))
@@ -182,7 +195,9 @@ class _Runs:
         self._columns = np.array(columns, dtype=np.intc)
         self._rows = np.full((self._count, len(times), len(columns)), np.nan)
         self._done = np.zeros(self._count, dtype=np.intc)
-        self._costs = np.zeros((self._count, 2))
+        self._counts = np.zeros((self._count, library._counts))
+        self._alone = np.zeros(self._count)
+        self._records = np.zeros((self._count, library._record))
         self._reasons = np.zeros((self._count, library._reason), dtype=np.uint8)
         self._stop = np.zeros(1, dtype=np.intc)
         followed = [FollowedSignals.of(each) for each in data.signals]
@@ -217,8 +232,8 @@ class _Runs:
             raise MemoryError
         texts = (bytes(row).partition(b"\0")[0].decode() for row in self._reasons)
         failures = {machine: text for machine, text in enumerate(texts) if text}
-        steps, alone = self._costs.T
-        return MachineRuns(self._rows, self._done, steps, alone, failures, sorted(self._warnings))
+        warnings = sorted(self._warnings, key=itemgetter(0))
+        return MachineRuns(self._rows, self._done, self._counts, self._alone, self._records, failures, warnings)
 
     def _work(self) -> None:
         logger = _Logger(self._told)
@@ -244,8 +259,8 @@ class _Runs:
         self._warnings.append((machine or 0, sentence.decode()))
 
     def _handed(self, first: int, machines: int) -> _Machines:
-        arrays = self._parameters, self._inputs, self._rows, self._done, self._costs, self._reasons
-        parameters, inputs, rows, done, costs, reasons = (each[first:].ctypes.data for each in arrays)
+        arrays = self._parameters, self._inputs, self._rows, self._done, self._counts, self._alone, self._records
+        parameters, inputs, rows, done, counts, alone, records = (each[first:].ctypes.data for each in arrays)
         signals = ctypes.addressof(self._signals) + first * ctypes.sizeof(ctypes.c_void_p)
         return _Machines(
             machines=machines,
@@ -262,13 +277,31 @@ class _Runs:
             column_count=len(self._columns),
             rows=rows,
             done=done,
-            costs=costs,
-            reasons=reasons,
+            counts=counts,
+            alone=alone,
+            records=records,
+            reasons=self._reasons[first:].ctypes.data,
             stop=self._stop.ctypes.data,
         )
 
 
-def ensemble_library(simulation: Simulation, key: object, lanes: int | None) -> EnsembleLibrary:
+def kept_ensemble_library(
+    simulation: Simulation, key: object, lanes: int | None, *, errors: bool
+) -> EnsembleLibrary | None:
+    """Return compiled code that was made before; None where there is none. Arguments as for `ensemble_library`."""
+    vectors = vectors_of_this_machine().narrowed(lanes)
+    name = None if key is None else kept_name(_kept_as(key, vectors, errors=errors))
+    if name is not None and (library := kept_library(name, vectors.flags)) is not None:
+        with suppress(MisfitError, OSError):
+            return EnsembleLibrary(library, simulation, name, vectors, errors=errors)
+    return None
+
+
+def _kept_as(key: object, vectors: Vectors, *, errors: bool) -> str:
+    return content_key("ensemble", key, vectors, errors, toolkit())
+
+
+def ensemble_library(simulation: Simulation, key: object, lanes: int | None, *, errors: bool) -> EnsembleLibrary:
     """Return compiled code that runs machines of a simulation at once; what was made before is used again.
 
     Parameters
@@ -279,6 +312,8 @@ def ensemble_library(simulation: Simulation, key: object, lanes: int | None) -> 
         What the equations follow from; None where nobody knows.
     lanes
         How many machines are computed at once; as many as the processor can by default.
+    errors
+        Whether errors are estimated.
 
     Raises
     ------
@@ -294,21 +329,18 @@ def ensemble_library(simulation: Simulation, key: object, lanes: int | None) -> 
             "ensembles need a C compiler: install one (Debian: apt install gcc) or pip install 'mbsfmu[cross]', or run "
             "machines one by one"
         )
+    if (kept := kept_ensemble_library(simulation, key, lanes, errors=errors)) is not None:
+        return kept
     vectors = vectors_of_this_machine().narrowed(lanes)
-    model = None if key is None else content_key("ensemble", key, vectors, toolkit())
-    name = None if model is None else kept_name(model)
-    if name is not None and (library := kept_library(name, vectors.flags)) is not None:
-        with suppress(MisfitError, OSError):
-            return EnsembleLibrary(library, simulation, name, vectors)
-    sources = ensemble_sources(simulation, vectors.lanes, vector_mathematics=vectors.mathematics)
+    sources = ensemble_sources(simulation, vectors.lanes, vector_mathematics=vectors.mathematics, errors=errors)
     name = content_key(sorted(sources.items()), vectors, sorted(ENSEMBLE.items()))
     files = {**sources, **identity_source(name)}
     try:
         library = compile_library(files, ENSEMBLE, None, key=name, portable=False, flags=vectors.flags)
-        made = EnsembleLibrary(library, simulation, name, vectors)
+        made = EnsembleLibrary(library, simulation, name, vectors, errors=errors)
     except OSError as error:
         raise CompilerError(f"the code of ensembles cannot be loaded: {error}") from None
     simulation.functions.traces.keep()
-    if model is not None:
-        keep_name(model, name)
+    if key is not None:
+        keep_name(_kept_as(key, vectors, errors=errors), name)
     return made

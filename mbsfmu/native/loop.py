@@ -112,7 +112,7 @@ class CompiledRunner(Runner):
 
     def __init__(self, library: Path, simulation: Simulation, identity: str) -> None:
         loaded = ctypes.CDLL(str(library))
-        present, counts = _sizes(simulation.functions)
+        present, counts = _sizes(simulation.functions), _count_sizes()
         self._columns = len(simulation.continuous)
         flags = {"inputs set": len(simulation.functions.inputs), "choices": len(simulation.functions.coordinates)}
         check_library(loaded, library, identity, present | counts | flags | {"readings": self._columns})
@@ -174,7 +174,7 @@ class CompiledRunner(Runner):
             if made is not None:
                 recording.done = asked.done
                 self._take(run_loop, present, dependent)
-                self._count(run_loop.solver.statistics, counts)
+                count(run_loop.solver.statistics, self._counts, counts)
                 run_loop.rank_watch.warned = bool(asked.warned)
                 if asked.done > 1:
                     run_loop.take_readings(rows[asked.done - 1])
@@ -222,15 +222,26 @@ class CompiledRunner(Runner):
             level[:] = count.solutions, count.total, count.most
         return _packed(self._counts, values | {"iterations": levels.ravel()})
 
-    def _count(self, statistics: Statistics, counts: Floats) -> None:
-        """Update the statistics from C."""
-        for name, place in self._counts.items():
-            if name == "iterations":
-                for level, count in zip(counts[place].reshape(-1, 3), statistics.iterations.values(), strict=False):
-                    count.solutions, count.total, count.most = map(int, level)
-            else:
-                own = _COUNTED.get(name, name)
-                setattr(statistics, own, type(getattr(statistics, own))(counts[place].item()))
+
+def count(statistics: Statistics, places: Mapping[str, slice], counts: Floats) -> None:
+    """Update statistics from C.
+
+    Parameters
+    ----------
+    statistics
+        These.
+    places
+        Where each count stands, by its name in C.
+    counts
+        All counts as one array.
+    """
+    for name, place in places.items():
+        if name == "iterations":
+            for level, of_level in zip(counts[place].reshape(-1, 3), statistics.iterations.values(), strict=False):
+                of_level.solutions, of_level.total, of_level.most = map(int, level)
+        else:
+            own = _COUNTED.get(name, name)
+            setattr(statistics, own, type(getattr(statistics, own))(counts[place].item()))
 
 
 def _interruptible(
@@ -258,13 +269,23 @@ def _interruptible(
     return None if given_up and not made[0] else made[0]
 
 
-def _sizes(functions: SystemFunctions) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the sizes of transferred fields and counts."""
-    sizes = {"1": 1, "3 * LEVELS": 3 * LEVELS, "PARAMETERS": len(functions.parameters)}
+def count_places() -> dict[str, slice]:
+    """Return where each count of C stands in the array of all, by its name there."""
+    return _places(_count_sizes())
+
+
+def _count_sizes() -> dict[str, int]:
+    sizes = {"1": 1, "3 * LEVELS": 3 * LEVELS}
+    return {name: sizes[size] for name, size in COUNTS.items()}
+
+
+def _sizes(functions: SystemFunctions) -> dict[str, int]:
+    """Return the sizes of transferred fields."""
+    sizes = {"1": 1, "PARAMETERS": len(functions.parameters)}
     sizes |= {"INPUTS": len(functions.inputs), "DISCRETE": len(functions.discrete)}
     present = {name: sizes[size] for name, size in PRESENT.items()}
     arrays = dict(zip(ARRAYS, array_sizes(functions), strict=True))
-    return present | arrays, {name: sizes[size] for name, size in COUNTS.items()}
+    return present | arrays
 
 
 def check_library(loaded: ctypes.CDLL, library: Path, identity: str, sizes: Mapping[str, int]) -> None:

@@ -59,7 +59,9 @@ class ModelCode:
     held
         Gets traced functions by name, with places for them in the files; without it they are there, as C.
     ensemble
-        Whether it is for ensembles: these have no derivatives, and do not estimate their errors.
+        Whether it is for ensembles, which have no derivatives.
+    errors
+        Whether its steps estimate their errors, where they can.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class ModelCode:
         held: dict[str, Operations] | None = None,
         *,
         ensemble: bool = False,
+        errors: bool = True,
     ) -> None:
         self._simulation = simulation
         self._held = held
@@ -89,7 +92,7 @@ class ModelCode:
         self._tables = ModelTables(simulation, self._needs, exchange)
         if not self._steps:
             self._sizes["SOLVER"] = "EXCHANGED"
-        if ensemble:
+        if not errors:
             self._sizes |= dict.fromkeys(("ERROR", "ERROR_HISTORY", "ERROR_RECORD"), 0)
         if exchange:
             known = int(exchange.derivatives_known)

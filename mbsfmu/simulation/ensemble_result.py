@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.integration.error_measure import ErrorEstimate
 from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import full_name
 from mbsfmu.io.trajectory import Trajectory
@@ -49,6 +50,8 @@ class EnsembleResult(Mapping[str, Floats]):
         What was told of machines, by their numbers.
     reached
         Time in s that each machine came to, shape (n,).
+    errors
+        The estimated error of each machine's run.
     steps, scalar_steps
         Steps of each machine, and those among them that were made for it alone, as at events, shape (n,).
     lanes
@@ -72,6 +75,7 @@ class EnsembleResult(Mapping[str, Floats]):
         failures: Mapping[int, str],
         warnings: Mapping[int, Sequence[str]],
         reached: Floats,
+        errors: Sequence[ErrorEstimate],
         steps: Floats,
         scalar_steps: Floats,
         lanes: int,
@@ -90,6 +94,7 @@ class EnsembleResult(Mapping[str, Floats]):
         self.failures = dict(failures)
         self.warnings = {machine: tuple(sentences) for machine, sentences in warnings.items()}
         self.reached = reached
+        self.errors = tuple(errors)
         self.steps = steps
         self.scalar_steps = scalar_steps
         self.lanes = lanes

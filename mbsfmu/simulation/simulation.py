@@ -38,6 +38,7 @@ from mbsfmu.simulation.values import VariableAccess
 from mbsfmu.simulation.variable_table import VariableTable, warn_below_minimum
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.system import starts
+from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +195,7 @@ class Simulation:
     def error(self) -> ErrorEstimate:
         """Error of the run since initialization, as estimated by its steps; that of a second run is in results."""
         record, state = self.solver.error_record, self.run_loop.state
-        return NOT_ESTIMATED if record is None or state is None else record.estimate(state)
+        return NOT_ESTIMATED if record is None or state is None else record.estimate(state.error_record)
 
     @property
     def independent(self) -> tuple[str, ...]:
@@ -351,7 +352,32 @@ class Simulation:
 
     def _result(self, recording: Recording, seconds: float, error: ErrorEstimate) -> Result:
         """Return the recorded run of a duration in s with its error; warn of problems."""
-        variables, (times, rows) = self.continuous, recording.recorded
+        taken = seconds, self.runner.interim_seconds
+        return self.result_of(*recording.recorded, taken, self.statistics, error, self.run_loop.parameters)
+
+    def result_of(
+        self,
+        times: Floats,
+        rows: Floats,
+        taken: tuple[float, float],
+        statistics: Statistics,
+        error: ErrorEstimate,
+        parameters: Floats,
+    ) -> Result:
+        """Return the result of a run of this system; warn of problems.
+
+        Parameters
+        ----------
+        times, rows
+            Times in s, shape (k,), and the values of `continuous` there, shape (k, number of them).
+        taken
+            Time on the clock in s, and the part of it in code that is not optimized.
+        statistics, error
+            What it cost, and its error.
+        parameters
+            The values that the parameters of the system had.
+        """
+        variables = self.continuous
         warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
         self.cardan_watch.follow(times, rows)
@@ -367,10 +393,10 @@ class Simulation:
             formulation=self.formulation.name,
             solver=self.solver.name,
             step=self.step_size,
-            wall_seconds=seconds,
-            interim_seconds=self.runner.interim_seconds,
-            statistics=self.statistics,
-            machine=self.machine_as_run(),
+            wall_seconds=taken[0],
+            interim_seconds=taken[1],
+            statistics=statistics,
+            machine=self.machine_as_run(parameters),
             qualified=self.exposed.qualified,
             error=error,
         )
@@ -378,12 +404,13 @@ class Simulation:
             log_remarks(result.machine, times, result.get)
         return result
 
-    def machine_as_run(self) -> Machine | None:
-        """Return the machine of the run with its parameters."""
+    def machine_as_run(self, parameters: Floats | None = None) -> Machine | None:
+        """Return the machine of a run with its parameters; by default those of the present run."""
         if self.machine is None:
             return None
         names, given = self.exposed.qualified, self.functions.system.parameters
-        values = zip(given, self.run_loop.parameters.tolist(), strict=True)
+        own = self.run_loop.parameters if parameters is None else parameters
+        values = zip(given, own.tolist(), strict=True)
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _warn_of_reactions(self) -> None:

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ from mbsfmu.io.part_files import UserParts
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality
+from mbsfmu.studies.ensembles import grouped
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import StudyPoint, make_points
@@ -97,7 +98,8 @@ def sweep(
     if len(named) < len(samples or {}) + len(vary or {}):
         twice = sorted(set(samples or {}) & set(vary or {}))
         raise InputError(f"the parameter {twice[0]} is varied and sampled; it must be one of the two")
-    resolved = _resolved(model, named)
+    settable = model.system().settable()
+    resolved = _resolved(model.name, settable, named)
     values, drawn = (
         {resolved[short]: list(map(float, each)) for short, each in (given_values or {}).items()}
         for given_values in (vary, samples)
@@ -108,11 +110,11 @@ def sweep(
     left = [point for point in points if point.key not in rows]
     if len(left) < len(points):
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
-    settable = model.system().settable()
     outputs = _outputs(model, chosen, points)
     references = {name: reference for name, (reference, _) in outputs.items()}
     study = _study(model, chosen, parts, references, exports=bool(left))
-    _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
+    tasks = [(point,) for point in left] if chosen.coupled else grouped(model, left, study.stop)
+    _run(study, tasks, rows, journal, workers, executor, Shares(progress, len(points)))
     units = {name: settable[name].unit for name in (*drawn, *values)}
     told = {name: unit for name, (_, unit) in outputs.items()}
     metadata = {"mbsfmu": version("mbsfmu"), "model": study.model}
@@ -207,7 +209,7 @@ def _parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
 
 def _run(
     study: Study,
-    points: list[StudyPoint],
+    tasks: list[tuple[StudyPoint, ...]],
     rows: dict[str, Row],
     journal: Journal | None,
     workers: int | None,
@@ -215,7 +217,7 @@ def _run(
     shares: Shares,
 ) -> None:
     """Run points, collect their rows, and write them to the journal."""
-    if not points:
+    if not tasks:
         return
 
     def take(point: StudyPoint, row: Row) -> None:
@@ -224,20 +226,21 @@ def _run(
             journal.add(rows[point.key])
         shares.count()
 
-    count = min(workers or os.cpu_count() or 1, len(points))
+    count = min(workers or os.cpu_count() or 1, len(tasks))
     try:
         if journal is None:
-            run_points(study, points, take, workers=count, executor=executor)
+            run_points(study, tasks, take, workers=count, executor=executor)
         else:
             with journal:
-                run_points(study, points, take, workers=count, executor=executor)
+                run_points(study, tasks, take, workers=count, executor=executor)
     except KeyboardInterrupt:
+        points = [point for task in tasks for point in task]
         done = sum(point.key in rows for point in points)
         logger.warning("ended after %d of %d points; the same study goes on from there", done, len(points))
         raise
 
 
-def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[str, str]:
+def _resolved(model: str, settable: Collection[str], vary: Collection[str]) -> dict[str, str]:
     """Return the full name `system.variable` of each given name.
 
     Raises
@@ -245,7 +248,6 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
     InputError
         When it means no variable, or more than one.
     """
-    settable = model.system().settable()
     result: dict[str, str] = {}
     for given in vary:
         of_systems = [name for name in settable if name.partition(".")[2] == given]
@@ -253,7 +255,7 @@ def _resolved(model: CoupledModel, vary: Mapping[str, Sequence[float]]) -> dict[
             [given] if given in settable else of_systems or [name for name in settable if name.endswith("." + given)]
         )
         if not found:
-            raise InputError(f"{model.name} has no parameter '{given}'; {closest_match(given, sorted(settable))}")
+            raise InputError(f"{model} has no parameter '{given}'; {closest_match(given, sorted(settable))}")
         if len(found) > 1:
             raise InputError(f"the parameter '{given}' is ambiguous: it may be {' or '.join(found)}")
         if found[0] in result.values():

@@ -1,4 +1,4 @@
-"""Run of one point by a worker: returns a row, also after a failure."""
+"""Run of points by a worker: returns their rows, also after failures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import tempfile
 import time as clock
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.util import Finalize
@@ -25,6 +25,7 @@ from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.studies.ensembles import EnsembleCode, ensemble_of
 from mbsfmu.studies.points import StudyPoint
 
 Row = dict[str, Any]
@@ -58,12 +59,16 @@ class Study:
     stop: float
     errors: bool
 
-    def __call__(self, point: StudyPoint) -> Row:
-        """Return the row of a point.
+    def __call__(self, points: Sequence[StudyPoint]) -> list[Row]:
+        """Return the rows of points; several are run in an ensemble, where it can run them.
 
         A failure is part of the row: `status` is `ok`, `diverged` or `failed`, with the reason in `message`; and so are
         the warnings, one a line.
         """
+        rows = self._in_ensemble(points) if len(points) > 1 else {}
+        return [rows.get(point.key) or self._alone(point) for point in points]
+
+    def _alone(self, point: StudyPoint) -> Row:
         with KeptWarnings() as told:
             try:
                 row = self._coupled(point) if self.packages else self._monolithic(point)
@@ -77,12 +82,37 @@ class Study:
         )  # made before the clock starts: that is for all points
         begin = clock.process_time()
         result = self._simulate(point, point.settings)
-        spent = clock.process_time() - begin
+        return self._row(point, result, clock.process_time() - begin)
+
+    def _row(self, point: StudyPoint, result: Result, spent: float) -> Row:
+        """Return the row of a monolithic run that took so much processor time in s."""
         row: Row = {"status": "ok", "message": "", **_metadata(result.summary()), "cpu_seconds": spent}
         row["error_variable"] = result.error.variable
         if "solver" not in point.settings:
             row["solver"] = result.solver
         return row | self._final(result, self._names(point.settings))
+
+    def _in_ensemble(self, points: Sequence[StudyPoint]) -> dict[str, Row]:
+        """Return the rows of points with the same settings, by their keys; those that fail are left out.
+
+        The message of a failure is that of a single run.
+        """
+        settings = points[0].settings
+        options = json.dumps(settings)
+        simulation, names = _simulation(self.model, self.parts, options), self._names(settings)
+        simulation.reset()
+        allowed = [point for point in points if _is_allowed(simulation, point, names)]
+        if len(allowed) < 2:
+            return {}
+        begin = clock.process_time()
+        ensemble = ensemble_of(_machines(self.model, self.parts, options), allowed, names)
+        runs = list(zip(allowed, ensemble.single_runs(self.stop), strict=True))
+        spent = (clock.process_time() - begin) / len(runs)
+        return {
+            point.key: {**self._row(point, run.result, spent), "warnings": "\n".join(run.warnings)}
+            for point, run in runs
+            if run is not None
+        }
 
     def _names(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the names of a monolithic run by `system.variable`; coordinates depend on the formulation."""
@@ -136,6 +166,16 @@ class Study:
         return {**row, "status": "diverged", "message": lost} if lost else row
 
 
+def _is_allowed(simulation: Simulation, point: StudyPoint, names: Mapping[str, str]) -> bool:
+    """Return whether a simulation takes each of the values of a point."""
+    try:
+        for name, value in point.values.items():
+            simulation.check(names[name], value)
+    except InputError:
+        return False
+    return True
+
+
 def _metadata(summary: Mapping[str, Any]) -> Row:
     """Return the numbers of a summary, without those that are settings of the point."""
     own = ("model", "formulation", "solver", "step", "algorithm", "extrapolation")
@@ -154,6 +194,12 @@ def _finite(value: float | None) -> float | None:
 def _simulation(model: str, parts: UserParts, options: str) -> Simulation:
     with parts.given():
         return CoupledModel.from_dict(json.loads(model)).simulation(**json.loads(options))
+
+
+@lru_cache(maxsize=4)
+def _machines(model: str, parts: UserParts, options: str) -> EnsembleCode:
+    with parts.given():
+        return EnsembleCode.of(CoupledModel.from_dict(json.loads(model)), json.loads(options))
 
 
 @lru_cache(maxsize=1)

@@ -37,6 +37,19 @@ enum {
     READINGS = FIRST_VIOLATION + VIOLATIONS
 };
 
+/* How many numbers COUNTS lists. */
+enum {
+#define SUM(name, size) +(size)
+    COUNTED = 0 COUNTS(SUM)
+#undef SUM
+};
+
+static void write_counts(const State *state, double *numbers) {
+#define WRITE(name, size) memcpy(numbers, &state->name, sizeof(double) * (size_t)(size)), numbers += (size);
+    COUNTS(WRITE)
+#undef WRITE
+}
+
 /* The runs of a group; mbsfmu/native/ensemble_library.py has the same fields. */
 typedef struct {
     int machines;                   /* as many as there are lanes, or fewer */
@@ -53,7 +66,9 @@ typedef struct {
     int column_count;
     double *rows;                   /* of each machine, a row for each time */
     int *done;                      /* rows of each machine */
-    double *costs;                  /* of each machine: steps, and those among them that were not made in lanes */
+    double *counts;                 /* of each machine, those that COUNTS lists */
+    double *alone;                  /* steps of each machine that were not made in lanes */
+    double *records;                /* of each machine, of the errors of its run; nothing where they are not estimated */
     char *reasons;                  /* of each machine why it has failed, in places of REASON; empty where it has not */
     const volatile int *stop;       /* becomes true where the runs are to end */
 } Machines;
@@ -62,7 +77,7 @@ EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
 
 /* Sizes that the caller must know too, written to at most `room` places; returns how many there are. */
 EXPORT int mbsfmu_sizes(int *sizes, int room) {
-    const int all[] = {LANES, PARAMETERS, INPUTS, READINGS, REASON};
+    const int all[] = {LANES, PARAMETERS, INPUTS, READINGS, COUNTED, ERROR_RECORD, REASON};
     const int count = (int)(sizeof all / sizeof *all);
     for (int k = 0; k < count && k < room; k++) sizes[k] = all[k];
     return count;
@@ -213,7 +228,8 @@ EXPORT void mbsfmu_run_machines(Group *group, const Machines *machines) {
         const Instance *instance = &group->instances[lane];
         const int failed = !(group->running >> lane & 1u);
         memcpy(machines->reasons + (size_t)REASON * (size_t)lane, failed ? instance->reason : "", failed ? REASON : 1);
-        machines->costs[2 * lane] = instance->state.steps;
-        machines->costs[2 * lane + 1] = group->alone[lane];
+        write_counts(&instance->state, machines->counts + (size_t)COUNTED * (size_t)lane);
+        machines->alone[lane] = group->alone[lane];
+        COPY(machines->records + (size_t)ERROR_RECORD * (size_t)lane, instance->state.error_record, ERROR_RECORD);
     }
 }

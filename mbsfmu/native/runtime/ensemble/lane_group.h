@@ -38,6 +38,9 @@ typedef struct {
     Stretch stretches[LANES];
     unsigned running;               /* lanes whose machines have not failed */
     double alone[LANES];            /* steps that were made for one machine alone */
+#if ERROR > 0
+    Lanes error[ERROR], error_history[ERROR_HISTORY]; /* of all lanes; their records are those of the instances */
+#endif
     Instance *instances;            /* LANES of them */
     void *allocated;                /* what is to be freed */
 } Group;
@@ -116,6 +119,10 @@ static void load_lane(Group *group, int lane) {
 #define LOAD(name, size) set_lane(group->state.name, lane, state->name, size), set_lane(parts->name, lane, state->name, size);
     STATE_ARRAYS(LOAD)
 #undef LOAD
+#if ERROR > 0
+    set_lane(group->error, lane, state->error, ERROR);
+    set_lane(group->error_history, lane, state->error_history, ERROR_HISTORY);
+#endif
     set_lane(parts->parameters, lane, state->parameters, PARAMETERS);
     set_lane(parts->inputs, lane, state->effective, INPUTS);
     set_lane(parts->discrete, lane, state->discrete, DISCRETE);
@@ -134,6 +141,10 @@ static void store_lane(Group *group, int lane) {
 #define STORE(name, size) get_lane(state->name, group->state.name, lane, size);
     STATE_ARRAYS(STORE)
 #undef STORE
+#if ERROR > 0
+    get_lane(state->error, group->error, lane, ERROR);
+    get_lane(state->error_history, group->error_history, lane, ERROR_HISTORY);
+#endif
     group->instances[lane].known = NOTHING;
 }
 

@@ -7,6 +7,8 @@ typedef struct {
     Lanes guess[ROOM(UNKNOWNS)], unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
     Lanes predicted[ROOM(COORDINATES)], estimate[ROOM(COORDINATES)];
     Mask failed;                    /* lanes whose step must be made otherwise */
+    Lanes increments;               /* how many were made in each lane */
+    int matrices;                   /* iteration matrices that were made */
     int placed;
 } LaneStep;
 
@@ -59,37 +61,61 @@ static void reduce_lanes(const Group *group, const Lanes *jacobian, const Lanes 
     }
 }
 
+#if RANK > 0
+
+/* The loop equations at the coordinates. */
+typedef struct {
+    Lanes violation[CONSTRAINTS], jacobian[CONSTRAINTS * COORDINATES];
+    Lanes inverse[RANK * CONSTRAINTS]; /* of the dependent columns */
+    Lanes size;                     /* of the violation */
+    Mask lost;                      /* lanes where they cannot be solved */
+} LaneClosure;
+
+static void find_closure(const Group *group, LaneClosure *closure) {
+    Lanes matrix[CONSTRAINTS * RANK], sum = {0};
+    lanes_closure(&group->parts, closure->violation, closure->jacobian);
+    for (int i = 0; i < CONSTRAINTS; i++) sum += closure->violation[i] * closure->violation[i];
+    closure->size = lanes_sqrt(sum);
+    for (int k = 0; k < RANK; k++) {
+        for (int i = 0; i < CONSTRAINTS; i++) {
+            matrix[i + CONSTRAINTS * k] = pick_apart(group, closure->jacobian + i, group->dependent[k], CONSTRAINTS);
+        }
+    }
+    closure->lost = invert_dependent(matrix, closure->inverse) | ~(closure->size - closure->size == (Lanes){0});
+}
+
+/* Move the dependent coordinates to where the loops are closed by their linearization, in some lanes. */
+static void close_linearly(const Group *group, const LaneClosure *closure, Mask open) {
+    Lanes *const coordinates = group->parts.coordinates, move[RANK];
+    multiply_lanes(RANK, CONSTRAINTS, closure->inverse, closure->violation, move);
+    for (int k = 0; k < RANK; k++) {
+        const Lanes before = pick(group, coordinates, group->dependent[k]);
+        put(group, coordinates, group->dependent[k], select_lanes(open, before - move[k], before));
+    }
+}
+
+#endif
+
 /* Close the loops from the estimate on, in lanes that count; writes z, R_z and G, and returns lanes where they stay open. */
 static Mask place_lanes(const Group *group, const Lanes *estimate, Mask open) {
     const LaneParts *parts = &group->parts;
     Mask failed = {0};
     COPY_LANES(parts->coordinates, estimate, COORDINATES);
 #if RANK > 0
-    Lanes violation[CONSTRAINTS], jacobian[CONSTRAINTS * COORDINATES], matrix[CONSTRAINTS * RANK];
-    Lanes inverse[RANK * CONSTRAINTS], move[RANK], last = splat(HUGE_VAL);
+    LaneClosure closure;
+    Lanes last = splat(HUGE_VAL);
     for (int iteration = 0; iteration < CLOSING_ITERATIONS; iteration++) {
-        lanes_closure(parts, violation, jacobian);
-        Lanes size = {0};
-        for (int i = 0; i < CONSTRAINTS; i++) size += violation[i] * violation[i];
-        size = lanes_sqrt(size);
-        for (int k = 0; k < RANK; k++) {
-            for (int i = 0; i < CONSTRAINTS; i++) {
-                matrix[i + CONSTRAINTS * k] = pick_apart(group, jacobian + i, group->dependent[k], CONSTRAINTS);
-            }
-        }
-        const Mask lost = open & (invert_dependent(matrix, inverse) | ~(size - size == (Lanes){0}));
+        find_closure(group, &closure);
+        const Lanes size = closure.size;
+        const Mask lost = open & closure.lost;
         failed |= lost;
         open &= ~lost & ~((size <= CLOSED) | ((size >= CLOSING_STAGNATION * last) & (size <= ACCEPTED)));
         if (!bits_of(open)) {
-            reduce_lanes(group, jacobian, inverse);
+            reduce_lanes(group, closure.jacobian, closure.inverse);
             return failed;
         }
         last = size;
-        multiply_lanes(RANK, CONSTRAINTS, inverse, violation, move);
-        for (int k = 0; k < RANK; k++) {
-            const Lanes before = pick(group, parts->coordinates, group->dependent[k]);
-            put(group, parts->coordinates, group->dependent[k], select_lanes(open, before - move[k], before));
-        }
+        close_linearly(group, &closure, open);
     }
     failed |= open;
 #else
@@ -229,6 +255,7 @@ static void newton_in_lanes(Group *group, LaneStep *problem, Mask active) {
     Lanes before = splat(HUGE_VAL), counted;
     int count = 0, matrices = 0, evaluations = 1, own = !matrix_serves(group, problem->step, active);
     begin_lanes(group, problem);
+    problem->increments = (Lanes){0};
     evaluate_lanes(group, problem, active);
     if (own) {
         refresh_lanes(group, problem);
@@ -272,6 +299,7 @@ static void newton_in_lanes(Group *group, LaneStep *problem, Mask active) {
         for (int i = 0; i < UNKNOWNS; i++) {
             problem->unknowns[i] -= (Lanes)(live & (Mask)problem->increment[i]);
         }
+        problem->increments += truth(live);
         count++;
         Mask done = ends;
         done |= own ? size <= splat(1.0) : chord & (left_in_lanes(group, counted) <= splat(REMAINING));
@@ -283,5 +311,6 @@ static void newton_in_lanes(Group *group, LaneStep *problem, Mask active) {
         live &= ~problem->failed;
         if (!bits_of(live)) break;
     }
+    problem->matrices = matrices;
     keep_matrix(group, problem->step, evaluations + REFRESH_COST * matrices, matrices);
 }

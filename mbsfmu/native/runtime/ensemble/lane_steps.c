@@ -1,9 +1,10 @@
 /* Steps of a group of machines, and what each does between them: as equal_steps.c and run_loop.c have it of one. */
 
-/* Choose other coordinates in lanes where the present ones get steep, as at the end of the steps; returns those where rank is
- * missing. */
-static Mask choose_coordinates(Group *group, Mask made) {
-    Mask failed = {0}, steep = {0};
+#include "lane_error.c"
+
+/* Where some coordinate moves much faster than an independent one. */
+static Mask steep_lanes(const Group *group) {
+    Mask steep = {0};
 #if RANK > 0
     for (int k = 0; k < FREEDOM; k++) {
         const Lanes *basis = group->parts.basis + COORDINATES * k;
@@ -11,8 +12,16 @@ static Mask choose_coordinates(Group *group, Mask made) {
             steep |= lanes_fabs(basis[i]) * element_scales[CONSTRAINTS * i] > group->slope_limits[k];
         }
     }
+#else
+    (void)group;
 #endif
-    const unsigned due = bits_of(steep & made);
+    return steep;
+}
+
+/* Choose other coordinates in some lanes, as at the end of the steps; returns those where rank is missing. */
+static Mask choose_coordinates(Group *group, Mask steep) {
+    Mask failed = {0};
+    const unsigned due = bits_of(steep);
     for (int lane = 0; due && lane < LANES; lane++) {
         if (!(due >> lane & 1u)) continue;
         Instance *instance = &group->instances[lane];
@@ -45,6 +54,7 @@ static void change_reference_lanes(Group *group, Mask made) {
     }
     large &= made;
     if (!bits_of(large)) return;
+    lose_error(group, large, LOST_REFERENCES);
     COPY_LANES(parts->coordinates, state->coordinates, COORDINATES);
     COPY_LANES(parts->velocities, state->velocities, COORDINATES);
     COPY_LANES(parts->accelerations, state->accelerations, COORDINATES);
@@ -68,17 +78,17 @@ static inline void take_in_lanes(Lanes *to, const Lanes *from, int count, Mask m
 }
 
 /* Make a step in some lanes; returns those where it is made, the others being as they were. */
-static Mask step_lanes(Group *group, Lanes step, Mask active) {
+static Mask step_lanes(Group *group, LaneStep *problem, Mask active) {
     LaneState *state = &group->state;
     const LaneParts *parts = &group->parts;
-    LaneStep problem;
     Lanes integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
-    problem.step = step;
-    newton_in_lanes(group, &problem, active);
-    Mask made = active & ~problem.failed;
+    newton_in_lanes(group, problem, active);
+    Mask made = active & ~problem->failed;
     lanes_integral_rates(parts, parts->integral_rates);
     lanes_carried(parts, integrals, history);
-    made &= ~choose_coordinates(group, made);
+    const Mask steep = made & steep_lanes(group);
+    carry_error_in_lanes(group, problem->step, made);
+    made &= ~choose_coordinates(group, steep);
     take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
     take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
     take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
@@ -135,6 +145,10 @@ static void arrive_in_lane(Group *group, int lane, double same, double output) {
     get_lane(state->velocities, group->state.velocities, lane, COORDINATES);
     get_lane(state->references, group->state.references, lane, REFERENCES);
     follow_rank(instance);
+#if ERROR > 0
+    store_lane(group, lane);
+    follow_error(instance);
+#endif
     if (is_output) state->passed = state->time + same;
     if (!stretch->at_halt) return;
     store_lane(group, lane);
@@ -186,6 +200,7 @@ static void step_alone(Group *group, int lane, double time, double step) {
     load(instance);
     step_functions.forget_steps(&instance->state);
     const double middle = time + 0.5 * step, end = time + step;
+    instance->state.failures += 1.0;
     instance->state.retries += 1.0;
     if (step_functions.advance(instance, time, middle, middle) && step_functions.advance(instance, middle, end, end)) {
         load_lane(group, lane);
@@ -193,6 +208,13 @@ static void step_alone(Group *group, int lane, double time, double step) {
         end_lane(group, lane);
     }
     group->alone[lane] += instance->state.steps - before;
+}
+
+static void count_step(State *state, double increments, int matrices) {
+    state->steps += 1.0;
+    state->newton_total += increments;
+    state->newton_max = larger(state->newton_max, increments);
+    state->iteration_matrices += matrices;
 }
 
 /* Let all lanes come to an output. */
@@ -215,12 +237,14 @@ static void run_lanes_to(Group *group, double same, double output, double last) 
             }
         }
         if (!active) return;
-        const unsigned made = bits_of(step_lanes(group, step, mask_of(active)));
+        LaneStep problem;
+        problem.step = step;
+        const unsigned made = bits_of(step_lanes(group, &problem, mask_of(active)));
         for (int lane = 0; lane < LANES; lane++) {
             Stretch *stretch = &group->stretches[lane];
             if (!(active >> lane & 1u)) continue;
             if (made >> lane & 1u) {
-                group->instances[lane].state.steps += 1.0;
+                count_step(&group->instances[lane].state, problem.increments[lane], problem.matrices);
             } else {
                 step_alone(group, lane, times[lane], stretch->step);
                 if (!(group->running >> lane & 1u)) continue;

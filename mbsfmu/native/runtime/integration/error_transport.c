@@ -1,17 +1,11 @@
 /* Transport of the error of implicit steps, as mbsfmu/integration/error_transport.py: the exact solution makes the same step
  * from where it is, with the local error as a defect; one iteration from a prediction solves it. */
 
+#include "error_arrays.h"
+
 #if ERROR > 0
 
-#define ERROR_RATES (2 * COORDINATES + STATES)
 #define MOVES (UNKNOWNS - STATES) /* unknowns that are coordinates or, in formulations of first order, their rates */
-
-/* Where each error stands: of z, z', z'', x and x'. */
-#define OF_Z(error) (error)
-#define OF_V(error) ((error) + COORDINATES)
-#define OF_A(error) ((error) + 2 * COORDINATES)
-#define OF_X(error) ((error) + 3 * COORDINATES)
-#define OF_RATES(error) ((error) + 3 * COORDINATES + STATES)
 
 /* What the error of a step is found from, and the state at its end no longer has. */
 typedef struct {

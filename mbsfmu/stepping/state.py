@@ -86,30 +86,12 @@ class State:
     @classmethod
     def at_start(cls, functions: SystemFunctions, integrals: Floats) -> State:
         """Return the state of a run that starts from the present values: all loop equations active, zero rates."""
-        nothing = np.zeros_like(functions.coordinates)
-        return cls(
-            functions.coordinates.copy(),
-            functions.velocities.copy(),
-            nothing,
-            np.zeros(len(functions.rows)),
-            functions.states.copy(),
-            np.zeros_like(functions.states),
-            integrals,
-            np.zeros_like(integrals),
-            nothing,
-            nothing,
-            functions.references.copy(),
-            np.ones(len(functions.rows)),
-            np.zeros_like(functions.history),
-            functions.loop_iterates.copy(),
-            np.zeros_like(functions.suggested_step),
-            functions.iteration_matrix,
-            functions.iteration_matrix_use,
-            functions.unconverged,
-            functions.ahead,
-            functions.error,
-            functions.error_history,
-            functions.error_record,
+        return replace(
+            cls.of(functions, integrals, np.zeros_like(integrals)),
+            accelerations=np.zeros_like(functions.coordinates),
+            multipliers=np.zeros(len(functions.rows)),
+            rates=np.zeros_like(functions.states),
+            active=np.ones(len(functions.rows)),
         )
 
     @classmethod

@@ -106,7 +106,7 @@ def test_keys_drive_it_and_what_was_done_is_replayed(driven: Chromium, tmp_path:
     angle = f"{PLAYER}.signals.histories.get('boom.angle').y"
     driven.key(" ")
     driven.until(f"{PLAYER}.time > 0.2")
-    hold(driven, "q", f"{angle}[{angle}.length - 1] > 0.02")
+    hold(driven, "q", f"{angle}[{angle}.length - 1] > 0.02 && {PLAYER}.inputs.all[0].value === 10")
     driven.until(f"{PLAYER}.inputs.all[0].value === 0")
     stop = pause(driven)
     found = last(driven)

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page_files import libraries_of, text_of
@@ -44,7 +45,15 @@ def page(title: str, content: HtmlElement) -> str:
 
 
 def write_page(title: str, content: HtmlElement, path: str | os.PathLike[str]) -> Path:
-    """Write a complete page to an HTML file, atomically."""
+    """Write a complete page to an HTML file, atomically.
+
+    Raises
+    ------
+    InputError
+        When the file is not called `.html` or `.htm`.
+    """
+    if not os.fspath(path).lower().endswith((".html", ".htm")):
+        raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
     text = page(title, content)
     with complete_file(path) as partial:
         partial.write_text(text, encoding="utf-8")

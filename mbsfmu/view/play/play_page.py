@@ -101,8 +101,6 @@ class PlayPage:
         InputError
             When the file is not called `.html` or `.htm`.
         """
-        if not os.fspath(path).lower().endswith((".html", ".htm")):
-            raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
         write_page(self.title, self.element, path)
 
     def widget(self) -> Any:

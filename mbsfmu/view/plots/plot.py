@@ -114,7 +114,13 @@ class Plot:
         return framed(self.title, self._whole(), 120 + 290 * min(len(self.panels), 3))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the plot as a self-contained page, atomically."""
+        """Write the plot as a self-contained page, atomically.
+
+        Raises
+        ------
+        InputError
+            When the file is not called `.html` or `.htm`.
+        """
         return write_page(self.title, self._whole(), path)
 
     def element(self) -> HtmlElement:

@@ -58,7 +58,8 @@ def write_report(
     Raises
     ------
     InputError
-        When there is no report of such a thing, or none with a running machine.
+        When there is no report of such a thing, none with a running machine, or the file is not called `.html` or
+        `.htm`.
     """
     make = next((make for kind, make in _PAGES.items() if isinstance(result, kind)), None)
     if make is None:

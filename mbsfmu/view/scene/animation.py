@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mbsfmu.base.errors import InputError
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
@@ -59,8 +58,6 @@ class Animation:
         InputError
             When the file is not called `.html` or `.htm`.
         """
-        if not os.fspath(path).lower().endswith((".html", ".htm")):
-            raise InputError(f"{os.fspath(path)} is refused as a page: its name must end in .html or .htm")
         write_page(self.title, self.whole, path)
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator
 
-from mbsfmu.modelling.fields import Array
+from mbsfmu.modelling.fields import Array, NonNegative
 
 ROUNDED = 0.05
 """Fraction of a ramp, at each end, over which its slope is rounded."""
@@ -20,13 +20,10 @@ def _rising(points: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float
     for (one, _), (other, _) in pairwise(points):
         if other <= one:
             raise ValueError(f"points go from {one} to {other}; each must lie beyond the one before")
-    for place, share in points:
-        if share < 0.0:
-            raise ValueError(f"points have the share {share} at {place}; it must be at least 0")
     return points
 
 
-Points = Annotated[tuple[tuple[float, float], ...], AfterValidator(_rising)]
+Points = Annotated[tuple[tuple[float, NonNegative], ...], AfterValidator(_rising)]
 """Field type: a table with ascending arguments and non-negative area fractions."""
 
 

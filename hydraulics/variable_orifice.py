@@ -10,7 +10,7 @@ from hydraulics.flow import LAMINAR_PRESSURE, area_coefficient, orifice_flow
 from hydraulics.opening import Points
 from hydraulics.two_port import TwoPort
 from mbsfmu.modelling.fields import Array, Positive
-from mbsfmu.modelling.interpolation import interpolated
+from mbsfmu.modelling.interpolation import tabulated
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
@@ -38,7 +38,7 @@ class VariableOrifice(TwoPort):
     outlet: Port
     area: Annotated[Positive, Parameter("m2", "largest area", tunable=True, usual=(1e-10, 0.2))]
     discharge_coefficient: Annotated[Positive, Parameter("1", "flow discharge coefficient", tunable=True, maximum=1.0)]
-    points: Points = ((0.0, 0.0), (1.0, 1.0))
+    points: Annotated[Points, Parameter("1", "open area fraction", tunable=True)] = ((0.0, 0.0), (1.0, 1.0))
     laminar_pressure: Annotated[
         Positive, Parameter("Pa", "pressure drop below which the flow is laminar", tunable=True)
     ] = LAMINAR_PRESSURE
@@ -51,6 +51,6 @@ class VariableOrifice(TwoPort):
 
     def flow(self, now: ComponentContext) -> Array:
         """Return the flow rate in m³/s."""
-        area = now["area"] * interpolated(now["command"], self.points)
+        area = now["area"] * tabulated(now["command"], now, "points", self.points)
         coefficient = area_coefficient(now["discharge_coefficient"], area, now.oil.density)
         return orifice_flow(coefficient, self.drop(now), now["laminar_pressure"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -39,8 +39,8 @@ class Gradient:
 
     value: float
     parameters: dict[str, float]
-    time: Floats
-    inputs: dict[str, Floats]
+    time: Floats = field(repr=False)
+    inputs: dict[str, Floats] = field(repr=False)
 
 
 def measured_outputs(simulation: Simulation, measures: Sequence[Measure]) -> list[int]:

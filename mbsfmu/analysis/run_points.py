@@ -319,7 +319,8 @@ class RecordedRun:
     def motion(self) -> Floats:
         """Return w = (z^i, ż^i, x, integrals) at the points, shape (size, points)."""
         values = self.points.values
-        chosen = np.array([each.independent for each in self.points.partitions]).reshape(-1, self.freedom).T
+        partitions = self.points.partitions
+        chosen = np.array([each.independent for each in partitions], int).reshape(len(partitions), self.freedom).T
         coordinates = np.take_along_axis(values["coordinates"], chosen, axis=0)
         return np.vstack([coordinates, values["independent_velocities"], values["states"], values["integrals"]])
 

@@ -7,7 +7,7 @@ from mbsfmu.modelling.data_schema import DIALECT, REFERENCE, DataSchema
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
 from mbsfmu.modelling.html import table as html_table
-from mbsfmu.modelling.interpolation import interpolated
+from mbsfmu.modelling.interpolation import interpolated, tabulated
 from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import Parameter, check_numbers, parameter_fields, parameters_of
 from mbsfmu.modelling.part import DynamicPart, Part
@@ -42,5 +42,6 @@ __all__ = [
     "interpolated",
     "parameter_fields",
     "parameters_of",
+    "tabulated",
     "word",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -24,3 +25,24 @@ def interpolated(place: Array, points: Sequence[tuple[float, Array | float]]) ->
     for (begin, first), (end, last) in pairwise(points):
         value = value + (last - first) * np.clip((place - begin) / (end - begin), 0.0, 1.0)
     return value
+
+
+class _Named(Protocol):
+    """Numbers by name, as a component or a block has them."""
+
+    def __getitem__(self, name: str, /) -> Array: ...
+
+
+def tabulated(place: Array, now: _Named, field: str, points: Sequence[tuple[float, float]]) -> Array:
+    """Return the value of a table whose values are parameters, as `interpolated`.
+
+    Parameters
+    ----------
+    place
+        Where.
+    now
+        Numbers of the part, among them the values as `points_1`, `points_2` and so on of a field `points`.
+    field, points
+        The field, and the table of the data, whose places count.
+    """
+    return interpolated(place, [(at, now[f"{field}_{number}"]) for number, (at, _) in enumerate(points, start=1)])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from mbsfmu.modelling.data import Data, DataError
+from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.modelling.quantity import Quantity
 
 _SMALLEST, _SMALLEST_SHARE = 1e-12, 1e-6
@@ -56,7 +57,10 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
 
 
 def check_numbers(kind: type[Data]) -> None:
-    """Refuse a class with parameters that are not scalars.
+    """Refuse a class with parameters that are neither scalars nor, in a built-in class, tables.
+
+    The equations of a user's class would take the values from the table in the data, which stays as it is whatever is
+    set.
 
     Raises
     ------
@@ -64,7 +68,8 @@ def check_numbers(kind: type[Data]) -> None:
         When one is another type.
     """
     for name in parameter_fields(kind):
-        if kind.model_fields[name].annotation not in (float, float | None):
+        annotation = kind.model_fields[name].annotation
+        if annotation not in (float, float | None) and not (is_built_in(kind) and _is_table(annotation)):
             raise DataError(
                 f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
                 "may be left out, as OptionalPositive"
@@ -74,7 +79,8 @@ def check_numbers(kind: type[Data]) -> None:
 def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
     """Yield the parameters of a part, with start values from its data.
 
-    Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`; None is no parameter.
+    Three numbers in a field are three parameters, whose names end with `.x`, `.y` and `.z`. So are the values of a
+    table, at its fixed places, with `_1`, `_2` and so on. None is no parameter.
 
     Parameters
     ----------
@@ -85,29 +91,43 @@ def parameters_of(data: Data, name: str) -> Iterator[Quantity]:
     """
     for field, parameter in parameter_fields(type(data)).items():
         info, value = type(data).model_fields[field], getattr(data, field)
-        for suffix, each, constraints in _numbers(value, info.annotation, info.metadata):
+        for suffix, told, each, constraints in _numbers(value, info.annotation, info.metadata):
             least, most = _bounds(constraints, each)
             yield Quantity(
-                f"{name}.{field}{suffix and '.' + suffix}",
+                f"{name}.{field}{suffix}",
                 parameter.unit,
                 each,
                 least,
                 most if parameter.maximum is None else parameter.maximum,
-                description=parameter.description + (suffix and f", {suffix}"),
+                description=parameter.description + told,
                 tunable=parameter.tunable,
             )
 
 
-def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tuple[str, float, list[Any]]]:
-    """Yield the numbers of a field, each with its suffix and type constraints."""
+def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tuple[str, str, float, list[Any]]]:
+    """Yield the numbers of a field, each with its suffix, what is told of it, and type constraints."""
     if value is None:
         return
     if not isinstance(value, tuple):
-        yield "", value, constraints
-        return
-    for suffix, each, own in zip("xyz", value, get_args(annotation), strict=True):
-        infos = [info for info in getattr(own, "__metadata__", ()) if isinstance(info, FieldInfo)]
-        yield suffix, each, [constraint for info in infos for constraint in info.metadata]
+        yield "", "", value, constraints
+    elif _is_table(annotation):
+        own = _constraints(get_args(get_args(annotation)[0])[1])
+        for number, (place, each) in enumerate(value, start=1):
+            yield f"_{number}", f" at {place:g}", each, own
+    else:
+        for axis, each, own in zip("xyz", value, get_args(annotation), strict=True):
+            yield f".{axis}", f", {axis}", each, _constraints(own)
+
+
+def _is_table(annotation: Any) -> bool:
+    """Return whether a field has pairs of a place and the value there."""
+    kept = get_args(annotation)
+    return len(kept) == 2 and kept[1] is ... and get_origin(kept[0]) is tuple and len(get_args(kept[0])) == 2
+
+
+def _constraints(annotation: Any) -> list[Any]:
+    infos = [info for info in getattr(annotation, "__metadata__", ()) if isinstance(info, FieldInfo)]
+    return [constraint for info in infos for constraint in info.metadata]
 
 
 def _bounds(constraints: list[Any], value: float) -> tuple[float | None, float | None]:

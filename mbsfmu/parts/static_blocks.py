@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from mbsfmu.base.physical_units import Unit
 from mbsfmu.model.block import Block
 from mbsfmu.model.numbers import Numbers
-from mbsfmu.modelling import Array, Parameter, Quantity, interpolated, word
+from mbsfmu.modelling import Array, Parameter, Quantity, interpolated, tabulated, word
 from mbsfmu.parts.limits import check_room
 from mbsfmu.parts.one_input import OneInput, SameUnit
 
@@ -146,16 +146,20 @@ class Table(OneInput):
     """
 
     type: Literal["table"] = "table"
-    points: Annotated[tuple[tuple[float, float], ...], Field(min_length=2)]
+    points: Annotated[tuple[tuple[float, float], ...], Field(min_length=2), Parameter("1", "output", tunable=True)]
 
     @model_validator(mode="after")
     def _ascends(self) -> Self:
         _check_ascending("points", [place for place, _ in self.points])
         return self
 
+    def parameter_units(self) -> Mapping[str, str]:
+        """Return the unit of the outputs."""
+        return {f"points_{number}": self.output_unit for number in range(1, 1 + len(self.points))}
+
     def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
         """Return the output."""
-        return {"output": interpolated(now["input"], self.points)}
+        return {"output": tabulated(now["input"], now, "points", self.points)}
 
 
 class Table2D(Block):

@@ -11,7 +11,8 @@ import pytest
 from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, oscillator
 
 import mbsfmu
-from mbsfmu import CoupledModel, InputError, LeastSquares
+from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
+from mbsfmu import CoupledModel, InputError, LeastSquares, SineSignal
 
 STEP = 1e-3
 COMPLEX = 1e-30
@@ -200,6 +201,40 @@ def test_coordinates_that_are_chosen_anew() -> None:
     np.testing.assert_allclose(found, differences(model, "gravity.y", names, 0.96, 1e-5), rtol=1e-5)
     gradient = model.gradient("link_5.angle", ["gravity.y"], stop=0.96, **options)
     assert gradient.parameters["gravity.y"] == pytest.approx(found[1], rel=1e-9)
+
+
+def fed_volume(share: float) -> CoupledModel:
+    """A volume between an orifice with a table and a throttle: nothing moves."""
+    table = ((0.0, 0.0), (0.5, share), (1.0, 1.0))
+    gate = VariableOrifice(name="gate", inlet="P", outlet="A", area=1e-6, discharge_coefficient=0.65, points=table)
+    out = Throttle(name="out", inlet="A", outlet="T", orifice_diameter=8e-4, discharge_coefficient=0.7)
+    pump, tank = PressureSource(name="pump", node="P", pressure=7e6), Tank(name="tank", node="T", pressure=1e5)
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0),
+        components=(pump, gate, Volume(name="near", node="A", volume=1e-4), out, tank),
+        initial_pressures={"A": 1e6},
+    )
+    command = SineSignal(amplitude=0.4, frequency=2.0, offset=0.5)
+    return CoupledModel(
+        name="fed", systems={"circuit": circuit}, signals={"circuit.gate.command": command}, outputs=("A.pressure",)
+    )
+
+
+def test_a_circuit_without_a_machine_by_the_table_of_its_valve() -> None:
+    """By differences of the same steps; and the table of the run that was measured is found again."""
+    found = fed_volume(0.1).sensitivities(["gate.points_2"], ["A.pressure"], stop=0.5)
+    near, runs = 1e-5, []
+    for share in (0.1 - near, 0.1 + near):
+        run = fed_volume(share).simulation(solver="trapezoidal", step=STEP).run(0.5, output_step=STEP)
+        runs.append(run["A.pressure"])
+    derivative = (runs[1] - runs[0]) / (2.0 * near)
+    assert derivative.max() > 2e6
+    np.testing.assert_allclose(
+        found.derivative("A.pressure", "gate.points_2"), derivative, atol=1e-6 * derivative.max()
+    )
+    measured = fed_volume(0.17).simulation(solver="rodas5p").run(0.5, output_step=0.01)
+    log = {"time": measured.time, "A.pressure": measured["A.pressure"]}
+    assert fed_volume(0.1).fit(log, {"gate.points_2": (0.0, 1.0)}).values == pytest.approx([0.17], abs=1e-4)
 
 
 def test_least_squares_to_a_signal() -> None:

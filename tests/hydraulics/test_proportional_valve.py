@@ -285,7 +285,7 @@ def test_nothing_but_what_feeds_a_port_is_compensated_checked_and_sensed() -> No
         (lambda: Edge(origin="a", target="tank", points=((0.5, 0.0),)), "points are 1; a table has at least two"),
         (
             lambda: Edge(origin="a", target="tank", points=((0.5, 0.0), (0.6, -0.1))),
-            "points have the share -0.1 at 0.6; it must be at least 0",
+            "points[1][1] is -0.1; it must be greater than or equal to 0",
         ),
         (
             lambda: closed_centre(5.0),

@@ -45,6 +45,14 @@ def test_commanded_area_is_that_of_the_table(command: float, a: float, b: float)
     assert flow * (a - b) >= 0.0
 
 
+def test_shares_of_the_table_are_parameters_of_zero_or_more() -> None:
+    shares = [each for each in ORIFICE.equations.parameters if "points" in each.name]
+    assert [(each.start, each.minimum, each.unit) for each in shares] == [(share, 0.0, "1") for _, share in TABLE]
+    changed = {"part.points_2": 0.5}
+    flow = ORIFICE.outputs(changed, part__command=0.25, A__pressure=5e6, B__pressure=1e6)["part.flow"]
+    assert flow == pytest.approx(0.65 * 2e-5 * 0.25 * sqrt(2.0 * 4e6 / 850.0), rel=1e-12)
+
+
 def test_capillary_is_the_integral_of_its_parabola() -> None:
     """The velocity Δp (R² − r²) / (4 μ l) over the bore, and the Reynolds number of its mean."""
     drop, radius = 3e6, 4e-4

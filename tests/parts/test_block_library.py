@@ -113,6 +113,24 @@ def test_lags_have_their_closed_forms() -> None:
     np.testing.assert_allclose(second["output"], decay, atol=1e-9)
 
 
+def test_outputs_of_a_table_are_parameters() -> None:
+    """What is set counts as a table that was given so, in the output's unit; derivatives are hat functions."""
+    places, values = (-1.0, 0.0, 1.5), (3.0, 0.0, 2.0)
+    table = Table(points=tuple(zip(places, values, strict=True)), output_unit="V")
+    model = CoupledModel(name="alone", systems={"block": table}, signals={"block.input": WAVE}, outputs=("block.*",))
+    simulation = model.simulation(compiled=False)
+    named = {each.name: each for each in simulation.variables if "points" in each.name}
+    assert {name: each.unit for name, each in named.items()} == {f"points_{number}": "V" for number in (1, 2, 3)}
+    assert "at 1.5" in named["points_3"].description
+    simulation.set("points_2", -4.0)
+    result = simulation.run(STOP, output_step=0.02)
+    assert result["output"] == pytest.approx(np.interp(wave(result.time), places, (3.0, -4.0, 2.0)))
+    slopes = model.sensitivities(tuple(named), ("output",), stop=STOP)
+    for number, row in enumerate(np.eye(3), start=1):
+        hat = np.interp(wave(slopes.time), places, row)
+        assert slopes.derivative("output", f"points_{number}") == pytest.approx(hat, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("numerator", "denominator"),
     [((2.0,), (0.5, 1.0)), ((1.0, 3.0), (2.0, 0.4, 8.0)), ((0.5, 0.0, 1.0), (0.25, 0.5, 2.0)), ((1.0,), (1, 2, 9, 4))],

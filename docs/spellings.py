@@ -88,6 +88,7 @@ CALLS = {
             "stop": "`.run(stop=3.0)`",
             "assignments": SET,
             "output": "`result.to_file(\"run.csv\")`",
+            "checkpoint": "`.run(stop=3.0, checkpoint=mbsfmu.Checkpoint(\"run.checkpoint\", seconds=60))`",
             "report": REPORT,
             "live": LIVE,
             "json_file": "`json.dumps(result.summary())`",

@@ -145,6 +145,7 @@ if TYPE_CHECKING:
         Universal,
     )
     from mbsfmu.rules import Rule
+    from mbsfmu.simulation.checkpoints import Checkpoint
     from mbsfmu.simulation.ensemble_result import EnsembleResult
     from mbsfmu.simulation.run_options import RunKeywords, RunOptions
     from mbsfmu.simulation.run_result import Result
@@ -216,6 +217,7 @@ _HOMES = {
     "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
     "simulation.ensemble_result": "EnsembleResult",
+    "simulation.checkpoints": "Checkpoint",
     "simulation.run_options": "RunKeywords RunOptions",
     "simulation.run_result": "Result",
     "simulation.simulation": "Simulation",
@@ -261,6 +263,7 @@ __all__ = [
     "BoxShape",
     "Bushing",
     "Causality",
+    "Checkpoint",
     "Circumstances",
     "ClosureEquation",
     "Comparison",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import assigned, set_values, values_option
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.found_models import find_model
@@ -16,6 +17,7 @@ from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refus
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
+from mbsfmu.simulation.checkpoints import Checkpoint
 from mbsfmu.simulation.run_options import RunOptions
 
 
@@ -33,6 +35,11 @@ from mbsfmu.simulation.run_options import RunOptions
 @click.option(
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
 )
+@click.option(
+    "--checkpoint",
+    type=float,
+    help="Time in s between saves to OUTPUT.checkpoint, from which the same call goes on after it was killed.",
+)
 @report_option
 @live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
@@ -44,6 +51,7 @@ def command(
     inputs: str | None,
     stop: float | None,
     output: str | None,
+    checkpoint: float | None,
     report: str | None,
     live: bool,
     json_file: str | None,
@@ -56,6 +64,7 @@ def command(
     \b
     Example: mbsfmu simulate four-bar --formulation penalty --step 1e-3 -o four-bar.csv
     Example: mbsfmu simulate four-bar --report four-bar.html --live
+    Example: mbsfmu simulate four-bar --stop 3600 -o hour.parquet --checkpoint 60
     Example: mbsfmu simulate four-bar --input recorded.csv:steps --solver trapezoidal
     Example: mbsfmu simulate four-bar --set boom.mass=310kg --set pump.pressure="200 bar"
     """
@@ -63,6 +72,7 @@ def command(
     refuse_same_files(
         output, report, json_file, inputs=[model, *parts, *([inputs.removesuffix(":steps")] if inputs else [])]
     )
+    kept = _checkpoint(output, checkpoint)
     reporter = Reporter(report)
     with at_work("preparing", quiet):
         found = find_model(model, parts)
@@ -73,7 +83,9 @@ def command(
                 found, model, parts, page=report, option="--report", values=assigned(assignments), options=options
             )
     with progress_bar("simulating", quiet) as progress:
-        result = recorded(lambda: simulation.run(stop, progress=progress), output, reporter)
+        result = recorded(lambda: simulation.run(stop, progress=progress, checkpoint=kept), output, reporter)
+    if kept is not None:
+        kept.remove()
     summary = result.summary()
     write_json(json_file, summary)
     facts = {**summary, "error_estimate": result.error.note if result.error.share is None else result.error.share}
@@ -82,3 +94,18 @@ def command(
     for level, count in result.statistics.iterations.items():
         facts[f"{level} iterations"] = f"{count.mean:.2f} on average, {count.most} at most"
     print_table("run", ["fact", "value"], [[key, shown(value)] for key, value in facts.items()])
+
+
+def _checkpoint(output: str | None, seconds: float | None) -> Checkpoint | None:
+    """Return the checkpoint of a run beside its output.
+
+    Raises
+    ------
+    InputError
+        When there is no output, or the time is not positive.
+    """
+    if seconds is None:
+        return None
+    if output is None:
+        raise InputError(f"--checkpoint {seconds:g} needs --output: the run is saved beside it")
+    return Checkpoint(f"{output}.checkpoint", seconds)

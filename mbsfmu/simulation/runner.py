@@ -53,6 +53,19 @@ class Recording:
         assert self.rows is not None
         return self.times[: self.done], self.rows[: self.done]
 
+    def part(self, begin: int, end: int) -> Recording:
+        """Return the recording from one of the times to another, by their indices; its rows are those of this one."""
+        assert self.rows is not None
+        progress, intervals = self._progress, len(self.times) - 1
+
+        def tell(share: float) -> None:
+            if progress is not None:
+                progress((begin + share * (end - begin)) / intervals)
+
+        part = Recording(self.times[begin : end + 1], progress=tell)
+        part.rows = self.rows[begin : end + 1]
+        return part
+
     def report_progress(self) -> None:
         """Report the completed fraction, which never decreases, even if a run is repeated."""
         self._reported = max(self._reported, self.done - 1)

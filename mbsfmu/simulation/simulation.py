@@ -23,6 +23,7 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.model.run_remarks import log_remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
+from mbsfmu.simulation.checkpoints import CheckedRun, Checkpoint, call_in_words
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
@@ -294,6 +295,7 @@ class Simulation:
         *,
         output_step: float | None = None,
         progress: Callable[[float], None] | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> Result:
         """Initialize, run to the stop time and return all varying variables.
 
@@ -305,12 +307,17 @@ class Simulation:
             Interval of the result in s; the internal step by default.
         progress
             Called with the share that is done.
+        checkpoint
+            Where the run is saved on its way. If there is a checkpoint of the same call, the run goes on from there.
+            Steps of solvers that choose them end between the parts of such a run, 256 at most.
 
         Raises
         ------
         InputError
-            When a time is not positive, a step longer than the run, the result larger than the memory, or the
-            mechanism cannot be assembled.
+            When a time is not positive, a step longer than the run, the result larger than the memory, the
+            mechanism cannot be assembled, or a checkpoint is of another call.
+        WriteError
+            When a checkpoint cannot be written.
         RunError
             When a step fails; its `result` has what was recorded until then.
         RunInterrupted
@@ -322,6 +329,7 @@ class Simulation:
         columns = len(names)
         check_run(stop, output_step, self.step_size, 1 + columns * (2 if self.check_error else 1))
         self.run_loop.sampler.check(stop)
+        called = self._called(stop, output_step)
         self.initialize()
         begin = clock.perf_counter()
         share = FIRST_SHARE if self.check_error else 1.0
@@ -329,6 +337,8 @@ class Simulation:
         recording = Recording(counted(0.0, stop, output_step), columns, tell)
         recording.take_first(self.run_loop.readings())
         second = SecondRun(self.run_loop, self.energy_watch, self.runner, names) if self.check_error else None
+        checked = None if checkpoint is None else self._checked(checkpoint, called, recording)
+        earlier = 0.0 if checked is None else checked.seconds
         self.run_loop.stepped = True
         self.functions.traces.keep()
         self.warn_undriven()
@@ -336,11 +346,11 @@ class Simulation:
         seconds = 0.0
         try:
             try:
-                self.runner.run(self.run_loop, recording)
+                self._make(recording, checked)
             except SimulationError as error:
                 failure = error
             finally:
-                seconds = clock.perf_counter() - begin
+                seconds = earlier + clock.perf_counter() - begin
             self._warn_of_reactions()
             error = self.error if second is None else second.estimate(recording, progress)
         except KeyboardInterrupt:
@@ -349,6 +359,39 @@ class Simulation:
         if failure is not None:
             raise RunError(f"{failure}{self.cardan_watch.cause(recording.recorded[1])}", result) from failure
         return result
+
+    def _called(self, stop: float, output_step: float) -> dict[str, str]:
+        """Return a call of `run` in words, with what was set before."""
+        inputs, solver = self.run_loop.inputs, self.solver
+        values = {
+            "parameters": self.run_loop.parameters,
+            "inputs": inputs.values,
+            "held": inputs.held,
+            "steps": np.array([solver.step, self.run_loop.threads, *solver.tolerances]),
+        }
+        return call_in_words(self.name, self.identity, values, stop, output_step)
+
+    def _checked(self, checkpoint: Checkpoint, call: Mapping[str, str], recording: Recording) -> CheckedRun:
+        """Return the run that begins with checkpoints, brought to the last one."""
+
+        def save() -> bytes:
+            self.run_loop.inputs.advance(self.time)
+            return self.save()
+
+        checked = CheckedRun(checkpoint, call, save, self.restore)
+        checked.go_on(recording, self.statistics)
+        return checked
+
+    def _make(self, recording: Recording, checked: CheckedRun | None) -> None:
+        """Make the steps of a run."""
+        if checked is None:
+            self.runner.run(self.run_loop, recording)
+            return
+        interim = 0.0
+        for part in checked.parts(recording, self.statistics):
+            self.runner.run(self.run_loop, part)
+            interim += self.runner.interim_seconds
+        self.runner.interim_seconds = interim
 
     def _result(self, recording: Recording, seconds: float, error: ErrorEstimate) -> Result:
         """Return the recorded run of a duration in s with its error; warn of problems."""

@@ -46,10 +46,10 @@ from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
-from mbsfmu.cosim.runs.saved import read_saved, write_saved
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
 from mbsfmu.io.formats import format_of
+from mbsfmu.io.saved_files import read_saved, write_saved
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 

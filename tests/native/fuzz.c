@@ -444,10 +444,10 @@ static fmi2Status get_going(Life *life) {
 static fmi2Status change_mode(Life *life) {
     static const fmi2String names[] = {"logAll", "logStatusError", "%n", NULL};
     const Unit *unit = life->unit;
-    const double tolerances[] = {1e-6, 1e-3, 0.0, -1.0, NAN};
+    const double tolerances[] = {1e-6, 1e-3, 0.0, -1.0, NAN, 1e300};
     switch (below(8)) {
         case 0: return unit->setup(
-            life->component, (fmi2Boolean)below(2), tolerances[below(5)], number(1.0), (fmi2Boolean)below(2), number(2.0)
+            life->component, (fmi2Boolean)below(2), tolerances[below(6)], number(1.0), (fmi2Boolean)below(2), number(2.0)
         );
         case 1: return unit->enter(life->component);
         case 2: return unit->leave(life->component);

@@ -62,3 +62,26 @@ def test_steps_of_next_to_nothing_are_refused(
     with pytest.raises(fmpy.fmi1.FMICallException):
         slave.doStep(0.0, length)
     slave.freeInstance()
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+@pytest.mark.parametrize("solver", ["trapezoidal", "rk45"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"startTime": -1e308}, "the start time is -1e+308 s; its magnitude must be at most 1e+100"),
+        ({"startTime": np.nan}, "the start time is nan s"),
+        ({"tolerance": 1e300}, "the tolerance is 1e+300; it must be at most 1e+50"),
+        ({"tolerance": 0.0}, "the tolerance is 0; it must be positive"),
+    ],
+)
+def test_experiments_that_no_run_comes_from_are_refused(
+    native: Native, tmp_path: Path, solver: str, fmi: int, given: dict[str, float], said: str
+) -> None:
+    """They led to states that could be saved, and not be serialized."""
+    importer = Importer(native("pendulum-2", "dca", solver, fmi=fmi).path, tmp_path / "unpacked")
+    slave = importer.instance()
+    with pytest.raises(fmpy.fmi1.FMICallException):
+        slave.setupExperiment(**given) if fmi == 2 else slave.enterInitializationMode(**given)
+    assert said in importer.messages[-1][1]
+    slave.freeInstance()

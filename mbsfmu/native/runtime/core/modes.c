@@ -1,5 +1,7 @@
 /* The life of an instance, from its start values to its end. */
 
+#define MOST_REACHED (LARGEST * LARGEST) /* by numbers of a state, and by derivatives of what is set */
+
 #if MODEL_EXCHANGE
 #define FOR_STEPS(what) \
     if (instance->exchanges) return REFUSE("this instance is for model exchange: %s by its host", what)
@@ -49,11 +51,17 @@ static Status set_up(Instance *instance, double start, const double *stop, const
     State *state = &instance->state;
     if (state->mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
     if (!all_finite(&start, 1)) return REFUSE("the start time is %g s; it must be a finite number", start);
+    if (!(fabs(start) <= MOST_REACHED)) {
+        return REFUSE("the start time is %g s; its magnitude must be at most %g", start, MOST_REACHED);
+    }
     if (stop && !(all_finite(stop, 1) && *stop > start)) {
         return REFUSE("the stop time is %g s; it must be a finite number above the start time, %g s", *stop, start);
     }
     if (tolerance && !(*tolerance > 0.0 && all_finite(tolerance, 1))) {
         return REFUSE("the tolerance is %g; it must be positive and finite", *tolerance);
+    }
+    if (tolerance && *tolerance > LARGEST) {
+        return REFUSE("the tolerance is %g; it must be at most %g", *tolerance, LARGEST);
     }
     /* Equal steps have no tolerance: their size is the parameter solver.step. */
     const int taken = tolerance && RELATIVE_TOLERANCE > 0.0;

@@ -8,8 +8,6 @@ static int is_located(Instance *instance) {
     return 1;
 }
 
-#define MOST_REACHED (LARGEST * LARGEST) /* by numbers of a state, and by derivatives of what is set */
-
 /* Make everything that can be read fit the parameters and inputs of now. */
 static int up_to_date(Instance *instance) {
     if (!is_located(instance)) return 0;

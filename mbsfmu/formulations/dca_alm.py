@@ -24,7 +24,7 @@ from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import change_of
 from mbsfmu.formulations.explicit_form import DifferentiableForm
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions
+from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.penalty import AugmentedEquations, AugmentedProblem
 from mbsfmu.formulations.penalty_factors import MOST_STIFFENING, REDUNDANT_STIFFENING
@@ -352,6 +352,18 @@ class DcaAlm(Formulation):
         return RecordedIterationMatrices(self.functions, lambda: self.recorded, (*moving, *given))
 
     @cached_property
+    def change(self) -> AnyFunction:
+        """Directional derivatives of ẏ, the outputs, q, q̇ and q̈ along q, q̇, x, the integrals and the inputs."""
+        parts = "coordinates", "velocities", "states", "integrals", "inputs"
+        for part, direction in zip(parts, DIRECTIONS, strict=True):
+            self.functions.add_part(direction, self.functions.symbol(part).numel())
+
+        def made(given: RecordedSystem, beside: dict[str, Any]) -> list[Any]:
+            return self.stages.change(given, [beside[each] for each in DIRECTIONS], projects=self.projects)
+
+        return self.functions.recorded("projected_change", made, DIRECTIONS)
+
+    @cached_property
     def stages(self) -> RecordedStages:
         """Functions for linearly implicit solvers."""
         return RecordedStages(self.functions, self.rule, self.projection.stabilisation)
@@ -422,6 +434,8 @@ class DcaAlm(Formulation):
             else:
                 steps = *self.stages.stages, self.stages.left, self.stages.drift
                 right_sides = 2 * len(self.functions.coordinates) + len(self.functions.states)
+        elif kind is StepKind.EXCHANGED and self.changes_known:
+            steps = (self.change,)
         return NativeNeeds(
             file="projection.c",
             unknowns=len(self.functions.coordinates),
@@ -444,6 +458,14 @@ class DcaAlm(Formulation):
         """Return the state to continue from after a step, with active constraints for stages."""
         moved = super().made_consistent(state)
         return self.with_rows_chosen(moved, moved.active) if self._chooses else moved
+
+    @property
+    def changes_known(self) -> bool:
+        """Whether rates have derivatives: in kernel loops, of constraints that do not contradict each other.
+
+        Unrolled, the solution of the equations of all bodies would be one long function.
+        """
+        return self.functions.in_loops and self.projection.converges
 
     @property
     def _chooses(self) -> bool:

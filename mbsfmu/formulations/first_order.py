@@ -21,7 +21,7 @@ from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import Defined, Motion, change_of, defined
 from mbsfmu.formulations.elimination_accuracy import elimination_error
 from mbsfmu.formulations.explicit_form import IterationMatrixForm
-from mbsfmu.formulations.formulation import Formulation, FormulationOptions, StepProblem
+from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions, StepProblem
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
 from mbsfmu.formulations.recorded_jacobian import FactoredStages, RecordedIterationMatrices
 from mbsfmu.formulations.recorded_steps import Moved, RecordedSteps
@@ -151,8 +151,6 @@ class FirstOrderForm(CoordinateForm, IterationMatrixForm):
 
 RATE_NOMINAL = 1e3
 """Least magnitude of w for a magnitude one of z: about 2/h at a step of 1 ms, as w follows from z there."""
-DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inputs")
-"""The parts that are directions of z, w, x, the integrals and the inputs."""
 
 
 class FirstOrderFormulation(Formulation):

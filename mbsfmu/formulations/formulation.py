@@ -137,6 +137,10 @@ CLOSED = 1e-5
 """Drift tolerance of loops that are closed at position level in every step, relative to lever arms or to 1 rad."""
 
 
+DIRECTIONS = ("d_coordinates", "d_velocities", "d_states", "d_integrals", "d_inputs")
+"""The parts that are directions of z, w or ż, x, the integrals and the inputs."""
+
+
 class FormulationOptions(Options):
     """Options of a formulation."""
 
@@ -342,6 +346,11 @@ class Formulation(FittingStates, ABC):
             np.concatenate([np.ones(coordinates), self.state_nominals]),
             len(self.state_nominals),
         )
+
+    @property
+    def changes_known(self) -> bool:
+        """Whether rates and outputs have derivatives for model exchange."""
+        return self.has_jacobian
 
     @property
     def freedom(self) -> int:

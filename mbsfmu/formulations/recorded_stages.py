@@ -7,6 +7,7 @@ and joints, are linearized at known accelerations and multipliers, and solved wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,34 @@ class RecordedStages(RecordedSteps):
         unbalanced, opening = given.changes(list(self._unmet(given)), [*along, *still])
         turned, pushing = given.answers(-unbalanced, opening)
         return given.changes(values, [*along, (instant.accelerations, turned), (multipliers, pushing)])
+
+    def change(self, given: RecordedSystem, directions: Sequence[Any], *, projects: bool) -> list[Any]:
+        """Return directional derivatives of ẏ, the outputs, q, q̇ and q̈ near the manifold.
+
+        Parameters
+        ----------
+        given
+            The system, its accelerations and multipliers as they follow.
+        directions
+            Of q, q̇, x, the integrals and the inputs.
+        projects
+            Whether ẏ is that of the projected q, and all else that of the projected q and q̇.
+        """
+        placing, moving, *others = directions
+        instant = given.instant
+        beside = list(zip((instant.states, instant.integrals, instant.inputs), others, strict=True))
+        placed, moved = placing, moving
+        if projects:
+            placed = given.tangential(placing)
+            rate = given.along(given.closure, instant.velocities) + given.drifts
+            (opening,) = given.changes([rate], [(instant.coordinates, placed), (instant.inputs, others[-1])])
+            moved = given.tangential(moving, opening)
+        along = [(instant.coordinates, placed), *beside]
+        flow = [instant.accelerations, given.rates, given.integral_rates]
+        rates = self._changes(given, flow, [*along, (instant.velocities, moving)])
+        values = [given.outputs, instant.accelerations]
+        outputs, turned = self._changes(given, values, [*along, (instant.velocities, moved)])
+        return [np.concatenate([moving, *rates]), outputs, placed, moved, turned]
 
     def _unmet(self, moved: RecordedSystem) -> tuple[Array, Array]:
         opening = moved.turning(self._stabilisation) + moved.along(moved.closure, moved.instant.accelerations)

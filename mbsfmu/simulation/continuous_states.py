@@ -80,7 +80,7 @@ class ContinuousStates:
             integrated=(*integrated, *states[len(moving) :]),
             derivatives=derivatives,
             dependencies=_dependencies(simulation, [each.name for each in states]),
-            derivatives_known=formulation.has_jacobian
+            derivatives_known=formulation.changes_known
             and not (formulation.freedom_chosen and simulation.functions.driven),
         )
 

@@ -96,6 +96,20 @@ class RecordedSystem:
         """
         return self._held(require_capability(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
 
+    def tangential(self, motion: Array, opening: Array | None = None) -> Array:
+        """Return a motion without its mass-orthogonal part off the constraints, in absolute coordinates.
+
+        Parameters
+        ----------
+        motion
+            Changes of the coordinates, or of their velocities, shape (n,).
+        opening
+            What the constraints, or their rates, change by beside Φ_z times the motion, shape (rows,); none by default.
+        """
+        if not self.loops.rows:
+            return motion
+        return self._held(motion, np.zeros(len(self.loops.rows)) if opening is None else opening)[0]
+
     def _held(self, accelerations: Array, turning: Array) -> tuple[Array, Array]:
         """Return constrained accelerations, Φ̈ + turning = 0, from unconstrained ones, and the multipliers."""
         corrections = self.corrections(suitable_penalty(len(self.system.coordinates)))

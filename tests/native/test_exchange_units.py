@@ -207,7 +207,7 @@ def readings(host: Host) -> Floats:
     return np.concatenate([host.rates, host.get(*host.outputs)])
 
 
-@pytest.mark.parametrize(("name", "formulation"), UNITS)
+@pytest.mark.parametrize(("name", "formulation"), [*UNITS, ("ball-pendulum", "dca-alm")])
 def test_directional_derivatives_are_those_of_differences(hosted: Hosted, name: str, formulation: str) -> None:
     """By all states and inputs; what is not zero is among the dependencies that the description has."""
     host = hosted(name, formulation)
@@ -242,6 +242,32 @@ def test_directional_derivatives_are_those_of_differences(hosted: Hosted, name: 
         assert {
             unknown for unknown, each in zip(unknowns, exact, strict=True) if known not in needed[unknown] and each
         } == set()
+
+
+@pytest.mark.parametrize(("name", "projections"), [("loop-4", True), ("slewing", True), ("ball-pendulum", False)])
+def test_derivatives_in_absolute_coordinates_are_those_of_differences(
+    tmp_path: Path, name: str, projections: bool
+) -> None:
+    """Along each state, and along the motion; off the loops the third derivatives are large."""
+    options = {"formulation": "dca-alm", "code": "loops", "solver": "rk45", "projections": projections}
+    path = mbsfmu.export(model_of(name), tmp_path, layout="monolithic", kind=("me",), **options)[0]
+    host = Host(path, tmp_path)
+    host.begin()
+    time, point = moving(host)
+    columns, rates = jacobian(host), host.rates
+
+    def difference(direction: Floats, size: float) -> Floats:
+        sides = []
+        for sign in (1.0, -1.0):
+            host.go(time, point + sign * size * direction)
+            sides.append(readings(host))
+        host.go(time, point)
+        return (sides[0] - sides[1]) / (2.0 * size)
+
+    for direction in [*np.eye(len(point)), rates]:
+        exact = columns[: len(point)].T @ direction
+        found = (4.0 * difference(direction, 1e-5) - difference(direction, 2e-5)) / 3.0
+        np.testing.assert_allclose(exact, found, rtol=0.0, atol=1e-4 * max(np.abs(exact).max(), 1e-1))
 
 
 def jacobian(host: Host) -> Floats:

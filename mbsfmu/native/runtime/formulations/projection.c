@@ -350,6 +350,23 @@ static inline int load_begin(Instance *instance, double time, const double *y) {
 /* The point moved onto the constraints. */
 static int reach(Instance *instance, double time, const double *y) { return commit(instance, time, 0.0, y); }
 
+#if CHANGES_KNOWN
+
+/* What changes with a direction of y and inputs at the state, which is on the constraints. */
+static int find_change(Instance *instance, const double *d_y, const double *d_inputs, Change *change) {
+    const Parts *parts = &instance->parts;
+    use_all(parts);
+    COPY(parts->d_coordinates, d_y, COORDINATES);
+    COPY(parts->d_velocities, d_y + COORDINATES, COORDINATES);
+    COPY(parts->d_states, d_y + 2 * COORDINATES, STATES);
+    COPY(parts->d_integrals, d_y + 2 * COORDINATES + STATES, INTEGRALS);
+    COPY(parts->d_inputs, d_inputs, INPUTS);
+    projected_change(parts, change->rates, change->outputs, change->coordinates, change->velocities, change->accelerations);
+    return 1;
+}
+
+#endif
+
 #endif
 
 /* Describe the motion anew where it is due. */

@@ -1,7 +1,8 @@
 """Random calls of native FMUs under sanitizers; by hand for longer than the suite has time for.
 
 PYTHONPATH=tests:examples python tests/native/fuzzing.py --calls 1000000 --seed 7 four-bar:double-step four-bar:hdca
-With --exchange FMUs are for model exchange too, and half of the calls are its own.
+With --exchange FMUs are for model exchange too, and half of the calls are its own. Without models, all pairs of
+CAMPAIGN are called, each --calls times.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from native_fmus import model_of
 from runtime_sources import INCLUDES
 
-from mbsfmu.compiling.platforms import VERSIONS, Clocks, Fmi, Interface
+from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi, Interface
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
@@ -99,29 +100,66 @@ def fuzz(one: Checked, other: Checked, calls: int, seed: int, *, exchange: bool 
     return done.stdout.strip()
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two FMUs whose states must not be mixed up, as the arguments of the command line name them."""
+
+    one: str
+    other: str
+    fmi: Fmi = 2
+    exchange: bool = False
+    clocks: Clocks = "none"
+
+    def fuzz(self, calls: int, seed: int) -> str:
+        """Make random calls; return what became of them."""
+        kind: tuple[Interface, ...] = ("cs", "me") if self.exchange else ("cs",)
+        with tempfile.TemporaryDirectory() as folder:
+            made = [
+                checked(_simulation(text), Path(folder) / f"unit-{number}", self.fmi, kind, self.clocks)
+                for number, text in enumerate((self.one, self.other))
+            ]
+            return fuzz(made[0], made[1], calls, seed, exchange=self.exchange)
+
+
+CAMPAIGN = (
+    Pair("ball-pendulum:dca-alm", "ball-pendulum:hdca"),
+    Pair("four-bar:double-step:rodas5p", "four-bar:penalty"),
+    Pair("sampled:double-step", "ball-pendulum:double-step", exchange=True),
+    Pair("four-bar:dca", "ball-pendulum:hdca", exchange=True),
+    Pair("ball-pendulum:dca-alm:rk45:loops", "loop-4:dca-alm:rk45:loops", exchange=True),
+    Pair("ball-pendulum:penalty", "ball-pendulum:dca-alm", 3),
+    Pair("four-bar:dca-alm", "four-bar:double-step:rk4", 3),
+    Pair("sampled:double-step", "ball-pendulum:dca", 3, exchange=True),
+    Pair("four-bar:double-step", "four-bar:hdca", 3, exchange=True),
+    Pair("ball-pendulum:dca-alm:rk45:loops", "loop-4:dca-alm:rk45:loops", 3, exchange=True),
+    Pair("sampled:double-step:rk4", "sampled:double-step:rk45", 3, exchange=True, clocks="periodic"),
+    Pair("sampled:double-step:rk4", "sampled:double-step:rk45", 3, exchange=True, clocks="triggered"),
+)
+"""Both versions, both kinds of use, all formulations, clocks. A million calls of a pair take two to four minutes."""
+
+
+def _simulation(text: str) -> Simulation:
+    """Return the simulation of MODEL:FORMULATION[:SOLVER[:CODE]]."""
+    name, formulation, *others = text.split(":")
+    options = {"formulation": formulation, **dict(zip(("solver", "code"), others, strict=False))}
+    return model_of(name).simulation(compiled=False, **options)
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("units", nargs=2, metavar="MODEL:FORMULATION[:SOLVER]")
+    parser.add_argument("units", nargs="*", metavar="MODEL:FORMULATION[:SOLVER[:CODE]]")
     parser.add_argument("--calls", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--exchange", action="store_true")
     parser.add_argument("--fmi", type=int, choices=VERSIONS, default=2)
+    parser.add_argument("--clocks", choices=CLOCKS, default="none")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        made = []
-        for number, text in enumerate(chosen.units):
-            name, formulation, *solver = text.split(":")
-            options = {"formulation": formulation, **({"solver": solver[0]} if solver else {})}
-            made.append(
-                checked(
-                    model_of(name).simulation(compiled=False, **options),
-                    Path(folder) / f"unit-{number}",
-                    chosen.fmi,
-                    ("cs", "me") if chosen.exchange else ("cs",),
-                )
-            )
-        print(fuzz(*made, chosen.calls, chosen.seed, exchange=chosen.exchange))  # noqa: T201 - what it is run for
+    if len(chosen.units) not in (0, 2):
+        parser.error("two FMUs are called, or those of the campaign")
+    named = [Pair(*chosen.units, chosen.fmi, chosen.exchange, chosen.clocks)] if chosen.units else CAMPAIGN
+    for pair in named:
+        print(pair.one, pair.other, pair.fuzz(chosen.calls, chosen.seed), flush=True)  # noqa: T201 - what it is run for
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def read_experiment(
     Raises
     ------
     InputError
-        When a column is no variable of the model, its unit is another quantity, or nothing is measured.
+        When times are not finite or fall, a column is no variable of the model, its unit is another quantity, or
+        nothing is measured.
     """
     if isinstance(measured, Mapping) and not isinstance(measured, Trajectory):
         table = {each: np.asarray(values, dtype=float) for each, values in measured.items()}
@@ -90,6 +91,7 @@ def read_experiment(
         name = name if isinstance(measured, Trajectory) else Path(measured).name
         time, table = read.time, {each: read[each] for each in read.names}
         units = {each: read.unit(each) for each in read.names}
+    _check_times(time, name)
     driving, known = [each.name for each in inputs], [each.name for each in computed]
     signals: dict[str, AnySignal] = {}
     found: dict[int, tuple[Floats, Floats]] = {}
@@ -118,6 +120,20 @@ def read_experiment(
     if min(times[0] for times, _ in found.values()) < 0.0:
         raise InputError(f"{name}: times begin before 0 s, where the run begins")
     return Experiment(name, signals, tuple(found), *(tuple(each[part] for each in found.values()) for part in (0, 1)))
+
+
+def _check_times(times: Floats, name: str) -> None:
+    """Refuse times that are not finite, or fall: values are compared with the run in their order."""
+    if times.ndim != 1 or not len(times):
+        raise InputError(f"{name}: 'time' has the shape {times.shape}; it must be one time for each row")
+    if not np.isfinite(times).all():
+        row = int(np.argmin(np.isfinite(times)))
+        raise InputError(f"{name}: the time of row {row + 1} is {times[row]}; it must be finite")
+    if (falls := np.diff(times) < 0.0).any():
+        row = int(np.argmax(falls))
+        raise InputError(
+            f"{name}: the time falls from {times[row]:.9g} s in row {row + 1} to {times[row + 1]:.9g} s; sort the rows"
+        )
 
 
 def _factor(unit: str, variable: Variable, where: str) -> float:

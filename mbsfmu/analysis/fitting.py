@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
-from mbsfmu.analysis.sensitivities import along_run, computed_variables
+from mbsfmu.analysis.sensitivities import along_run, computed_variables, warn_outside
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
@@ -411,6 +411,7 @@ def _influence(off: Floats, loss: Loss) -> Floats:
 def _first_values(simulation: Simulation, free: Free) -> Floats:
     """Return the model's values if within the bounds, otherwise the middle; delays start in the middle."""
     given = simulation.run_loop.parameters[list(free.parameters)]
+    warn_outside(simulation, free.parameters, free.low[: len(given)], free.high[: len(given)])
     middle = 0.5 * (free.low + free.high)
     start = middle.copy()
     inside = (given > free.low[: len(given)]) & (given < free.high[: len(given)])

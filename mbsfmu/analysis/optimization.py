@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
-from mbsfmu.analysis.sensitivities import parameter_places
+from mbsfmu.analysis.sensitivities import parameter_places, warn_outside
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.measured import plain_number
 from mbsfmu.simulation.simulation import Simulation
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _WRITTEN = re.compile(r"(.+?)\s*(<=|>=)\s*([^<>=]+)")
 _VIOLATED = 1e-6
 """Share of a limit by which the found constraint may miss it: the search ends at its own tolerance."""
+_FLAT = 1e-14
+"""Change of the objective over the range of a parameter, relative to its value, below which it is round-off."""
 
 
 @dataclass(frozen=True)
@@ -219,9 +221,19 @@ def optimize(
     runs = _Runs(simulation, measures, chosen, low, high, limits)
     runs.stop = stop
     given = simulation.run_loop.parameters[chosen]
+    warn_outside(simulation, chosen, low, high)
     start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)
-    first = float(runs.at(start)[0][0])
+    values, slopes = runs.at(start)
+    first = float(values[0])
     size = abs(first) or 1.0
+    for index, flat in zip(chosen, np.abs(slopes[0]) <= _FLAT * size, strict=True):
+        if flat:
+            logger.warning(
+                "%s does not change with %s where the search begins, and the search may leave it there: set another "
+                "first value, or take another objective",
+                *(minimize if isinstance(minimize, str) else f"the measure of {minimize.output}",),
+                simulation.functions.system.parameters[index].name,
+            )
 
     def constraint(index: int) -> Callable[[Floats], float]:
         return lambda shares: runs.rooms(runs.at(shares)[0])[index]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,20 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
     if twice := [given[place] for place, index in enumerate(found) if index in found[:place]]:
         raise InputError(f"the parameter '{twice[0]}' is named twice")
     return found
+
+
+def warn_outside(simulation: Simulation, chosen: Sequence[int], low: Floats, high: Floats) -> None:
+    """Warn of parameters of which the model's value is not within the bounds: a search begins in their middle.
+
+    Bounds in another unit than SI, as pressures in bar, show here.
+    """
+    parameters, values = simulation.functions.system.parameters, simulation.run_loop.parameters
+    for index, least, greatest in zip(chosen, low.tolist(), high.tolist(), strict=True):
+        if not least <= values[index] <= greatest:
+            logger.warning(
+                "%s is %.6g %s in the model, which is not between %.6g and %.6g: the search begins in their middle",
+                *(parameters[index].name, values[index], parameters[index].unit, least, greatest),
+            )
 
 
 def along_run(simulation: Simulation, stop: float, rows: Sequence[int], chosen: Sequence[int]) -> EndDerivatives:

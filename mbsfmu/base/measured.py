@@ -58,7 +58,11 @@ def number_in(text: str, unit: str) -> float:
     import pint  # noqa: PLC0415 - takes a tenth of a second, and most values have no unit
 
     try:
-        given, wanted = _unit(found[2]), _unit("" if unit == "1" else unit)
+        given = _unit(found[2])
+    except Exception:  # pint's parser raises errors of its own and those of Python's tokenizer
+        raise InputError(f"'{text}' is refused: '{found[2]}' is no unit that is known; write it in {unit}") from None
+    try:
+        wanted = _unit("" if unit == "1" else unit)
         # Turns or radians in a second: hertz does not say.
         if "radian" in f"{given}{wanted}" and "hertz" in f"{given}{wanted}":
             raise pint.DimensionalityError(given, wanted)
@@ -66,7 +70,9 @@ def number_in(text: str, unit: str) -> float:
     except pint.DimensionalityError:
         raise InputError(f"'{text}' is refused: it must be a number in {unit}, or in a unit like it") from None
     except Exception:
-        raise InputError(f"'{text}' is refused: '{found[2]}' or '{unit}' is no unit that is known") from None
+        raise InputError(
+            f"'{text}' is refused: nothing is converted to the unit {unit}; write a number in it"
+        ) from None
 
 
 def _unit(text: str) -> Unit:

@@ -214,6 +214,30 @@ def test_what_is_refused() -> None:
             call()
 
 
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (lambda times: times[::-1], "the time falls from 1.5 s in row 1 to 1.48 s; sort the rows"),
+        (lambda times: np.where(times == times[3], np.nan, times), "the time of row 4 is nan; it must be finite"),
+        (lambda times: times.reshape(-1, 1), r"'time' has the shape \(75, 1\)"),
+    ],
+)
+def test_times_that_fall_or_are_missing_are_refused(changed: Any, told: str) -> None:
+    """Values in the wrong order were fitted without a word, and missing times ended in an error of SciPy."""
+    data = measured(1)
+    with pytest.raises(InputError, match=told):
+        started().fit({**data, "time": changed(data["time"])}, FREE)
+
+
+def test_bounds_around_another_value_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """As those of a pressure in bar: the model's stiffness is 80 N/m, its damping 2 N s/m, which is a bound."""
+    free = {"spring.stiffness": (100.0, 200.0), "spring.damping": (2.0, 5.0)}
+    with caplog.at_level("WARNING", logger="mbsfmu"):
+        started().fit(measured(1), free)
+    (told,) = [each.getMessage() for each in caplog.records if "the search begins" in each.getMessage()]
+    assert told.startswith("spring.stiffness is 80 N/m in the model, which is not between 100 and 200")
+
+
 def test_signals_that_the_model_does_not_follow_are_told() -> None:
     """The sign turned: no stiffness makes the oscillator go the other way."""
     wrong = {"time": TIMES, "slider.displacement": -motion(TIMES)[0]}

@@ -85,6 +85,19 @@ def test_a_lighter_boom_for_less_pressure(tmp_path: Path) -> None:
     assert math.sqrt(np.trapezoid(pressure**2, run.time) / 1.5) == pytest.approx(content["value"], rel=1e-6)
 
 
+def test_what_has_no_effect_at_the_start_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The largest x is that of the start, whatever the stiffness. Bounds may be around another value."""
+    free = {"spring.stiffness": (20.0, 120.0)}
+    with caplog.at_level("WARNING", logger="mbsfmu"):
+        found = MODEL.optimize("max(slider.displacement)", free, stop=0.5)
+        assert found.value == found.first
+        MODEL.optimize("end(slider.displacement)", {"spring.stiffness": (90.0, 120.0)}, stop=0.5)
+    flat, outside = [each.getMessage() for each in caplog.records if "the search" in each.getMessage()]
+    assert flat.startswith("max(slider.displacement) does not change with spring.stiffness where the search begins")
+    assert outside.startswith("spring.stiffness is ")
+    assert "not between 90 and 120" in outside
+
+
 def test_what_is_refused() -> None:
     """In one sentence."""
     free = {"spring.stiffness": (20.0, 120.0)}

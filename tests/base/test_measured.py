@@ -53,7 +53,8 @@ def test_numbers_stay_as_they_are(number: float) -> None:
     [
         ("5 m", "Pa", "must be a number in Pa, or in a unit like it"),
         ("50 Hz", "rad/s", "must be a number in rad/s"),
-        ("5 blah", "Pa", "'blah' or 'Pa' is no unit"),
+        ("5 blah", "Pa", "'blah' is no unit that is known; write it in Pa"),
+        ("5 bar", "furlongs/ell", "nothing is converted to the unit furlongs/ell"),
         ("five bar", "Pa", "must be a number, in Pa, or with a unit"),
         ("1 2", "1", "must be a number"),
         ("10**10**10", "1", "must be a number"),

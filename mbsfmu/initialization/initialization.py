@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.equations.loads import MotionState
 from mbsfmu.initialization.accelerations import Unheld, balance
 from mbsfmu.initialization.assembly import Assembly
 from mbsfmu.initialization.changed_start import warn_of_changed_start
+from mbsfmu.initialization.closing_joints import unused_starts
 from mbsfmu.initialization.closing_loops import find_loop_equations
 from mbsfmu.model.body import RigidBody
 from mbsfmu.model.mechanism import Mechanism
@@ -153,16 +156,39 @@ class Initialization:
         functions.coordinates[:] = self._start.coordinates
         jacobian = functions.all_closure()[1]
         references = system.start_references(self._start.coordinates)
+        for _, part, own, orientations in self._mechanisms():
+            refuse_massless_motion(
+                part.mechanism, self._start.coordinates[own], references[orientations], jacobian[:, own]
+            )
+        check_inertia(functions, jacobian)
+
+    def _mechanisms(self) -> Iterator[tuple[int, MechanismSystem, slice, slice]]:
+        """Yield the index of each mechanism among the parts, the mechanism, its coordinates and its references."""
         first = turning = 0
-        for part in system.parts:
+        for index, part in enumerate(self.system.parts):
             own = slice(first, first + len(part.coordinates))
             orientations = slice(turning, turning + 4 * part.references)
             if isinstance(part, MechanismSystem):
-                refuse_massless_motion(
-                    part.mechanism, self._start.coordinates[own], references[orientations], jacobian[:, own]
-                )
+                yield index, part, own, orientations
             first, turning = own.stop, orientations.stop
-        check_inertia(functions, jacobian)
+
+    def warn_unused_starts(self) -> None:
+        """Warn in the log of start values of joints that close loops, where these start elsewhere."""
+        start, references = self._start, self.system.start_references(self._start.coordinates)
+        for index, part, own, orientations in self._mechanisms():
+            if not part.parts.topology.cuts:
+                continue
+            parameters = start.parameters[self.system.parameters_of(index)]
+            coordinates, velocities = start.coordinates[own], start.velocities[own]
+            kinematics = part.parts.kinematics
+            frames = kinematics.frames(coordinates, references[orientations], parameters)
+            motion = MotionState(coordinates, velocities, frames, kinematics.velocities(frames, velocities))
+            for clause in unused_starts(part.mechanism, part.parts, motion, parameters, self.lever_arm):
+                logger.warning(
+                    "%s: %s: this joint closes a loop, and start values count for the other joints of the loop only; "
+                    "give it to one of these",
+                    *(self.system.name, clause),
+                )
 
     @cached_property
     def loops(self) -> LoopEquations:

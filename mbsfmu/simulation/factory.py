@@ -91,6 +91,7 @@ def make_simulation(
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
+    initialization.warn_unused_starts()
     solver = _made_solver(system, initialization, chosen, step)
     # Step and tolerances are in saved states: what differs in them alone takes each other's. Nor do checks matter.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance", "check_error")

@@ -27,6 +27,9 @@ from mbsfmu.modelling import DataError
 
 _LOGGER = logging.getLogger(__name__)
 
+MOST_READ = 200 * 10**6
+"""Size in bytes of a file of results up to which it is read for remarks: rows went there to keep memory free."""
+
 
 def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
     try:
@@ -153,11 +156,17 @@ def command(
 
 def _tell_remarks(result: CosimulationResult) -> None:
     """Log what happened to parts of FMUs that carry along what they are, as an end stop that was reached."""
-    if result.recorded is not None or result.drawable is None:
+    if result.drawable is None:
         return
     try:
         machine = result.drawable.machine()
     except (InputError, DataError):  # those of others say nothing of their parts; parts of users may not be loaded
+        return
+    if result.recorded is not None and result.recorded[0].stat().st_size > MOST_READ:
+        _LOGGER.info(
+            "%s has more than %d MB and is not read for end stops that were reached and oil that cavitates",
+            *(result.recorded[0], MOST_READ // 10**6),
+        )
         return
     log_remarks(machine, result.time, result.get)
 

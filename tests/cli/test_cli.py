@@ -119,12 +119,14 @@ def test_export_validate_and_cosim(tmp_path: Path) -> None:
     assert "2 FMUs ran to" in (tmp_path / "run.html").read_text(encoding="utf-8")
     facts = json.loads((tmp_path / "run.json").read_text())
     assert (facts["steps"], facts["unit_steps"]["circuit"]) == (10, 2 * facts["unit_steps"]["mechanism"])
-    pressed = call(
-        "cosim", "out", "--stop", "0.02", "--set", "circuit.cylinder.retracted_length=1.4143", folder=tmp_path
-    )
-    assert pressed.returncode == 0, pressed.stderr  # the length is sqrt(2) m at the start
-    assert "'cylinder' reaches its retracted end stop at t = 0 s" in pressed.stderr
-    assert "not estimated in equal steps" in pressed.stderr
+    for record in ([], ["-o", "run.csv"]):
+        pressed = call(
+            "cosim", "out", "--stop", "0.02", "--set", "circuit.cylinder.retracted_length=1.4143", *record,
+            folder=tmp_path,
+        )  # fmt: skip
+        assert pressed.returncode == 0, pressed.stderr  # the length is sqrt(2) m at the start
+        assert "'cylinder' reaches its retracted end stop at t = 0 s" in pressed.stderr
+        assert "not estimated in equal steps" in pressed.stderr
 
 
 def test_compare_reports(tmp_path: Path) -> None:

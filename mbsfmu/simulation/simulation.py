@@ -14,7 +14,7 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import Origin
 from mbsfmu.base.times import check_run, check_step, counted, tolerance
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
+from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Solver, Statistics
 from mbsfmu.integration.steps_past_stop import untouched
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -35,6 +35,7 @@ from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import SavedState, StateFormat
+from mbsfmu.simulation.step_resolution import roughness
 from mbsfmu.simulation.values import VariableAccess
 from mbsfmu.simulation.variable_table import VariableTable, warn_below_minimum
 from mbsfmu.stepping.state import State
@@ -426,6 +427,8 @@ class Simulation:
         self.cardan_watch.follow(times, rows)
         if told := error.warning(self.solver.more_accurate):
             logger.warning("%s: %s", self.name, told)
+        if error == NOT_ESTIMATED and not np.any(self.solver.tolerances):
+            self._warn_of_coarse_steps(times, rows)
         result = Result(
             times,
             rows,
@@ -446,6 +449,18 @@ class Simulation:
         if result.machine is not None:
             log_remarks(result.machine, times, result.get)
         return result
+
+    def _warn_of_coarse_steps(self, times: Floats, rows: Floats) -> None:
+        """Warn of accelerations that steps without an error estimate do not resolve."""
+        found = roughness(self.continuous, times, rows, self.step_size)
+        if found is not None and found.share > LARGE_ERROR:
+            logger.warning(
+                "%s: steps of %.3g s hardly resolve the motion: %s bends from step to step, and its error is roughly "
+                "%s of its range: %s; --check-error, in Python check_error=True, tells the error",
+                *(self.name, self.step_size, found.variable),
+                f"{100.0 * found.share:.2g} %" if found.share < 0.5 else "the whole",
+                self.solver.more_accurate,
+            )
 
     def machine_as_run(self, parameters: Floats | None = None) -> Machine | None:
         """Return the machine of a run with its parameters; by default those of the present run."""

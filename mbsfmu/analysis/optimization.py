@@ -87,7 +87,7 @@ class OptimizationResult:
     converged
         Whether the search ended where no feasible direction makes the objective less.
     message
-        What SciPy says of the end of the search.
+        What SciPy says of the end of the search, after the constraints that do not hold there.
     runs
         Number of runs.
     model
@@ -258,14 +258,20 @@ def optimize(
         message = f"interrupted after {runs.count} runs, of which the best is kept"
     shares = np.clip(shares, 0.0, 1.0)
     values = runs.at(shares)[0]
-    kept = all(room >= -_VIOLATED for room in runs.rooms(values))
+    broken = [
+        f"{limit.text} is {value:.6g}"
+        for limit, value, room in zip(limits, values[1:].tolist(), runs.rooms(values), strict=True)
+        if room < -_VIOLATED
+    ]
+    if broken:
+        message = f"{', '.join(broken)} where the search ends ({message}); widen the bounds, or begin elsewhere"
     return OptimizationResult(
         tuple(simulation.functions.system.parameters[each].name for each in chosen),
         low + (high - low) * shares,
         first,
         float(values[0]),
         {each.text: float(value) for each, value in zip(limits, values[1:], strict=True)},
-        success and kept,
+        success and not broken,
         message,
         runs.count,
     )

@@ -377,6 +377,11 @@ def _files(model: CoupledModel, folder: Path, layout: str) -> tuple[dict[str | N
     """Return the units' files by system, None being the whole, and the package of their connections."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; the FMUs need a folder")
+    if folder.suffix == ".fmu" and not folder.exists():
+        raise InputError(
+            f"{folder} would be a folder: name a folder for the FMUs of a model, which have the names of the model and "
+            "its systems; a package alone becomes the file that is named"
+        )
     wanted: dict[str | None, Path] = {}
     if layout in ("separate", "both"):
         wanted.update({name: folder / f"{name}.fmu" for name in model.systems})

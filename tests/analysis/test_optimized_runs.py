@@ -85,6 +85,14 @@ def test_a_lighter_boom_for_less_pressure(tmp_path: Path) -> None:
     assert math.sqrt(np.trapezoid(pressure**2, run.time) / 1.5) == pytest.approx(content["value"], rel=1e-6)
 
 
+def test_constraints_that_nothing_keeps_are_named() -> None:
+    """x = 0.3 cos(ω t) never reaches 1 m; SciPy only has words on its line search."""
+    free = {"spring.stiffness": (20.0, 120.0)}
+    found = MODEL.optimize("slider.displacement", free, subject_to=["max(slider.displacement)>=1"], stop=0.5)
+    assert not found.converged
+    assert found.message.startswith("max(slider.displacement)>=1 is 0.3 where the search ends")
+
+
 def test_what_has_no_effect_at_the_start_is_told(caplog: pytest.LogCaptureFixture) -> None:
     """The largest x is that of the start, whatever the stiffness. Bounds may be around another value."""
     free = {"spring.stiffness": (20.0, 120.0)}

@@ -267,6 +267,20 @@ def test_an_open_joint_is_refused(pinned: list[Path]) -> None:
         integrated(pinned, parameters={"left.crank.angle_start": 1.001})
 
 
+@pytest.mark.parametrize("options", [{}, {"model_exchange": "all", "unit_solver": "dop853"}])
+def test_other_gravity_in_one_half_is_told(
+    pinned: list[Path], options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    for given, count in (({}, 0), ({"right.gravity.y": -9.0}, 1)):
+        caplog.clear()
+        cosimulate(
+            pinned, joints=[PIN], parameters=inside("left", "right", step=1e-3) | given, step=2e-3, stop=4e-3, **options
+        )
+        told = [record.getMessage() for record in caplog.records if "gravity.y is" in record.getMessage()]
+        assert len(told) == count
+        assert all(f"gravity.y is {-GRAVITY} m/s2 in left and -9 m/s2 in right, which" in each for each in told)
+
+
 def test_steps_of_fmus_for_both_have_no_part(pinned: list[Path]) -> None:
     """What an FMU for both has for its own steps is no parameter of model exchange that changes the run."""
     first, second = integrated(pinned), integrated(pinned, parameters=inside("left", "right", step=0.1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +17,12 @@ from mbsfmu.cosim.joints.joint_equations import MOTION, QUATERNION, VELOCITY, Jo
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Causality, Variability
 
+_LOGGER = logging.getLogger(__name__)
+
+_GRAVITY = tuple(f"gravity.{axis}" for axis in "xyz")
+"""Parameters of our FMUs, but for directions in which nothing moves; those of others may have none of such names."""
+_SAME_GRAVITY = 1e-6
+"""Difference of gravity in m/s² that is none: numbers that are typed with other digits differ by more."""
 _AXES = {"quaternion": "wxyz"}
 _UNITS = {
     "force": "N",
@@ -190,6 +197,7 @@ class BoundJoint:
             BoundHandle(handle, instances[handle.unit], turns=turns, moments=turns)
             for handle in (joint.first, joint.second)
         )
+        self._compared = False
 
     @property
     def loads(self) -> list[tuple[str, str]]:
@@ -221,6 +229,25 @@ class BoundJoint:
                     f"the joint {self.joint} {what} {worst:.3g} {unit} at the start; start values must close it to "
                     f"{_STARTS:g}"
                 )
+        if not self._compared:
+            self._compared = True
+            self._compare_gravity()
+
+    def _compare_gravity(self) -> None:
+        """Warn where the two FMUs have different gravity: they are halves of one machine."""
+        first, second = (each.instance for each in self.handles)
+        common = [name for name in _GRAVITY if name in first.variables and name in second.variables]
+        pairs = zip(common, *(each.port(common).read().tolist() for each in (first, second)), strict=True)
+        different = [
+            f"{name} is {one:.6g} m/s2 in {first.name} and {other:.6g} m/s2 in {second.name}"
+            for name, one, other in pairs
+            if abs(one - other) > _SAME_GRAVITY
+        ]
+        if different:
+            _LOGGER.warning(
+                "%s, which the joint %s holds together: give both the same gravity, along the same axes",
+                *("; ".join(different), self.joint),
+            )
 
 
 def bind(

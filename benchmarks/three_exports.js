@@ -1,4 +1,4 @@
-// What the scene takes of three.js; benchmarks/vendor_three.py makes the file in mbsfmu/view/assets of it.
+// What the scene takes of three.js; benchmarks/vendor_bundles.py makes the file in mbsfmu/view/assets of it.
 export {
   AmbientLight, Box3, BoxGeometry, BufferAttribute, BufferGeometry, CapsuleGeometry, Color, ConeGeometry, CylinderGeometry,
   DirectionalLight, DoubleSide, EdgesGeometry, ExtrudeGeometry, GridHelper, Group, HemisphereLight, Line,

@@ -29,7 +29,7 @@ NEEDED = {
 }
 """Packages and programs without which a study is left out."""
 MAKES = {
-    "vendor_three.py": "mbsfmu/view/assets",
+    "vendor_bundles.py": "mbsfmu/view/assets",
     "excavator_picture.py": "docs/excavator.webp",
     "play_pictures.py": "docs/guides",
 }

@@ -31,6 +31,8 @@ from mbsfmu.native.native_package import described_sources, refuse_threads
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP
+from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams
+from mbsfmu.view.circuit.circuit_element import circuit_elements
 from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled, framed, page, write_page
 from mbsfmu.view.pages.page_files import text_of
@@ -72,9 +74,11 @@ class PlayPage:
         Name of the model.
     """
 
-    def __init__(self, data: Mapping[str, Any], scene: Mapping[str, Any], title: str) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], scene: Mapping[str, Any], title: str, circuits: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self.data, self.title = data, title
-        self._scene = scene
+        self._scene, self._circuits = scene, circuits
 
     def __repr__(self) -> str:
         inputs = len(self.data["inputs"])
@@ -91,7 +95,7 @@ class PlayPage:
         return self._element(f"{self.title}, live", "h2", alone=False)
 
     def _element(self, title: str, level: str, *, alone: bool) -> HtmlElement:
-        return player_element(self.data, title, self._scene, level=level, alone=alone)
+        return player_element(self.data, title, self._scene, level=level, alone=alone, circuits=self._circuits)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a self-contained page; it appears complete or not at all.
@@ -130,6 +134,7 @@ def player_element(
     level: str = "h1",
     alone: bool = True,
     missing: Markup = Markup(""),  # noqa: B008 - it is frozen
+    circuits: Sequence[Mapping[str, Any]] = (),
 ) -> HtmlElement:
     """Return what a running machine is driven by: its picture, inputs, plots, states and parameters.
 
@@ -145,12 +150,20 @@ def player_element(
         Whether it has the page for itself.
     missing
         What stands in place of the picture.
+    circuits
+        Schematics whose sources are indices of the `circuit` values of its pictures.
     """
     remote = bool(data.get("remote"))
     values = {"title": title, "level": level, "alone": alone, "data": data_block(data)}
-    parts = [] if scene is None else [scene_element(scene, label=title, live=True)]
-    markup = filled("play/play.html", scene=parts[0].markup if parts else missing, **values)
-    around = HtmlElement.around(markup, parts)
+    picture = None if scene is None else scene_element(scene, label=title, live=True)
+    circuit = circuit_elements(circuits) if circuits else None
+    markup = filled(
+        "play/play.html",
+        scene=missing if picture is None else picture.markup,
+        circuit="" if circuit is None else circuit.markup,
+        **values,
+    )
+    around = HtmlElement.around(markup, [each for each in (picture, circuit) if each is not None])
     scripts = (*around.scripts, *(("live/live.js",) if remote else ()), *_SCRIPTS)
     return HtmlElement(markup, (*around.styles, *_STYLES), scripts, computes=not remote, connects=remote)
 
@@ -203,7 +216,7 @@ def play(
     words = [*_flags(equal, simulation)]
     words += [word for name, value in (values or {}).items() for word in ("--set", f"{name}={value}")]
     data = made.data(model.name, f"mbsfmu simulate {source or model.name} {shlex.join(words)}")
-    return PlayPage(data, made.scene, model.name)
+    return PlayPage(data, made.scene, model.name, made.circuits)
 
 
 def _freed(model: CoupledModel, options: RunOptions) -> CoupledModel:
@@ -267,6 +280,8 @@ class _Made:
         A run of the model, and how it looks.
     pressures
         Variables, or constants in Pa, of the nodes of cylinders.
+    circuits, circuit
+        Schematics, whose sources are indices of these variables.
     """
 
     simulation: Simulation
@@ -276,6 +291,8 @@ class _Made:
     preview: Trajectory
     scene: Mapping[str, Any]
     pressures: Mapping[str, str | float]
+    circuits: Sequence[Mapping[str, Any]]
+    circuit: Sequence[str]
 
     @classmethod
     def of(cls, simulation: Simulation, preview: Trajectory) -> _Made:
@@ -295,10 +312,17 @@ class _Made:
             for node, source in sources.items()
             if not isinstance(source, Uncoloured)
         }
+        circuit: dict[str, int] = {}
+
+        def read(variable: str) -> dict[str, int] | None:
+            return {"index": circuit.setdefault(variable, len(circuit))} if variable in names else None
+
+        circuits = circuit_diagrams(machine, preview, read)
         description, texts = described_sources(simulation, 2)
         compiled = {**unit_files(2, texts), FILE: "-O2"}
         library = compile_library({**texts, FILE: poses.code}, compiled, "wasm32")
-        return cls(simulation, description, library.read_bytes(), poses, preview, scene, pressures)
+        module = library.read_bytes()
+        return cls(simulation, description, module, poses, preview, scene, pressures, circuits, list(circuit))
 
     def data(self, name: str, call: str) -> dict[str, Any]:
         """Return the data for scripts of the page."""
@@ -333,6 +357,7 @@ class _Made:
             ],
             "poses": [places[each] for each in self.poses.names],
             "bodies": len(self.scene["bodies"]),
+            "circuit": [places[each] for each in self.circuit],
             "pressures": {
                 node: {"reference": places[source]} if isinstance(source, str) else source
                 for node, source in self.pressures.items()

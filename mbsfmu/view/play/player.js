@@ -18,6 +18,7 @@
       Object.assign(this, { root, data, running: false, states: 0, measured: null, latest: null, time: 0 });
       this.constants = Object.entries(data.pressures).filter(([, source]) => typeof source === "number");
       this.nodes = Object.entries(data.pressures).filter(([, source]) => typeof source !== "number");
+      this.circuits = [...root.querySelectorAll(".mbsfmu-circuit")].map(({ circuit }) => circuit);
       this.scene = () => root.querySelector(".mbsfmu-scene").scene;
       this.worker = data.remote ? new window.mbsfmuRemoteRun() : workerOf(data.worker);
       this.worker.onmessage = ({ data: message }) => this.heard[message.kind](message);
@@ -44,9 +45,9 @@
       const packed = Uint8Array.from(atob(this.data.module), (each) => each.charCodeAt(0));
       const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
       const bytes = await new Response(stream).arrayBuffer();
-      const { name, identity, step, inputs, parameters, poses, bodies } = this.data;
+      const { name, identity, step, inputs, parameters, poses, bodies, circuit } = this.data;
       const nodes = this.nodes.map(([, source]) => source);
-      this.tell("start", { given: { name, identity, step, inputs, parameters, poses, bodies, nodes }, bytes });
+      this.tell("start", { given: { name, identity, step, inputs, parameters, poses, bodies, circuit, nodes }, bytes });
     }
 
     tell(what, more = {}) {
@@ -64,7 +65,7 @@
     listen() {
       this.root.addEventListener("click", (event) => {
         const what = event.target.closest("button")?.dataset.do;
-        if (what && what !== "units") this.actions[what]();
+        this.actions[what]?.();
       });
       window.addEventListener("message", ({ source, data }) => {
         if (window.parent !== window && source === window.parent && data?.mbsfmu) this.askedByNotebook(data);
@@ -239,7 +240,7 @@
       requestAnimationFrame((next) => this.frame(next));
     }
 
-    show({ time, poses, pressures }, now) {
+    show({ time, poses, pressures, circuit }, now) {
       const { latest } = this;
       this.time = time;
       const bars = Object.fromEntries([
@@ -248,6 +249,7 @@
       ]);
       if (latest !== this.drawn) {
         this.scene()?.show(time, poses, bars);
+        for (const each of this.circuits) each.show(({ index }) => circuit[index]);
         this.root.querySelector(".clock").textContent = `${time.toFixed(2)} s`;
         this.drawn = latest;
         this.pictures = (this.pictures ?? 0) + 1;

@@ -45,6 +45,7 @@
       parameters: fmu.group(data.parameters.map((each) => each.reference)),
       poses: fmu.group(data.poses),
       pressures: fmu.group(data.nodes.map((each) => each.reference)),
+      circuit: fmu.group(data.circuit),
       signals: groups?.signals ? fmu.group(groups.chosen) : fmu.group([]),
       chosen: groups?.chosen ?? [],
       made: fmu.exports.malloc(8 * PER_BODY * data.bodies),
@@ -107,12 +108,13 @@
     if (failed || (!always && now() - pictured < PICTURE)) return;
     if (always && time() > sampled) sample();
     attempt(() => {
-      const { poses, pressures, made } = groups;
+      const { poses, pressures, circuit, made } = groups;
       fmu.get(poses);
       fmu.exports.mbsfmu_poses(poses.values, made);
       const placed = new Float64Array(fmu.exports.memory.buffer, made, PER_BODY * data.bodies).slice();
       const bars = pressures.count ? Array.from(fmu.get(pressures), (each) => each / 1e5) : [];
-      postMessage({ kind: "picture", time: time(), steps, poses: placed, pressures: bars, samples, inputs: [...inputs] });
+      const oil = circuit.count ? Array.from(fmu.get(circuit)) : [];
+      postMessage({ kind: "picture", time: time(), steps, poses: placed, pressures: bars, circuit: oil, samples, inputs: [...inputs] });
       samples = [];
       pictured = now();
     });

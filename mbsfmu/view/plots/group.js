@@ -9,6 +9,7 @@
       this.panels = [];
       this.unit = axis.unit;
       this.pointed = []; // who hears where the pointer is
+      this.following = []; // who hears that place, and that of what else of the page is at one
       this.forward = axis.logarithmic ? Math.log10 : (value) => value;
       this.backward = axis.logarithmic ? (value) => 10 ** value : (value) => value;
     }
@@ -77,6 +78,7 @@
     follow(place) {
       this.place = place;
       for (const panel of this.panels) panel.tell(place);
+      for (const hear of this.following) hear(place);
     }
 
     do(what) {

@@ -17,7 +17,8 @@ from mbsfmu.view.plots.plot import Plot, by_unit, grouped
 
 _POINTS = 240_000  # of all signals of a report, so that it stays small
 _EACH = 3  # signals of each kind that are plotted at first
-_GROUP = "time"  # of plots that are zoomed together
+GROUP = "time"
+"""Word of the plots over time, which are zoomed together."""
 _MATTER = (
     *(("rad", ()), ("m", ()), ("Pa", ()), ("W", ())),
     *((unit, (".error", ".command")) for unit in ("1", "V", "A", "m", "rad", "N", "N.m")),
@@ -39,7 +40,7 @@ def signals_over_time(run: Trajectory) -> HtmlElement:
         unfolded(_summary(part, names), _drawn(run, part, names, share * len(names)))
         for part, names in _parts(run.names).items()
     ]
-    chosen = chosen_signals(main_signals(run), _GROUP, _RULE)
+    chosen = chosen_signals(main_signals(run), GROUP, _RULE)
     return section("Signals over time", chosen, *parts)
 
 
@@ -99,7 +100,7 @@ def _drawn(run: Trajectory, part: str, names: Sequence[str], most: int) -> HtmlE
     constants = [paragraph(f"Constant: {listed}.", "soft")] if still else []
     if not curves:
         return constants[0]
-    plot = Plot(part, by_unit(curves), group=_GROUP, most=most).element()
+    plot = Plot(part, by_unit(curves), group=GROUP, most=most).element()
     return stack(plot, *constants)
 
 

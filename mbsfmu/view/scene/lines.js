@@ -4,17 +4,9 @@
 
 (() => {
   const { Y } = MotionParts;
+  const { colourOf } = window.mbsfmuPressureColours;
 
   const COILS = 9;
-
-  /** Colours of pressures between the least and the greatest one, from blue by green to yellow. */
-  const SCALE = [0x443a83, 0x31688e, 0x21918c, 0x35b779, 0xfde725].map((each) => new THREE.Color(each));
-
-  function scaleColour(share, target) {
-    const place = Math.min(Math.max(share, 0), 1) * (SCALE.length - 1);
-    const below = Math.min(Math.floor(place), SCALE.length - 2);
-    return target.copy(SCALE[below]).lerp(SCALE[below + 1], place - below);
-  }
 
   class Coil extends THREE.Curve {
     getPoint(share, target = new THREE.Vector3()) {
@@ -100,9 +92,9 @@
     tint(chamber, share) {
       if (this.look.ghost) return;
       if (share === null || share === undefined) chamber.material.color.set(0x7f8c99);
-      else scaleColour(share, chamber.material.color);
+      else chamber.material.color.setStyle(colourOf(share));
     }
   }
 
-  Object.assign(MotionParts, { ForceLine, SCALE, tube });
+  Object.assign(MotionParts, { ForceLine, tube });
 })();

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { SCALE } = MotionParts;
+  const { gradient } = window.mbsfmuPressureColours;
 
   const SPEEDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
   const FACTORS = [1, 10, 100, 1000, 10000];
@@ -108,8 +108,7 @@
 
   /** Return the contents of the legend of pressures. */
   function legendOf(scale) {
-    const stops = SCALE.map((colour) => `#${colour.getHexString()}`).join(",");
-    const bar = make("span", { className: "bar", data: { style: `background:linear-gradient(to right,${stops})` } });
+    const bar = make("span", { className: "bar", data: { style: `background:${gradient}` } });
     const [least, greatest] = [scale.least, scale.greatest].map((each) => `${each.toPrecision(3)}`);
     return ["pressure ", least, bar, `${greatest} bar, `];
   }

@@ -123,17 +123,27 @@ def pressure_sources(machine: Machine, recorded: Recorded) -> dict[str, tuple[st
     found: dict[str, tuple[str, str] | float | Uncoloured] = {}
     for name, data in circuits_of(machine.systems).items():
         for component in data.actuators:
-            for port, node in component.ports().items():
-                # FMUs have the pressures of cylinders as outputs.
-                variables = (f"{node}.pressure", f"{component.name}.pressure_{port}")
-                known = [(name, each) for each in variables if recorded.name(name, each) is not None]
-                held = _held_pressure(machine, name, data.source_nodes.get(node))
-                if known and known[0][1] == variables[0]:
-                    source = known[0]
-                else:
-                    source = held if held is not None else next(iter(known), Uncoloured(f"{name}.{component.name}"))
-                found.setdefault(f"{name}.{node}", source)
+            for node in component.ports().values():
+                source = node_pressure(machine, recorded, name, node)
+                found.setdefault(f"{name}.{node}", Uncoloured(f"{name}.{component.name}") if source is None else source)
     return found
+
+
+def node_pressure(machine: Machine, recorded: Recorded, circuit: str, node: str) -> tuple[str, str] | float | None:
+    """Return where the pressure of a node comes from: a variable as system and name, a constant in Pa, or None."""
+    data = circuits_of(machine.systems)[circuit]
+    holder = data.source_nodes.get(node)
+    # FMUs have the pressures of cylinders as outputs, and those of sources that are driven as inputs.
+    at_actuators = [
+        f"{each.name}.pressure_{port}" for each in data.actuators for port, at in each.ports().items() if at == node
+    ]
+    driven = [] if holder is None else [f"{holder.name}.pressure"]
+    for variable in (f"{node}.pressure", *driven):
+        if recorded.name(circuit, variable) is not None:
+            return circuit, variable
+    held = _held_pressure(machine, circuit, holder)
+    known = [each for each in at_actuators if recorded.name(circuit, each) is not None]
+    return held if held is not None or not known else (circuit, known[0])
 
 
 def _held_pressure(machine: Machine, circuit: str, source: Component | None) -> float | None:

@@ -48,7 +48,11 @@ class Recorded:
     def find(self, system: str, variable: str) -> Floats | None:
         """Return a linearly interpolated signal, shape (k,); None if not recorded."""
         name = self.name(system, variable)
-        return None if name is None else np.interp(self.times, self._run.time, self._run[name])
+        return None if name is None else self.values(name)
+
+    def values(self, name: str) -> Floats:
+        """Return a signal by the run's name, linearly interpolated, shape (k,)."""
+        return np.interp(self.times, self._run.time, self._run[name])
 
     def need(self, system: str, variable: str, what: str) -> Floats:
         """Return a signal, shape (k,).

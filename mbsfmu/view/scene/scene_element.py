@@ -33,5 +33,6 @@ def scene_element(
         label or f"{payload['name']} in motion", Markup(kind), data_block(payload)
     )
     names = (*_SCRIPTS, "live") if live else _SCRIPTS
-    scripts = ("pages/download.js", "assets/three/three.min.js", *(f"scene/{name}.js" for name in names))
+    shared = ("pages/download.js", "pages/pressure_colours.js", "assets/three/three.min.js")
+    scripts = (*shared, *(f"scene/{name}.js" for name in names))
     return HtmlElement(markup, ("scene/scene.css",), scripts)

@@ -1,0 +1,1 @@
+"""Schematics of hydraulic circuits, coloured by pressure."""

@@ -43,9 +43,7 @@ class Bundle:
 
 
 BUNDLES = {
-    "three": Bundle(
-        "three", "0.187.0", "build/three.module.js", "THREE", "moving machines in three dimensions"
-    ),
+    "three": Bundle("three", "0.187.0", "build/three.module.js", "THREE", "moving machines in three dimensions"),
     "dagre": Bundle("@dagrejs/dagre", "3.1.3", "dist/dagre.esm.js", "dagre", "layout of hydraulic circuits"),
 }
 

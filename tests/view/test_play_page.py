@@ -126,6 +126,20 @@ def test_keys_drive_it_and_what_was_done_is_replayed(driven: Chromium, tmp_path:
         assert value == pytest.approx(replay[name][-1], rel=0.0, abs=1e-10 * np.ptp(replay[name])), name
 
 
+def test_the_circuit_shows_the_pressures_of_the_run(driven: Chromium) -> None:
+    """They come to it by another way than to the plots."""
+    names = ["V1.pressure", "V2.pressure", "V3.pressure"]
+    driven.evaluate(f"{PLAYER}.signals.choose({json.dumps(names)})")
+    driven.key(" ")
+    hold(driven, "q", f"{PLAYER}.time > 0.3")
+    pause(driven)
+    labels = driven.evaluate("[...document.querySelectorAll('.pressure')].map((each) => each.textContent)")
+    shown = {label[:2]: float(label[2:].split("\N{NO-BREAK SPACE}")[0]) for label in labels if label[0] == "V"}
+    found = last(driven)
+    assert shown == {name[:2]: pytest.approx(found[name] / 1e5, rel=5e-3) for name in names}
+    assert len(set(shown.values())) == 3
+
+
 def test_states_lead_to_the_same_end(driven: Chromium) -> None:
     press(driven, "toggle")
     driven.until(f"{PLAYER}.time > 0.1")

@@ -76,7 +76,8 @@ def symbol_of(component: Component) -> str:
 def port_flows(component: Component) -> PortFlows:
     """Return the variables whose sum is the flow at a port, for the ports where there is one.
 
-    Components that users define have such a flow if they derive from `TwoPort` or a built-in component.
+    Those of pumps and motors are without the leakage of the case. Components that users define have such a flow if
+    they derive from `TwoPort` or a built-in component.
     """
     if isinstance(component, CounterbalanceValve):
         return {"load": (("flow", -1), ("free_flow", 1)), "valve": (("flow", 1), ("free_flow", -1))}

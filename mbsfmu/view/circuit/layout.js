@@ -11,11 +11,18 @@
     TRACK = 9, // between lines that go along
     CHANNEL = 26, // at least, between rows
     PORT = 26, // at least, between ports
-    LETTER = 7.1, // widths of a letter of a name, and of a kind
-    SMALL = 5.6,
+    NAME = "600 11.5px system-ui, sans-serif", // as in circuit.css
+    KIND = "10px system-ui, sans-serif",
     MARGIN = 12;
 
-  const textWidth = ({ name, kind }) => Math.max(LETTER * name.length, SMALL * kind.length);
+  const pen = document.createElement("canvas").getContext("2d");
+
+  function widthOf(text, font) {
+    pen.font = font;
+    return pen.measureText(text).width;
+  }
+
+  const wordsWidth = ({ name, kind }) => Math.max(widthOf(name, NAME), widthOf(kind, KIND));
 
   /** What is placed: components and nodes with their sizes, and the ports that lines go between. */
   function unitsOf(data) {
@@ -31,15 +38,15 @@
       }
       const tanks = each.ports.length - inner.length;
       const ports = Math.max(inner.length, 1) + tanks;
-      const width = Math.max(SYMBOL + textWidth(each) + 12, PORT * ports);
+      const width = Math.max(SYMBOL + wordsWidth(each) + 14, PORT * ports);
       const height = BODY + (tanks ? TANK : 0);
       units.set(`component ${each.name}`, { component: each, width, height, level: each.level, inner });
     }
     for (const each of data.nodes.filter(({ tank }) => !tank)) {
       const own = leaves.get(each.name) ?? [];
       const drained = (leaf) => (leaf.ports.length > 1 ? 26 : 0);
-      const widths = own.map((leaf) => 22 + SYMBOL + textWidth(leaf) + drained(leaf));
-      const width = Math.max(LETTER * each.name.length + 80, ...widths);
+      const widths = own.map((leaf) => 22 + SYMBOL + wordsWidth(leaf) + drained(leaf));
+      const width = Math.max(widthOf(each.name, NAME) + 90, ...widths);
       units.set(`node ${each.name}`, { node: each, leaves: own, width, height: HEAD + ROW * own.length, level: each.level });
     }
     return units;

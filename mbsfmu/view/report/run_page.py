@@ -47,8 +47,10 @@ def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlEle
 def _circuits(result: Result) -> list[HtmlElement]:
     """Return the schematics of the machine's circuits; empty without any."""
     diagrams = circuit_diagrams(result.machine, result, recorded_reader(result)) if result.machine is not None else []
-    told = "At the time of the motion, or where the pointer is in a plot."
-    return [section("Hydraulic circuit", circuit_elements(diagrams, GROUP), paragraph(told, "soft"))] if diagrams else []
+    if not diagrams:
+        return []
+    told = paragraph("At the time of the motion, or where the pointer is in a plot.", "soft")
+    return [section("Hydraulic circuit", circuit_elements(diagrams, GROUP), told)]
 
 
 def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[tuple[str, str]]:

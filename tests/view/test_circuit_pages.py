@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def on_line(place: Corner, line: list[Corner]) -> bool:
     return any(
         min(a[0], b[0]) - 0.1 <= place[0] <= max(a[0], b[0]) + 0.1
         and min(a[1], b[1]) - 0.1 <= place[1] <= max(a[1], b[1]) + 0.1
-        for a, b in zip(line, line[1:], strict=False)
+        for a, b in pairwise(line)
     )
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_drawn_across_a_component(browser: Chromium, drawn: dict[str,
         assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, (one, other)
     for _, port, path in picture["lines"]:
         line = corners(path)
-        for a, b in zip(line, line[1:], strict=False):
+        for a, b in pairwise(line):
             for component, (x, y, w, h) in picture["boxes"]:
                 across = min(a[0], b[0]) < x + w - 0.5 and max(a[0], b[0]) > x + 0.5
                 along = min(a[1], b[1]) < y + h - 0.5 and max(a[1], b[1]) > y + 0.5

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, Unpack
 
 import click
@@ -30,10 +31,12 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
-from mbsfmu.studies import StudyResult, sweep
+from mbsfmu.studies import SobolIndices, StudyResult, sweep
 from mbsfmu.studies.points import parse_values
 from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
+
+_SHOWN = 8  # outputs whose Sobol indices are printed
 
 
 @click.command("sweep", cls=SectionedCommand)
@@ -97,6 +100,8 @@ def command(
     Example: mbsfmu sweep four-bar --vary boom.mass=100:400:4 --stop 2 -o masses.parquet
     Example: mbsfmu sweep four-bar --vary boom.mass=100:400 --vary pump.pressure=normal:7.6e6:2e5 \\
         --sample latin-hypercube:100 --stop 2 -o samples.parquet
+    Example: mbsfmu sweep four-bar --vary boom.mass=100:400 --vary pump.pressure=7e6:8e6 --sample saltelli:64 \\
+        --stop 2 -o indices.parquet
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
     """
     log_to_stderr(quiet)
@@ -129,9 +134,16 @@ def command(
             progress=progress,
             **given,
         )
-    write_json(json_file, {"rows": result.rows})
+    indices = result.sobol_indices() if sample and sample.startswith("saltelli:") else []
+    write_json(json_file, {"rows": result.rows, **({"sobol_indices": _plain_indices(indices)} if indices else {})})
     reporter.write(result)
     _print_result(result, output)
+    for each in indices[:_SHOWN]:
+        rows = [list(row) for row in zip(each.parameters, *_with_errors(each), strict=True)]
+        left = f", {each.left_out} of {each.samples + each.left_out} base samples left out" if each.left_out else ""
+        print_table(f"Sobol indices of {each.output}{left}", ["parameter", "first order", "total"], rows)
+    if len(indices) > _SHOWN:
+        say(f"{len(indices) - _SHOWN} more outputs vary; --json and --report have them")
 
 
 def _samples(
@@ -177,6 +189,20 @@ def _print_result(result: StudyResult, output: str) -> None:
         say(f"{_points(count)} with a warning: {sentences}")
     if set(counts) == {"failed"}:
         raise SimulationError("every point failed")
+
+
+def _with_errors(indices: SobolIndices) -> tuple[list[str], list[str]]:
+    pairs = (indices.first, indices.first_error), (indices.total, indices.total_error)
+    first, total = ([f"{a:.3f} ± {b:.3f}" for a, b in zip(*pair, strict=True)] for pair in pairs)
+    return first, total
+
+
+def _plain_indices(indices: Iterable[SobolIndices]) -> list[dict[str, Any]]:
+    """Return Sobol indices as plain data."""
+    return [
+        {name: value.tolist() if hasattr(value, "tolist") else value for name, value in asdict(each).items()}
+        for each in indices
+    ]
 
 
 def _points(count: int) -> str:

@@ -99,20 +99,20 @@ def sweep(
         twice = sorted(set(samples or {}) & set(vary or {}))
         raise InputError(f"the parameter {twice[0]} is varied and sampled; it must be one of the two")
     settable = model.system().settable()
-    resolved = _resolved(model.name, settable, named)
+    resolved = resolved_names(model.name, settable, named)
     values, drawn = (
         {resolved[short]: list(map(float, each)) for short, each in (given_values or {}).items()}
         for given_values in (vary, samples)
     )
-    parts = _parts_to_send(model, executor)
-    points = make_points(values, chosen.lists, _content(model, chosen, parts), drawn)
+    parts = parts_to_send(model, executor)
+    points = make_points(values, chosen.lists, content_of(model, chosen, parts), drawn)
     journal, rows = _what_is_there(output, points, fresh, force)
     left = [point for point in points if point.key not in rows]
     if len(left) < len(points):
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
-    outputs = _outputs(model, chosen, points)
+    outputs = outputs_of(model, chosen, points[0].settings)
     references = {name: reference for name, (reference, _) in outputs.items()}
-    study = _study(model, chosen, parts, references, exports=bool(left))
+    study = study_of(model, chosen, parts, references, exports=bool(left))
     tasks = [(point,) for point in left] if chosen.coupled else grouped(model, left, study.stop)
     _run(study, tasks, rows, journal, workers, executor, Shares(progress, len(points)))
     units = {name: settable[name].unit for name in (*drawn, *values)}
@@ -125,7 +125,7 @@ def sweep(
     return result
 
 
-def _content(model: CoupledModel, chosen: StudyOptions, parts: UserParts) -> dict[str, Any]:
+def content_of(model: CoupledModel, chosen: StudyOptions, parts: UserParts) -> dict[str, Any]:
     """Return the data that determine the results of all points."""
     return {
         "version": version("mbsfmu"),
@@ -163,13 +163,13 @@ def _what_is_there(
     return journal, {} if fresh else rows
 
 
-def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[StudyPoint]) -> dict[str, tuple[str, str]]:
+def outputs_of(model: CoupledModel, chosen: StudyOptions, settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the outputs of the model as `system.variable` with their units, by their names in the first runs.
 
     Code compiled for these runs is then cached for the workers.
     """
     coupled = {"formulation": chosen.lists["formulation"][0], **chosen.inner(model.step)}
-    simulation = model.simulation(**(coupled if chosen.coupled else points[0].settings))
+    simulation = model.simulation(**(coupled if chosen.coupled else settings))
     references = simulation.exposed.qualified
     return {
         each.name: (references.get(each.name, each.name), each.unit)
@@ -178,7 +178,7 @@ def _outputs(model: CoupledModel, chosen: StudyOptions, points: Sequence[StudyPo
     }
 
 
-def _study(
+def study_of(
     model: CoupledModel,
     chosen: StudyOptions,
     parts: UserParts,
@@ -193,7 +193,7 @@ def _study(
     return Study(json.dumps(model.to_dict()), parts, outputs, packages, inner, end, chosen.errors)
 
 
-def _parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
+def parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
     """Return the user-defined parts of the model.
 
     Raises
@@ -240,7 +240,7 @@ def _run(
         raise
 
 
-def _resolved(model: str, settable: Collection[str], vary: Collection[str]) -> dict[str, str]:
+def resolved_names(model: str, settable: Collection[str], vary: Collection[str]) -> dict[str, str]:
     """Return the full name `system.variable` of each given name.
 
     Raises

@@ -12,9 +12,11 @@ from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.trajectory import column_numbers
 from mbsfmu.modelling import closest_match
+from mbsfmu.studies.sobol_indices import saltelli_shares
 
-METHODS = ("latin-hypercube", "sobol", "halton", "random")
-"""Sampling methods of the unit cube; the first three are more uniform than random [SciPy, `scipy.stats.qmc`]."""
+METHODS = ("latin-hypercube", "sobol", "halton", "random", "saltelli")
+"""Sampling methods of the unit cube; the first three are more uniform than random [SciPy, `scipy.stats.qmc`], and the
+last one is for Sobol indices [SALib]."""
 _FORMS = "low:high, low:high:log, or normal:mean:deviation"
 
 
@@ -85,9 +87,10 @@ def draw(
     distributions
         By parameter, a distribution or the bounds of a uniform one.
     count
-        Number of points; Sobol's sequence is balanced for powers of two.
+        Number of points; Sobol's sequence is balanced for powers of two. With `saltelli` of p parameters the number of
+        base samples, a power of two, of which each is p + 2 points.
     method
-        `latin-hypercube`, `sobol`, `halton` or `random`.
+        `latin-hypercube`, `sobol`, `halton`, `random` or `saltelli`.
     seed
         Of the random numbers.
 
@@ -114,6 +117,8 @@ def draw(
         shares = qmc.Halton(size, rng=generator).random(count)
     elif method == "sobol":
         shares = qmc.Sobol(size, rng=generator).random_base2(int(np.ceil(np.log2(count))))[:count]
+    elif method == "saltelli":
+        shares = saltelli_shares(size, count, seed)
     else:
         raise InputError(f"there is no sampling method '{method}'; {closest_match(method, METHODS)}")
     # A normal distribution has no value at the shares 0 and 1.

@@ -17,6 +17,7 @@ from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Columns, Tabular, full_name
 from mbsfmu.modelling import html_table
 from mbsfmu.studies.journal import KEY
+from mbsfmu.studies.sobol_indices import SobolIndices, sobol_indices
 
 if TYPE_CHECKING:
     import xarray
@@ -130,6 +131,32 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     def _table(self) -> Table:
         """Return the table with the column `key`, which identifies the points by their content, and the whole model."""
         return Table(self._described_columns, self._unit_by_name, self._described_metadata)
+
+    def sobol_indices(self, *outputs: str) -> list[SobolIndices]:
+        """Return the Sobol indices of columns, for samples of the method `saltelli` with one setting.
+
+        Parameters
+        ----------
+        outputs
+            Names of columns such as `final.boom.angle`; by default the final values of all outputs that vary.
+
+        Raises
+        ------
+        InputError
+            When the samples are others, too few runs came to the end, or SALib is not installed.
+        UnknownNameError
+            When there is no such column.
+        """
+        samples = {name: self._arrays[name].astype(float) for name in self.sampled}
+        names = [self._full_name(name) for name in outputs] or [
+            name for name in self if name.startswith("final.") and np.nanstd(self._numbers(name)) > 0.0
+        ]
+        return [sobol_indices(samples, name, self._numbers(name)) for name in names]
+
+    def _numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column as numbers, without those of points that did not run to the end."""
+        values = np.array([np.nan if each is None else each for each in self._described_columns[name]], dtype=float)
+        return np.where(np.array(self._described_columns["status"]) == "ok", values, np.nan)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a dataset over the parameters and settings; those with one value are coordinates without a dimension.

@@ -8,7 +8,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.studies import StudyResult
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack, unfolded
 from mbsfmu.view.pages.download import csv_text, download
@@ -19,9 +21,12 @@ from mbsfmu.view.plots.curve import Curve, Kind
 from mbsfmu.view.plots.plot import COLOURS, Axis, Panel, Plot, grouped
 from mbsfmu.view.report.circumstances import Circumstances
 
+Floats = NDArray[np.float64]
 _FINAL, _KINDS = "final.", {"ok": "good", "diverged": "bad", "failed": "bad"}
 _SHOWN = 8  # outputs that are drawn
 _ROUND_OFF = 1e-12  # final values that are no larger are nothing but that
+_DRAWN = 4  # outputs and parameters of samples that are drawn
+_INTERVALS = 8  # of a parameter, of which the main effect has a mean each
 _LEAST_SAMPLES = 10  # of which a correlation says something
 _MOST_ROWS = 400  # of the table of points
 
@@ -38,6 +43,7 @@ def study_page(study: StudyResult, circumstances: Circumstances) -> tuple[str, H
         *circumstances.warning_notes(),
         *(_influences(study, rows, varied) if study.sampled else _plots(study, rows, varied)),
         *_ranges(study, rows, varied),
+        *_failures(study, rows, varied),
         _points(study, rows, varied),
         section(
             "Numbers",
@@ -154,9 +160,92 @@ def _influences(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequ
     caption = f"Spearman's rank correlation: 1 rises and -1 falls with the parameter, 0 does neither.{shown}"
     values_of = f"Final values of all samples.{shown}"
     return [
-        section("Distribution", table(("output", "5 %", "median", "95 %"), spread, values_of)),
-        section("Influence of the parameters", table(("output", *names), related, caption)),
+        section(
+            "Distribution",
+            table(("output", "5 %", "median", "95 %"), spread, values_of),
+            *(_histogram(name, study, good) for name in found[:_DRAWN]),
+        ),
+        *_indices(study, found),
+        section(
+            "Influence of the parameters",
+            table(("output", *names), related, caption),
+            *(_scatter(each, found[:_DRAWN], study, good) for each in names[:_DRAWN] if _varies(good, each)),
+        ),
     ]
+
+
+def _varies(rows: Sequence[dict[str, Any]], name: str) -> bool:
+    return len({row[name] for row in rows}) > 1
+
+
+def _values(rows: Sequence[dict[str, Any]], *names: str) -> Floats:
+    """Return finite values of columns together, shape (number of names, k)."""
+    told = [[row.get(name) for name in names] for row in rows]
+    table = np.array([row for row in told if all(isinstance(each, (int, float)) for each in row)], dtype=float)
+    table = table.reshape(-1, len(names))
+    return table[np.isfinite(table).all(axis=1)].T
+
+
+def _histogram(name: str, study: StudyResult, rows: Sequence[dict[str, Any]]) -> HtmlElement:
+    """Return how many final values lie in equal intervals."""
+    (values,) = _values(rows, name)
+    counts, edges = np.histogram(values, bins="sturges")
+    called = name.removeprefix(_FINAL)
+    steps = Curve.of("points", np.repeat(edges, 2), np.concatenate([[0.0], np.repeat(counts, 2), [0.0]]))
+    over = Axis(called, study.unit(name))
+    return Plot(f"distribution of {called}", (Panel(f"points by {called}", "1", (steps,)),), over).element()
+
+
+def _scatter(parameter: str, outputs: Sequence[str], study: StudyResult, rows: Sequence[dict[str, Any]]) -> HtmlElement:
+    """Return final values over a parameter, and its main effect: their mean in intervals of as many points each."""
+    panels = []
+    for name in outputs:
+        x, y = _values(rows, parameter, name)
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
+        parts = np.array_split(np.arange(len(x)), min(_INTERVALS, len(x)))
+        means = [(float(x[part].mean()), float(y[part].mean())) for part in parts]
+        curves = Curve.of("points", x, y, Kind.POINTS), Curve.through("main effect", means, Kind.MARKED)
+        panels.append(Panel(name.removeprefix(_FINAL), study.unit(name), curves))
+    return Plot(f"over {parameter}", tuple(panels), Axis(parameter, study.unit(parameter))).element()
+
+
+def _indices(study: StudyResult, names: Sequence[str]) -> list[HtmlElement]:
+    """Return Sobol indices where the samples are for them."""
+    try:
+        found = study.sobol_indices(*names)
+    except InputError:  # of other samples, or without SALib
+        return []
+    lines: list[list[str | Cell]] = []
+    for each in found:
+        numbers = zip(each.parameters, each.first, each.first_error, each.total, each.total_error, strict=True)
+        for parameter, first, first_error, total, total_error in numbers:
+            called = each.output.removeprefix(_FINAL)
+            lines.append([called, parameter, f"{first:.3f} ± {first_error:.3f}", f"{total:.3f} ± {total_error:.3f}"])
+    caption = "Share of the variance that a parameter has alone (first order), and with the others (total); ± 95 %."
+    left_out = found[0].left_out
+    if left_out:
+        caption += f" {left_out} of {left_out + found[0].samples} base samples are left out, as a run of them failed."
+    return [
+        section("Sobol indices", table(("output", "parameter", "first order", "total"), lines, caption, texts=(0, 1)))
+    ]
+
+
+def _failures(study: StudyResult, rows: Sequence[dict[str, Any]], varied: Sequence[str]) -> list[HtmlElement]:
+    """Return where points failed: the ranges of numeric parameters that these have, beside those of all points."""
+    failed = [row for row in rows if row["status"] != "ok"]
+    names = [name for name in varied if all(isinstance(row[name], (int, float)) for row in rows)]
+    if not failed or len(failed) == len(rows) or not names:
+        return []
+
+    def bounds(name: str, among: Sequence[dict[str, Any]]) -> list[str]:
+        values = [float(row[name]) for row in among]
+        return [_shown(min(values), study.unit(name)), _shown(max(values), study.unit(name))]
+
+    lines: list[list[str | Cell]] = [[name, *bounds(name, rows), *bounds(name, failed)] for name in names]
+    heads = ("parameter", "least of all", "greatest of all", "least that failed", "greatest that failed")
+    caption = f"{grouped(len(failed))} of {grouped(len(rows))} points did not run to the end."
+    return [section("Failures", table(heads, lines, caption))]
 
 
 def _correlation(values: Sequence[float], parameters: Sequence[float]) -> str:

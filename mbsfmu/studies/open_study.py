@@ -1,0 +1,101 @@
+"""Studies whose points are asked for one by one, as optimizers do."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any, Unpack
+
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.executors import InlineExecutor
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.studies.journal import KEY, Row
+from mbsfmu.studies.parameter_sweep import content_of, outputs_of, parts_to_send, resolved_names, study_of
+from mbsfmu.studies.points import StudyPoint, make_points
+from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
+from mbsfmu.studies.study_result import StudyResult
+from mbsfmu.studies.study_table import study_table
+
+
+class OpenStudy:
+    """A study whose points are asked for one by one; a point that was asked for before is not run again.
+
+    Parameters
+    ----------
+    model
+        The model.
+    parameters
+        Names of parameters and of inputs that nothing drives, by `system.variable`; by the variable alone where only
+        one system has it.
+    options, given
+        As for `sweep`, with one value of each setting.
+
+    Raises
+    ------
+    InputError
+        When a name means nothing, or a setting has several values.
+    """
+
+    def __init__(
+        self,
+        model: CoupledModel,
+        *parameters: str,
+        options: StudyOptions | None = None,
+        **given: Unpack[StudyKeywords],
+    ) -> None:
+        chosen = StudyOptions.of(options, given, ("parameters",)).of_model(model)
+        for name, values in chosen.lists.items():
+            if len(values) != 1:
+                raise InputError(f"the setting {name} has {len(values)} values; an open study has one of each")
+        settable = model.system().settable()
+        self._names = resolved_names(model.name, settable, parameters)
+        if not self._names:
+            raise InputError("an open study needs the name of a parameter")
+        parts = parts_to_send(model, InlineExecutor())
+        self._content, self._lists = content_of(model, chosen, parts), chosen.lists
+        settings = {name: values[0] for name, values in chosen.lists.items()}
+        outputs = outputs_of(model, chosen, settings)
+        self._study = study_of(model, chosen, parts, {name: each for name, (each, _) in outputs.items()}, exports=True)
+        self._units = {name: settable[name].unit for name in self._names.values()}
+        self._told = {name: unit for name, (_, unit) in outputs.items()}
+        self._points: list[StudyPoint] = []
+        self._rows: dict[str, Row] = {}
+
+    def __repr__(self) -> str:
+        return f"<OpenStudy: {len(self._points)} points over {', '.join(self._names.values())}>"
+
+    def ask(self, *values: float) -> dict[str, Any]:
+        """Run a point, and return its row: `status`, `message`, `warnings`, `final.<output>` and the like.
+
+        Parameters
+        ----------
+        values
+            Of the parameters, in their order.
+
+        Raises
+        ------
+        InputError
+            When there are more or fewer values than parameters, or one is not finite.
+        """
+        if len(values) != len(self._names):
+            raise InputError(f"the point has {len(values)} values; the study has {', '.join(self._names.values())}")
+        asked = {name: [float(value)] for name, value in zip(self._names.values(), values, strict=True)}
+        (point,) = make_points({}, self._lists, self._content, asked)
+        if point.key not in self._rows:
+            (row,) = self._study((point,))
+            self._rows[point.key] = {KEY: point.key, **row}
+            self._points.append(point)
+        return {name: value for name, value in self._rows[point.key].items() if name != KEY}
+
+    def result(self) -> StudyResult:
+        """Return the points that were run, as a sweep over samples does.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        if not self._points:
+            raise InputError("no point of the study was asked for")
+        metadata = {"mbsfmu": version("mbsfmu"), "model": self._study.model}
+        columns, units = study_table(self._points, self._rows, self._units, self._told)
+        return StudyResult(columns, units, metadata, self._lists, tuple(self._names.values()))

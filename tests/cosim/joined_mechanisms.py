@@ -23,6 +23,8 @@ from mbsfmu import (
     RigidBody,
     Spherical,
 )
+from mbsfmu.models import bennett
+from mbsfmu.models.spatial import bennett_angle
 from mbsfmu.simulation.run_result import Result
 
 STOP = 0.5
@@ -218,6 +220,31 @@ def chain_halves() -> tuple[CoupledModel, CoupledModel]:
     )
     blob = Mechanism(ground=rod.ground, bodies=(_BLOB,), joints=(free,), **handle("blob.eye"))
     return model("rod", rod), model("blob", blob)
+
+
+def bennett_halves() -> tuple[CoupledModel, tuple[CoupledModel, CoupledModel], str]:
+    """Return Bennett's linkage with a sensor, its halves when it is cut at its third hinge, and the joint there.
+
+    The halves have two freedoms and one; three of the joint's five constraints are redundant, others as it moves.
+    """
+    linkage: Any = bennett().systems["mechanism"]
+    first, second, third, fourth = linkage.joints
+    common = {"ground": linkage.ground, "gravity": linkage.gravity}
+    # The last angle of the loop is that of the second hinge, seen from the other side.
+    closing = Revolute(
+        name="hinge_4",
+        parent=fourth.parent,
+        child=fourth.child,
+        axis=fourth.axis,
+        orientation=fourth.orientation,
+        angle=bennett_angle(1.0),
+    )
+    sensors = (PointSensor(name="seen", point="link_2.end"),)
+    whole = Mechanism(**common, bodies=linkage.bodies, joints=linkage.joints, sensors=sensors)
+    left = Mechanism(**common, bodies=linkage.bodies[:2], joints=(first, second), **handle("link_2.end"))
+    right = Mechanism(**common, bodies=linkage.bodies[2:], joints=(closing,), **handle("link_3.origin"))
+    joint = f"revolute:left.{HANDLE}=right.{HANDLE}:{','.join(map(repr, third.axis))}"
+    return model("whole", whole), (model("left", left), model("right", right)), joint
 
 
 def sliding_pair(lower: float, upper: float) -> tuple[CoupledModel, CoupledModel]:

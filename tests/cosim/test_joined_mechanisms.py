@@ -19,7 +19,9 @@ from cosim.joined_mechanisms import (
     PIN,
     STOP,
     TIGHT,
+    bennett_halves,
     chain_whole,
+    export_half,
     four_bar_start,
     four_bar_whole,
     inside,
@@ -105,6 +107,29 @@ def test_every_kind_of_joint_in_space_is_that_of_the_whole(chained: list[Path], 
         errors.append(max(abs(result[f"blob.{name}"][-1] - whole[name][-1]) for name in names))
     assert errors[0] < 5e-3
     assert 3.6 < errors[0] / errors[1] < 4.4
+
+
+def test_redundant_constraints_that_change_are_closed(tmp_path: Path) -> None:
+    """Bennett's linkage in space, by co-simulation, and by model exchange as exactly as in one piece."""
+    whole, parts, joint = bennett_halves()
+    reference = whole.simulation(**TIGHT).run(STOP)
+    fmus = [export_half(part, tmp_path, kind=("cs", "me")) for part in parts]
+
+    def error(result: Any) -> float:
+        assert largest_gap(result) < 1e-9
+        names = [f"seen.position.{axis}" for axis in "xyz"]
+        return max(abs(result[f"left.{name}"][-1] - reference[name][-1]) for name in names)
+
+    errors = [
+        error(
+            cosimulate(fmus, joints=[joint], step=step, stop=STOP, parameters=inside("left", "right", step=0.5 * step))
+        )
+        for step in (4e-3, 2e-3)
+    ]
+    assert errors[0] < 1e-5
+    assert 3.5 < errors[0] / errors[1] < 4.5
+    options: dict[str, Any] = {"model_exchange": "all", "unit_solver": "dop853", "unit_tolerance": 1e-10}
+    assert error(cosimulate(fmus, joints=[joint], step=1e-2, stop=STOP, **options)) < 1e-10
 
 
 # -- reactions, by hand --------------------------------------------------------------------------------------------

@@ -327,14 +327,16 @@ class JoinedModels(IntegratedModel):
         motions = self._motions()
         rows, bias = self._rows(motions), self._bias(motions)
         accelerations = self._loaded(self.wrenches)
-        fresh, before = False, np.inf
+        fresh, before, towards, inverse = False, np.inf, rows, rows
         for iteration in range(_MOST_ITERATIONS):
             if not self._knows_mobility:
                 self._find_mobility()
                 fresh = True
-            towards = rows @ self._mobility
+            if fresh or not iteration:
+                towards = rows @ self._mobility
+                inverse = np.linalg.pinv(towards @ rows.T, rcond=_RANK)
             free = rows @ accelerations - towards @ self.wrenches + bias
-            change = rows.T @ _least(towards @ rows.T, -free) - self.wrenches
+            change = -rows.T @ (inverse @ free) - self.wrenches
             scale = float(np.max(np.abs(rows) @ np.abs(accelerations) + np.abs(bias), initial=0.0))
             size = float(np.max(np.abs(towards @ change)))
             if iteration and (size <= _EXACT * scale or (fresh and before <= size <= _NOISE * scale)):

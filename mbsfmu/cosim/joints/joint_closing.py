@@ -40,8 +40,9 @@ _WORTH = 10.0
 """What is open by less than so many tolerances may be round-off, from which the inverse learns nothing."""
 _GROWTH = 1e6  # of a perturbation in one try to meet the response
 _TRIES = 4
-_RANK = 1e-6
-"""Singular values below this share of the largest one are of components without effect, or of redundant ones."""
+_RANK = 1e-5
+"""Singular values below this share of the largest one are of components without effect, or of redundant ones; those of
+differences are exact to about 1e-6."""
 _DISTINCT = 0.1
 """Share of the response in position that must differ from that of a mean velocity: 0.32 where FMUs integrate a wrench
 exactly, 0.24 in two steps of the trapezoidal rule, in one of them what the motion turns in a step."""
@@ -71,6 +72,7 @@ class JointClosing(JointAlgorithm):
         "_known",
         "_length",
         "_inverse",
+        "_directions",
         "_moves",
         "_trials",
     )
@@ -85,6 +87,7 @@ class JointClosing(JointAlgorithm):
         self._known = 0  # number of last steps of one length
         self._length = 0.0  # of the last step in s
         self._inverse = np.zeros((0, 0))  # of the Jacobian over the square of the step
+        self._directions = np.zeros((0, 2 * trials.count))  # of multipliers that have an effect
         self._moves = np.ones(2)  # perturbations of forces and moments
         self.jacobians = 0
 
@@ -110,7 +113,8 @@ class JointClosing(JointAlgorithm):
         SimulationError
             When there are none.
         """
-        multipliers = self._predicted(step)
+        # Without what has no effect: directions of redundant components turn, and extrapolation makes them grow.
+        multipliers = self._effective(self._predicted(step))
         residual = self._evaluate(multipliers)
         fresh, size, change = False, np.inf, np.zeros(residual.shape)
         for iteration in range(_MOST_ITERATIONS):
@@ -119,7 +123,7 @@ class JointClosing(JointAlgorithm):
                 self._take(multipliers, step)
                 return
             if not len(self._inverse) or (not fresh and iteration > 1 and not size < _SLOW * before):
-                self._inverse, fresh = self._inverted(multipliers, residual, step), True
+                self._inverse, fresh = self._inverted(multipliers, step), True
             change = -(self._inverse @ residual)
             multipliers = multipliers + change.reshape(2, -1) / step**2
             turns = self._trials.follow()
@@ -148,6 +152,12 @@ class JointClosing(JointAlgorithm):
         slope = (last[1] - last[0]) / self._length if self._length else 0.0 * last[1]
         return np.stack([last[1], last[1] + step * slope])
 
+    def _effective(self, multipliers: Floats) -> Floats:
+        """Return multipliers without their part that had no effect where the Jacobian was found."""
+        if not len(self._directions):
+            return multipliers
+        return (self._directions.T @ (self._directions @ multipliers.ravel())).reshape(multipliers.shape)
+
     def _failure(self, residual: Floats, time: float) -> SimulationError:
         """Return the error with the joint that is open most."""
         count = self._trials.count
@@ -170,7 +180,7 @@ class JointClosing(JointAlgorithm):
         if abs(along) > 1e-3 * float(change @ change):
             self._inverse = self._inverse + np.outer(change - found, change @ self._inverse) / along
 
-    def _inverted(self, multipliers: Floats, residual: Floats, step: float) -> Floats:
+    def _inverted(self, multipliers: Floats, step: float) -> Floats:
         """Return the pseudo-inverse of the Jacobian over the square of the step in s, by differences.
 
         Raises
@@ -178,8 +188,8 @@ class JointClosing(JointAlgorithm):
         SimulationError
             When the FMUs cannot tell the two ends of a wrench apart.
         """
-        jacobian = self._jacobian(multipliers, residual) / step**2
-        count = len(residual) // 2
+        jacobian = self._jacobian(multipliers) / step**2
+        count = self._trials.count
         distinct = jacobian[:count] - 0.5 * jacobian[count:]
         if np.linalg.norm(distinct) < _DISTINCT * np.linalg.norm(jacobian[:count]):
             raise SimulationError(
@@ -189,15 +199,16 @@ class JointClosing(JointAlgorithm):
             )
         left, values, right = np.linalg.svd(jacobian)
         kept = values > _RANK * values[0]
+        self._directions = right[kept]
         return (right[kept].T / values[kept]) @ left[:, kept].T
 
-    def _jacobian(self, multipliers: Floats, residual: Floats) -> Floats:
+    def _jacobian(self, multipliers: Floats) -> Floats:
         """Return the Jacobian by differences large enough to be seen."""
-        jacobian = np.zeros((len(residual), len(residual)))
+        jacobian = np.zeros((multipliers.size, multipliers.size))
         for _ in range(_TRIES):
             self.jacobians += 1
             perturbations = self._moves[self._is_moment.astype(int)]
-            jacobian = self._trials.differences(multipliers, residual, perturbations)
+            jacobian = self._trials.differences(multipliers, perturbations)
             responses = np.max(np.abs(jacobian), axis=0) * perturbations
             factors = np.ones(2)
             for kind in (0, 1):

@@ -86,7 +86,7 @@ class JointEquations:
         if self.kind == "prismatic":
             apart = second[POSITION] - first[POSITION]
             normals = axes[1:]
-            shifting = np.hstack([-normals, _cross(normals, apart)]), np.hstack([normals, none[:2]])
+            shifting = np.hstack([-normals, -_cross(apart, normals)]), np.hstack([normals, none[:2]])
         else:
             shifting = self._straight
         return np.vstack([shifting[0], -turning]), np.vstack([shifting[1], turning])
@@ -123,9 +123,10 @@ class JointEquations:
         return rotation(second) @ (self.reference[0].T @ self.reference[1][0])
 
 
-def _cross(a: Floats, b: Floats) -> Floats:
-    """Return the cross products of vectors, or of the rows of matrices with them."""
-    return np.asarray(np.cross(a, b), dtype=np.float64)
+def _cross(vector: Floats, others: Floats) -> Floats:
+    """Return the cross products of a vector with another one, or with the rows of a matrix."""
+    x, y, z = vector
+    return others @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # many times as fast as NumPy's
 
 
 def rotation(motion: Floats) -> Floats:

@@ -126,12 +126,14 @@ class JointTrials:
             self._at_end = self._next
         return changes
 
-    def differences(self, multipliers: Floats, residual: Floats, perturbations: Floats) -> Floats:
+    def differences(self, multipliers: Floats, perturbations: Floats) -> Floats:
         """Return the Jacobian of the residual by the multipliers at both ends, shape (2 · count, 2 · count).
+
+        Differences are central: what is left of curvature would pass for an effect of redundant components.
 
         Parameters
         ----------
-        multipliers, residual
+        multipliers
             Of the trial before.
         perturbations
             What each multiplier is moved by, shape (2 · count,).
@@ -142,12 +144,15 @@ class JointTrials:
             for place in range(part.start, part.stop):
                 for row in (0, 1):
                     column = row * self.count + place
-                    moved = multipliers.copy()
-                    moved[row, place] += perturbations[column]
-                    self._load(moved)
-                    self._restore(members)
-                    self._advance(members)
-                    jacobian[:, column] = (self._residual(self._motions()) - residual) / perturbations[column]
+                    found = []
+                    for sign in (1.0, -1.0):
+                        moved = multipliers.copy()
+                        moved[row, place] += sign * perturbations[column]
+                        self._load(moved)
+                        self._restore(members)
+                        self._advance(members)
+                        found.append(self._residual(self._motions()))
+                    jacobian[:, column] = (found[0] - found[1]) / (2.0 * perturbations[column])
             self._load(multipliers)
             self._restore(members)
             self._advance(members)

@@ -15,7 +15,7 @@ from chromium import Chromium
 from valves import RELIEF
 
 import mbsfmu
-from hydraulics import Circuit, FlowSource, Oil, ReliefValve, Tank, Volume
+from hydraulics import Circuit, Cylinder, FlowSource, Oil, PressureSource, ReliefValve, Tank, Throttle, Volume
 from mbsfmu import CoupledModel, LinearSignal
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
@@ -25,6 +25,9 @@ from mbsfmu.view.pages.page import write_page
 
 MACHINES = ("four-bar", "crane", "press", "excavator")
 CIRCUIT = "document.querySelector('.mbsfmu-circuit').circuit"
+OIL = Oil(bulk_modulus=1.5e9, density=850.0, air_content=0.0, conserves="volume")
+SIZES: dict[str, float] = {"stroke": 0.9, "retracted_length": 1.0, "bulk_modulus": 2e11, "initial_length": 1.4}
+SIZES |= {"piston_diameter": 0.08, "rod_diameter": 0.035}
 Corner = tuple[float, float]
 
 
@@ -141,26 +144,53 @@ def test_levels_count_from_the_pump_and_put_actuators_above_their_nodes() -> Non
     assert (components["boom_cylinder"], components["stick_cylinder"]) == (6, 4)
 
 
-MODULUS, VOLUME, FLOW, BEGIN, OUTSIDE = 1.5e9, 1e-2, 2e-4, 1e6, 1e5
-"""In Pa, m³, m³/s after 1 s, Pa and Pa."""
+def test_levels_are_counted_around_actuators_where_there_is_another_way() -> None:
+    """Through the cylinder the node at its rod would be on the third level."""
+    opening = {"orifice_diameter": 2e-3, "discharge_coefficient": 0.7}
+    parts = (
+        PressureSource(name="pump", node="P", pressure=1e7),
+        Throttle(name="first", inlet="P", outlet="A", **opening),
+        Cylinder(name="lift", piston="A", rod="C", **SIZES),
+        Throttle(name="second", inlet="A", outlet="B", **opening),
+        Throttle(name="third", inlet="B", outlet="C", **opening),
+        *(Volume(name=f"volume_{node}", node=node, volume=1e-3) for node in "ABC"),
+    )
+    components, nodes = levels(Circuit(oil=OIL, components=parts, initial_pressures=dict.fromkeys("ABC", 1e6)))
+    assert nodes == {"P": 1, "A": 3, "B": 5, "C": 7}
+    assert components["lift"] == 8
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_lines_of_two_nodes_never_lie_on_each_other(browser: Chromium, drawn: dict[str, Path], name: str) -> None:
+    browser.open(drawn[name])
+    pieces = [(node, *piece) for node, _, path in seen(browser)["lines"] for piece in pairwise(corners(path))]
+    for (one, *first), (other, *second) in combinations(pieces, 2):
+        for along, across in ((0, 1), (1, 0)):
+            places = {round(place[across]) for place in (*first, *second)}
+            low = max(min(place[along] for place in piece) for piece in (first, second))
+            high = min(max(place[along] for place in piece) for piece in (first, second))
+            assert one == other or len(places) > 1 or high - low < 1.0, (one, other, first, second)
+
+
+VOLUME, FLOW, BEGIN, OUTSIDE = 1e-2, 2e-4, 1e6, 1e5
+"""In m³, m³/s after 1 s, Pa and Pa."""
 
 
 def pressure_at(time: float) -> float:
     """The pressure in Pa of a volume that a flow Q t / s fills: dp/dt = K Q t / V."""
-    return BEGIN + MODULUS * FLOW * time**2 / (2.0 * VOLUME)
+    return BEGIN + OIL.bulk_modulus * FLOW * time**2 / (2.0 * VOLUME)
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a volume that a growing flow fills; its relief valve stays closed."""
-    oil = Oil(bulk_modulus=MODULUS, density=850.0, air_content=0.0, conserves="volume")
     parts = (
         FlowSource(name="pump", node="A"),
         Volume(name="line", node="A", volume=VOLUME),
         ReliefValve(name="relief", inlet="A", outlet="T", **{**RELIEF, "setting": 5e7}),
         Tank(name="tank", node="T", pressure=OUTSIDE),
     )
-    circuit = Circuit(oil=oil, components=parts, initial_pressures={"A": BEGIN})
+    circuit = Circuit(oil=OIL, components=parts, initial_pressures={"A": BEGIN})
     flow = LinearSignal(times=(0.0, 1.0), values=(0.0, FLOW))
     model = CoupledModel(name="filled", systems={"circuit": circuit}, signals={"circuit.pump.flow": flow})
     result = model.simulation(compiled=False, solver="trapezoidal", step=5e-3).run(1.0)

@@ -20,6 +20,8 @@ from sampled_control import OFFSET, SAMPLE, controlled, discrete
 
 import mbsfmu
 from mbsfmu import InputError
+from mbsfmu.fmu.clocks import ClockVariable, clock_variables
+from mbsfmu.systems.system import Sampling
 
 STEP, STOP = 1e-3, 0.5
 ACCURACY = 5e-9
@@ -180,6 +182,35 @@ def test_fmus_without_blocks_have_no_clocks(tmp_path: Path) -> None:
     times = np.linspace(0.0, 0.1, 11)
     run = fmpy.simulate_fmu(str(mechanism), stop_time=0.1, output_interval=0.01, output=["slider.displacement"])
     assert np.abs(run["slider.displacement"] - displacement(times, driven=False)).max() < ACCURACY
+
+
+def test_lines_with_a_delay_have_no_clock() -> None:
+    """What brings back later what has happened is updated by itself; clocks of the others keep their numbers."""
+    line, block = (Sampling(owner, 0, 1, 0.01, 0.002, "", delays=delays) for owner, delays in (("l", 1), ("b", 0)))
+    assert clock_variables("periodic", [line, block, block], ["b.command", "b.clock"]) == (
+        ClockVariable("b.clock_", "updates of b", 1, 0.01, 0.002),
+        ClockVariable("b.clock__", "updates of b", 2, 0.01, 0.002),
+    )
+    assert clock_variables("triggered", [block], ["command"]) == (
+        ClockVariable("clock", "updates of b", 0, None, None),
+    )
+
+
+def test_steps_wait_for_the_update_of_a_clock(importer: Importer) -> None:
+    """Set, and step mode entered without the update: it is refused, and made afterwards."""
+    slave = begun(importer)
+    slave.enterStepMode()
+    slave.doStep(0.0, OFFSET)
+    slave.enterEventMode()
+    slave.setClock([importer.reference[CLOCK]], [True])
+    with pytest.raises(FMICallException):
+        slave.enterStepMode()
+    assert slave.updateDiscreteStates()[0]
+    slave.enterStepMode()
+    slave.doStep(OFFSET, 1e-3)
+    assert importer.get(slave, "slider.displacement") == pytest.approx(
+        discrete(np.array([OFFSET + 1e-3]))[0][0], abs=ACCURACY
+    )
 
 
 def test_intervals_are_told(periodic: Importer, triggered: Importer) -> None:

@@ -6,7 +6,7 @@
 
 /* When a periodic clock ticks next. */
 static double next_tick(const State *state, int k) {
-    return state->clock_start + samplings[k].offset + (state->ticks[k] + state->ticking[k]) * samplings[k].sample_time;
+    return state->clock_start + samplings[k].offset + state->ticks[k] * samplings[k].sample_time;
 }
 
 #endif
@@ -53,7 +53,6 @@ static Status set_clock(Instance *instance, unsigned clock, int ticks) {
     const int k = (int)clock;
     if (!follows_clock(instance, k)) return REFUSE("clocks are for instances with event mode");
     if (state->mode != AT_EVENTS) return REFUSE("clocks are set in event mode only");
-    state->ticking[k] = 0.0;
 #if CLOCKS == PERIODIC_CLOCKS
     const double tick = next_tick(state, k);
     if (ticks && !(fabs(tick - state->time) <= same_time(state, DBL_MAX, tick, state->time))) {

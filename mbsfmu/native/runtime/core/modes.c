@@ -265,6 +265,7 @@ static Status enter_events(Instance *instance) {
 
 static Status exit_events(Instance *instance) {
     if (instance->state.mode != AT_EVENTS) return REFUSE("event mode was not entered");
+    if (some_ticking(&instance->state)) return REFUSE("clocks that are set wait for new discrete states; steps come after these");
     instance->state.mode = STEPPING;
     return DONE;
 }

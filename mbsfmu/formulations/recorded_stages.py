@@ -63,9 +63,10 @@ class RecordedStages(RecordedSteps):
         beside = list(zip((instant.states, instant.integrals, instant.inputs), others, strict=True))
         placed, moved = placing, moving
         if projects:
-            placed = given.tangential(placing)
+            driven = instant.inputs, others[-1]  # prescribed motion
+            placed = given.tangential(placing, given.changes([given.closure], [driven])[0])
             rate = given.along(given.closure, instant.velocities) + given.drifts
-            (opening,) = given.changes([rate], [(instant.coordinates, placed), (instant.inputs, others[-1])])
+            (opening,) = given.changes([rate], [(instant.coordinates, placed), driven])
             moved = given.tangential(moving, opening)
         along = [(instant.coordinates, placed), *beside]
         flow = [instant.accelerations, given.rates, given.integral_rates]

@@ -27,7 +27,7 @@ CODE = {
     ".dll": ("-fPIC",),
     ".so": ("-fPIC",),
     ".dylib": ("-fPIC",),
-    ".wasm": ("-fno-stack-protector", "-fno-sanitize=undefined"),
+    ".wasm": ("-fno-stack-protector",),
 }
 """Further compiler flags by library suffix."""
 LINK = {

@@ -32,6 +32,8 @@ that takes to compile."""
 _SUITED = "suited"
 _OBJECT = ".o"
 _LEVELS = ("0", "1", "2", "3")
+_OF_ZIG = {"-Og": "-Os"}
+"""What zig takes in place of a level: with -Og it does not optimize, and code is twice as large."""
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -125,6 +127,8 @@ def compile_library(
     later = "; what comes of it is kept for the next time" if kept.keeps() else ""
     _LOGGER.info("compiling %.0f kB of C for %s%s", size, place, later)
     levels = dict(mains) if as_given else {main: _level() or suited for main, suited in mains.items()}
+    if "ziglang" in command:
+        levels = {main: _OF_ZIG.get(level, level) for main, level in levels.items()}
     return kept.store(content, maker, suffix, _compiled(Compilation(tuple(command), sources, levels, suffix)))
 
 
@@ -255,4 +259,5 @@ def _warn_missing(wished: str, found: str) -> None:
 def _zig() -> list[str] | None:
     if importlib.util.find_spec("ziglang") is None:
         return None
-    return [sys.executable, "-m", "ziglang", "cc"]
+    # Without the flag zig adds checks of undefined behaviour, and their runtime, to code that is hardly optimized.
+    return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined"]

@@ -86,3 +86,14 @@ def test_a_folder_for_sources_that_cannot_be_is_named(tmp_path: Path, monkeypatc
     monkeypatch.setenv(compilation.SOURCES, str(tmp_path / "file"))
     with pytest.raises(compilation.CompilerError, match=r"MBSFMU_SOURCES is .*file, where nothing can be written: "):
         compiler.compile_library({"half.c": HALF}, {"half.c": "-O1"}, None, portable=False)
+
+
+def test_zig_adds_no_checks_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where code is hardly optimized it has them by default, 100 bytes and more for each element that is read."""
+    pytest.importorskip("ziglang")
+    monkeypatch.delenv("CC", raising=False)
+    count = 4000
+    lines = "".join(f"    b[{index}] = a[{index}] * b[{index + 1}];\n" for index in range(count))
+    text = f'__attribute__((visibility("default"))) void scale(const double *a, double *b) {{\n{lines}}}\n'
+    library = compiler.compile_library({"a.c": text}, {"a.c": "-Og"}, "linux64").read_bytes()
+    assert len(library) < 50 * count

@@ -17,11 +17,12 @@ import mbsfmu
 
 PARAMETERS = (
     *("boom.mass", "stick.mass", "bucket.mass", "boom.centre.x", "stick.centre.x", "house.inertia_yy"),
-    *("oil.bulk_modulus", "pump.leakage", "pump.margin", "bleed.orifice_diameter"),
+    *("oil.bulk_modulus", "pump.leakage", "bleed.orifice_diameter"),
     *(f"{name}_section.rated_flow" for name in ("boom", "stick", "bucket")),
     *(f"{name}_cylinder.viscous_friction" for name in ("boom", "stick", "bucket")),
     *(f"{name}_cylinder.piston_diameter" for name in ("boom", "stick", "bucket")),
     "slew_motor.displacement",
+    "supply.volume",
 )
 NOISE = {"rad": 2e-4, "Pa": 5e4, "N.m": 1.0}
 """Standard deviations: of encoders, of sensors of 0.1 % of 500 bar, of a torque sensor."""

@@ -132,6 +132,17 @@ def test_redundant_constraints_that_change_are_closed(tmp_path: Path) -> None:
     assert error(cosimulate(fmus, joints=[joint], step=1e-2, stop=STOP, **options)) < 1e-10
 
 
+def test_redundant_components_do_not_grow(tmp_path: Path) -> None:
+    """What has an effect turns with the linkage; what is left behind would be extrapolated from step to step."""
+    whole, parts, joint = bennett_halves()
+    reference = whole.simulation(**TIGHT).run(2.4)
+    fmus = [export_half(part, tmp_path) for part in parts]
+    result = cosimulate(fmus, joints=[joint], step=4e-3, stop=2.4, parameters=inside("left", "right", step=2e-3))
+    assert largest_gap(result) < 1e-9
+    names = [f"seen.position.{axis}" for axis in "xyz"]
+    assert max(abs(result[f"left.{name}"][-1] - reference[name][-1]) for name in names) < 1e-4
+
+
 # -- reactions, by hand --------------------------------------------------------------------------------------------
 
 

@@ -164,6 +164,13 @@ def _reason_in(said: str) -> str:
     return why.strip()
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the environment of compilers; zig keeps what it makes in a folder, where there is no home."""
+    places = ("HOME", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR")
+    homeless = os.name == "posix" and not any(name in os.environ for name in places)
+    return {**os.environ, **({"ZIG_GLOBAL_CACHE_DIR": str(folder)} if homeless else {})}
+
+
 _PATIENCE = 1
 """In s: how long a compiler may take to remove its own files where it is ended."""
 _GUARD = f"trap '' HUP INT TERM; read -r _; kill -TERM 0; sleep {_PATIENCE}; kill -KILL 0"
@@ -201,7 +208,7 @@ class _CompilerGroup:
             )
         compiler = subprocess.Popen(
             call, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-            process_group=self._guard.pid if self._guard else None,
+            env=_environment(folder), process_group=self._guard.pid if self._guard else None,
         )  # fmt: skip
         self.compilers.append(compiler)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,19 @@ def test_without_a_compiler_it_says_what_to_install(tmp_path: Path, monkeypatch:
         mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path / "out", layout="monolithic")
     assert not (tmp_path / "out").exists()
     assert mbsfmu.models.pendulum(1).simulation().run(0.01).time[-1] == 0.01
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere zig has a folder of its own")
+def test_zig_keeps_what_it_makes_beside_the_sources_where_there_is_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = ["/bin/sh", "-c", 'printf %s "$ZIG_GLOBAL_CACHE_DIR" > said']
+    for name in ("XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for home, expected in (("/home/someone", ""), (None, str(tmp_path))):
+        monkeypatch.delenv("HOME") if home is None else monkeypatch.setenv("HOME", home)
+        compilation.call_compilers([says], tmp_path)
+        assert (tmp_path / "said").read_text() == expected
 
 
 def test_foreign_platform_needs_the_cross_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

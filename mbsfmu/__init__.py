@@ -150,7 +150,7 @@ if TYPE_CHECKING:
     from mbsfmu.simulation.run_options import RunKeywords, RunOptions
     from mbsfmu.simulation.run_result import Result
     from mbsfmu.simulation.simulation import Simulation
-    from mbsfmu.studies import StudyOptions, StudyResult, sweep
+    from mbsfmu.studies import SobolIndices, StudyOptions, StudyResult, sweep
     from mbsfmu.studies.study_options import StudyKeywords
     from mbsfmu.systems.coupled.coupled_system import CoupledSystem
     from mbsfmu.urdf import mechanism_from_urdf
@@ -221,7 +221,7 @@ _HOMES = {
     "simulation.run_options": "RunKeywords RunOptions",
     "simulation.run_result": "Result",
     "simulation.simulation": "Simulation",
-    "studies": "StudyOptions StudyResult sweep",
+    "studies": "SobolIndices StudyOptions StudyResult sweep",
     "studies.study_options": "StudyKeywords",
     "systems.coupled.coupled_system": "CoupledSystem",
     "urdf": "mechanism_from_urdf",
@@ -390,6 +390,7 @@ __all__ = [
     "Simulation",
     "SimulationError",
     "SineSignal",
+    "SobolIndices",
     "SphereShape",
     "Spherical",
     "SplineSignal",

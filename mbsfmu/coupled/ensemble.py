@@ -192,14 +192,14 @@ class Ensemble:
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         if workers is not None and workers < 1:
             raise InputError(f"workers = {workers} must be at least 1")
-        library = self.library()
+        library = self._compiled()
         simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
         runs = library.run(self._data(), times, columns, workers or os.cpu_count() or 1, progress)
         return self._result(runs, times, columns, len(shown), clock.perf_counter() - begin)
 
-    def library(self) -> EnsembleLibrary:
+    def _compiled(self) -> EnsembleLibrary:
         """Return the compiled code, for this ensemble and others of the same model and options; errors as for `run`."""
         if self._library is None:
             self._library = ensemble_library(self._simulation, self._key, self._lanes, errors=self._errors)
@@ -225,7 +225,7 @@ class Ensemble:
         output_step = simulation.solver.output_step(stop)
         columns = range(len(simulation.continuous))
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
-        library, data = self.library(), self._data()
+        library, data = self._compiled(), self._data()
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
         runs = library.run(data, times, columns, 1)

@@ -200,7 +200,7 @@ def _sources(fmi: Fmi) -> dict[str, str]:
     layer = [name for name in runtime if name in _LAYER or name.startswith(f"fmi{fmi}")]
     files = {name: runtime[name].read_text("utf-8") for name in layer}
     own = {file.name: file.read_text("utf-8") for file in sorted(_RUNTIME.glob("*.[ch]"))}
-    says = "#define CO_SIMULATION 1\n#define MODEL_EXCHANGE 0\n#define CLOCKS 0\n"
+    says = "#define CO_SIMULATION 1\n#define MODEL_EXCHANGE 0\n#define PERIODIC_CLOCKS 0\n#define TRIGGERED_CLOCKS 0\n"
     return {**exchange_sources(), **files, **own, "interfaces.h": says}
 
 

@@ -213,7 +213,7 @@ def interface_source(exchange: ModelExchangeData | None, clocks: Clocks = "none"
     """Return the file, by its name, that says what an FMU is for."""
     co_simulation = exchange is None or exchange.beside_steps
     says = {"CO_SIMULATION": int(co_simulation), "MODEL_EXCHANGE": int(exchange is not None)}
-    says["CLOCKS"] = CLOCKS.index(clocks)
+    says |= {f"{each.upper()}_CLOCKS": int(each == clocks) for each in CLOCKS if each != "none"}
     return {"interfaces.h": "".join(f"#define {name} {value}\n" for name, value in says.items())}
 
 

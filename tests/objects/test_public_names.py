@@ -119,6 +119,7 @@ USED_INSIDE = {
         "System",
         "Concatenation",
         "LocatedComponent",
+        "MachineRun",
     ),
 }
 """What takes part in functions that are public for other layers; users neither make nor call it."""

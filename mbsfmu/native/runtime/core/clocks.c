@@ -2,7 +2,7 @@
 
 #if CLOCKS
 
-#if CLOCKS == PERIODIC_CLOCKS
+#if PERIODIC_CLOCKS
 
 /* When a periodic clock ticks next. */
 static double next_tick(const State *state, int k) {
@@ -20,7 +20,7 @@ static int some_ticking(const State *state) {
 
 /* Whether a run may come to a time: a host must not go past a tick of a periodic clock without setting it. */
 static int ticks_made(Instance *instance, double end) {
-#if CLOCKS == PERIODIC_CLOCKS
+#if PERIODIC_CLOCKS
     const State *state = &instance->state;
     const double same = same_time(state, DBL_MAX, end, state->time);
     for (int k = 0; k < SAMPLINGS; k++) {
@@ -53,7 +53,7 @@ static Status set_clock(Instance *instance, unsigned clock, int ticks) {
     const int k = (int)clock;
     if (!follows_clock(instance, k)) return REFUSE("clocks are for instances with event mode");
     if (state->mode != AT_EVENTS) return REFUSE("clocks are set in event mode only");
-#if CLOCKS == PERIODIC_CLOCKS
+#if PERIODIC_CLOCKS
     const double tick = next_tick(state, k);
     if (ticks && !(fabs(tick - state->time) <= same_time(state, DBL_MAX, tick, state->time))) {
         return REFUSE("the clock of %s ticks at t = %.12g s, not at %.12g s", samplings[k].owner, tick, state->time);

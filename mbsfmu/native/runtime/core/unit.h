@@ -11,10 +11,9 @@
 #include "interfaces.h"
 #include "visibility.h"
 
-/* Whose instants updates of sampled blocks have; CLOCKS is one of these. */
-#define NO_CLOCKS 0         /* the FMU's own */
-#define PERIODIC_CLOCKS 1   /* those of a clock, where the host has event mode */
-#define TRIGGERED_CLOCKS 2  /* whenever the host sets a clock */
+/* Updates of sampled blocks have the instants of the FMU itself, those of a clock where the host has event mode
+   (PERIODIC_CLOCKS), or happen whenever the host sets a clock (TRIGGERED_CLOCKS). */
+#define CLOCKS (PERIODIC_CLOCKS || TRIGGERED_CLOCKS)
 
 typedef struct Instance Instance;
 

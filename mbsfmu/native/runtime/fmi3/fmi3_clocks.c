@@ -21,7 +21,7 @@ static int are_clocks(const Life *life, const fmi3ValueReference references[], s
 
 #define FOR_PERIODIC_CLOCKS \
     WITH_CLOCKS; \
-    if (CLOCKS != PERIODIC_CLOCKS) return refuse(component, "its clocks are triggered by the host: they have no interval")
+    if (!PERIODIC_CLOCKS) return refuse(component, "its clocks are triggered by the host: they have no interval")
 
 EXPORT fmi3Status NAMED(fmi3SetClock)(
     fmi3Instance handle, const fmi3ValueReference references[], size_t count, const fmi3Clock values[]

@@ -37,7 +37,7 @@ EXPORT fmi3Instance NAMED(fmi3InstantiateCoSimulation)(
     life->takes_early_return = early_return;
     life->intermediate_update = update;
     const char *refused = objection_to(intermediate, intermediate_count);
-    if (!refused && CLOCKS == TRIGGERED_CLOCKS && !event_mode) {
+    if (!refused && TRIGGERED_CLOCKS && !event_mode) {
         refused = "its clocks are triggered by the host, which needs event mode for it";
     }
     if (begin_life(&life->component, name, token, resources, "instantiation token", 0, refused)) {

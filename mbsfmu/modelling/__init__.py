@@ -9,7 +9,7 @@ from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
 from mbsfmu.modelling.html import table as html_table
 from mbsfmu.modelling.interpolation import interpolated, tabulated
 from mbsfmu.modelling.kinds import Kinds
-from mbsfmu.modelling.parameters import Parameter, check_numbers, parameter_fields, parameters_of
+from mbsfmu.modelling.parameters import Parameter, check_numbers, is_table, parameter_fields, parameters_of
 from mbsfmu.modelling.part import DynamicPart, Part
 from mbsfmu.modelling.quantity import Quantity, belonging_to
 
@@ -40,6 +40,7 @@ __all__ = [
     "html_table",
     "in_order",
     "interpolated",
+    "is_table",
     "parameter_fields",
     "parameters_of",
     "tabulated",

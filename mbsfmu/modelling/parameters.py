@@ -10,7 +10,6 @@ from typing import Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from mbsfmu.modelling.data import Data, DataError
-from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.modelling.quantity import Quantity
 
 _SMALLEST, _SMALLEST_SHARE = 1e-12, 1e-6
@@ -57,10 +56,7 @@ def parameter_fields(kind: type[Data]) -> dict[str, Parameter]:
 
 
 def check_numbers(kind: type[Data]) -> None:
-    """Refuse a class with parameters that are neither scalars nor, in a built-in class, tables.
-
-    The equations of a user's class would take the values from the table in the data, which stays as it is whatever is
-    set.
+    """Refuse a class with parameters that are neither scalars nor tables.
 
     Raises
     ------
@@ -69,10 +65,10 @@ def check_numbers(kind: type[Data]) -> None:
     """
     for name in parameter_fields(kind):
         annotation = kind.model_fields[name].annotation
-        if annotation not in (float, float | None) and not (is_built_in(kind) and _is_table(annotation)):
+        if annotation not in (float, float | None) and not is_table(annotation):
             raise DataError(
-                f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, or one that "
-                "may be left out, as OptionalPositive"
+                f"class {kind.__name__}: the parameter '{name}' must be a number, as Positive or float, one that "
+                "may be left out, as OptionalPositive, or a table, as tuple[tuple[float, float], ...]"
             )
 
 
@@ -110,7 +106,7 @@ def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tu
         return
     if not isinstance(value, tuple):
         yield "", "", value, constraints
-    elif _is_table(annotation):
+    elif is_table(annotation):
         own = _constraints(get_args(get_args(annotation)[0])[1])
         for number, (place, each) in enumerate(value, start=1):
             yield f"_{number}", f" at {place:g}", each, own
@@ -119,7 +115,7 @@ def _numbers(value: Any, annotation: Any, constraints: list[Any]) -> Iterator[tu
             yield f".{axis}", f", {axis}", each, _constraints(own)
 
 
-def _is_table(annotation: Any) -> bool:
+def is_table(annotation: Any) -> bool:
     """Return whether a field has pairs of a place and the value there."""
     kept = get_args(annotation)
     return len(kept) == 2 and kept[1] is ... and get_origin(kept[0]) is tuple and len(get_args(kept[0])) == 2

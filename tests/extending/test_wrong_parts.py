@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from documented import documented_components
 from valves import all_valves, alone
@@ -41,7 +42,7 @@ from mbsfmu import (
     RigidBody,
     SampledBlock,
 )
-from mbsfmu.modelling import DynamicPart
+from mbsfmu.modelling import DynamicPart, interpolated, tabulated
 from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.systems import circuit_system
 
@@ -62,6 +63,31 @@ class Lag(Block):
 
     def evaluate_outputs(self, now: Any) -> Mapping[str, Any]:
         return {"y": now["x"]}
+
+
+Curve = tuple[tuple[float, float], ...]
+
+
+class Read(Block):
+    """It takes the values of its table from the data."""
+
+    type: Literal["test-own-read"] = "test-own-read"
+    points: Annotated[Curve, Parameter("1", "output", tunable=True)] = ((0.0, 1.0), (1.0, 3.0))
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("y", "1"),)
+
+    def evaluate_outputs(self, now: Any) -> Mapping[str, Any]:
+        return {"y": interpolated(np.asarray(0.25), self.points)}
+
+
+class Looked(Read):
+    """It takes them from its parameters."""
+
+    type: Literal["test-own-looked"] = "test-own-looked"
+
+    def evaluate_outputs(self, now: Any) -> Mapping[str, Any]:
+        return {"y": tabulated(np.asarray(0.25), now, "points", self.points)}
 
 
 class Begun(Lag):
@@ -167,6 +193,7 @@ HOSE = Hose(name="hose", node="A", volume=1e-3, bulk_modulus=3e8)
     ("system", "field"),
     [
         (Lag(), "delay"),
+        (Read(), "points"),
         (Held(sample_time=0.1), "gain"),
         (mechanism(Drag(name="drag", point="mass.origin")), "factor"),
         (circuit(HOSE, Leak(name="leak", inlet="A", outlet="T")), "conductance"),
@@ -174,9 +201,16 @@ HOSE = Hose(name="hose", node="A", volume=1e-3, bulk_modulus=3e8)
 )
 def test_equations_that_read_data_are_refused(system: Any, field: str) -> None:
     """What is set would have no effect."""
-    told = f'reads self.{field}, which stays as it is in the data whatever is set; take now["{field}"]'
+    number = "points_1" if field == "points" else field
+    told = f'reads self.{field}, which stays as it is in the data whatever is set; take now["{number}"]'
     with pytest.raises(InputError, match=rf"test-own-.* is refused: .*line \d+ .*{re.escape(told)}"):
         CoupledModel(name="m", systems={"own": system}).simulation(compiled=False)
+
+
+def test_tables_of_users_are_parameters() -> None:
+    simulation = CoupledModel(name="looked", systems={"own": Looked()}).simulation(compiled=False)
+    simulation.set("points_1", 2.0)
+    assert simulation.run(0.1)["own.y"] == pytest.approx(2.25, rel=1e-15)
 
 
 def test_states_that_begin_where_data_say_are_refused() -> None:

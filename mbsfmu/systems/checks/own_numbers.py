@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.modelling import DynamicPart, parameter_fields
+from mbsfmu.modelling import DynamicPart, is_table, parameter_fields
 from mbsfmu.tracing.symbols import TracingError
 
 Part = TypeVar("Part", bound=DynamicPart)
@@ -60,14 +60,39 @@ def _hiding(kind: type[Part]) -> type[Part]:
     """Return a subclass with inaccessible parameter fields."""
     hiding: Any = type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__}, abstract=True)
     for field in parameter_fields(kind):
-        setattr(hiding, field, _refusal(field))
+        hides = _hidden_values if is_table(kind.model_fields[field].annotation) else _refusal
+        setattr(hiding, field, hides(field))
     return hiding
 
 
 def _refusal(field: str) -> property:
     def read(_: DynamicPart) -> float:
-        raise TracingError(
-            f'reads self.{field}, which stays as it is in the data whatever is set; take now["{field}"], the parameter'
-        )
+        raise _reads(field, f'now["{field}"], the parameter')
 
     return property(read)
+
+
+def _hidden_values(field: str) -> property:
+    """Return a property for a table, whose places are structure and whose values are hidden."""
+
+    def read(part: DynamicPart) -> tuple[tuple[float, _Hidden], ...]:
+        return tuple((place, _Hidden(field)) for place, _ in vars(part)[field])
+
+    return property(read)
+
+
+def _reads(field: str, instead: str) -> TracingError:
+    return TracingError(f"reads self.{field}, which stays as it is in the data whatever is set; take {instead}")
+
+
+class _Hidden:
+    """A value of a table that no equation may take."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+
+    def _refuse(self, *_: object) -> Any:
+        raise _reads(f"{self._field}", f'now["{self._field}_1"] and so on, the parameters, as `tabulated` does')
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __float__ = __neg__ = __array__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse

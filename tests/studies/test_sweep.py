@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 import pytest
+from mortal import MORTAL
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
@@ -222,24 +223,14 @@ def test_a_journal_of_another_study_is_kept(pendulum: mbsfmu.CoupledModel, tmp_p
     assert journal.exists()
 
 
-KILLED = """
-import os, signal, sys
-import mbsfmu
-from mbsfmu.base.executors import InlineExecutor
-
-class Mortal(InlineExecutor):
-    calls = 0
-
-    def submit(self, *call):
-        self.calls += 1
-        if self.calls > int(sys.argv[1]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().submit(*call)
-
+KILLED = (
+    MORTAL
+    + """
 masses = [1.0 + index for index in range(6)]
 model = mbsfmu.models.pendulum(1)
 mbsfmu.sweep(model, {"link_1.mass": masses}, stop=0.1, output="rows.parquet", executor=Mortal())
 """
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mortal import MORTAL
 
 import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
@@ -142,28 +143,18 @@ def test_tasks_are_no_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch, si
     assert single_runs == []
 
 
-KILLED = """
-import os, signal, sys
-import mbsfmu
-from mbsfmu.base.executors import InlineExecutor
+KILLED = (
+    MORTAL
+    + """
 from mbsfmu.studies import ensembles
 
 ensembles.LEAST_STEPS = 0.0
-
-class Mortal(InlineExecutor):
-    calls = 0
-
-    def submit(self, *call):
-        self.calls += 1
-        if self.calls > int(sys.argv[1]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().submit(*call)
-
 masses = [1.0 + index for index in range(40)]
 model = mbsfmu.models.pendulum(1)
 options = {"settings": {"step": [1e-3]}, "stop": 0.1, "output": "rows.csv"}
 mbsfmu.sweep(model, {"link_1.mass": masses}, executor=Mortal(), **options)
 """
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")

@@ -92,7 +92,7 @@ class _Hidden:
         self._field = field
 
     def _refuse(self, *_: object) -> Any:
-        raise _reads(f"{self._field}", f'now["{self._field}_1"] and so on, the parameters, as `tabulated` does')
+        raise _reads(self._field, f'now["{self._field}_1"] and so on, the parameters, as `tabulated` does')
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __float__ = __neg__ = __array__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse

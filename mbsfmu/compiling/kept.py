@@ -27,11 +27,13 @@ logger = logging.getLogger(__name__)
 FOLDER = "MBSFMU_CACHE"
 """Environment variable: the folder that libraries are kept in."""
 LIMIT = "MBSFMU_CACHE_MB"
-"""Environment variable: size in MB that the folder may have, 1000 by default; what was not used for longest goes."""
+"""Environment variable: size in MB that the folder may have, 1000 by default; what was not used for longest goes, by
+and by: the folder may be a twentieth larger for a while."""
 
 _LIMIT = 1000.0
 _DIGITS = 32  # of each of a name's three parts: 128 bits
 _ABANDONED = 3600.0  # s after which a partial file is left over from a process that died
+_SHARE = 0.05  # of its size by which the folder may grow before a process clears out again, as that reads all of it
 
 
 def find(content: str, maker: str | None, suffix: str) -> Path | None:
@@ -52,10 +54,8 @@ def find(content: str, maker: str | None, suffix: str) -> Path | None:
         When the size that the folder may have is no size.
     """
     for folder in filter(None, (_safe_folder(), _own_folder() if _has_own_folder() else None)):
-        begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}" if maker else "")
-        for name in _names(folder):
-            if not (name.startswith(f"{begin}-") and name.endswith(suffix)):
-                continue
+        begin = content[:_DIGITS] + (f"-{maker[:_DIGITS]}-" if maker else "-")
+        for name in sorted(name for name in _names(folder) if name.startswith(begin) and name.endswith(suffix)):
             path = folder / name
             if danger := _danger(path):
                 warn_once(f"{path} is not used: {danger}")
@@ -84,7 +84,10 @@ def store(content: str, maker: str, suffix: str, library: bytes) -> Path:
                 f"compiled code cannot be kept in {folder}: {reason(error)}; it is compiled again in every process"
             )
         else:
-            _clear_out(folder, path)
+            _grown[folder] = _grown.get(folder, math.inf) + len(library)  # at first, others may have left too much
+            if _grown[folder] > _SHARE * _limit():
+                _clear_out(folder, path)
+                _grown[folder] = 0.0
             return path
     return _write(_own_folder(), name, library)
 
@@ -102,6 +105,8 @@ def warn_once(sentence: str) -> None:
 
 
 _told: set[str] = set()
+_grown: dict[Path, float] = {}
+"""Bytes by which each folder has grown by this process since it was cleared out last."""
 
 
 def _write(folder: Path, name: str, library: bytes) -> Path:
@@ -165,9 +170,9 @@ def _clear_out(folder: Path, newest: Path) -> None:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the names of a folder's files in order; names, as thousands of paths take long to make and to sort."""
+    """Return the names of a folder's files; names, as thousands of paths take long to make."""
     try:
-        return sorted(os.listdir(folder))
+        return os.listdir(folder)
     except OSError:
         return []
 

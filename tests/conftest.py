@@ -7,8 +7,10 @@ import os
 import shutil
 import signal
 import sys
+import tomllib
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before NumPy is loaded: matrices here are small, and threads for each of them wait for each other a hundred times as
 # long as one alone takes, more so beside the workers of a parallel run.
@@ -41,6 +43,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("CC", own)
     if hasattr(config, "cache") and config.cache is not None and not hasattr(config, "workerinput"):
         os.environ[FOLDER] = str(config.cache.mkdir("compiled"))
+
+
+SLOW: dict[str, dict[str, list[str]]] = tomllib.loads(Path(__file__).with_name("slow.toml").read_text(encoding="utf-8"))
+"""Cases that run always, of each slow test in each file."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Mark what was measured to be slow, before `-m` chooses."""
+    folder = Path(__file__).parent
+    for item in items:
+        always = SLOW.get(item.path.relative_to(folder).as_posix(), {}).get(item.originalname)
+        if always is not None and item.name.removeprefix(item.originalname)[1:-1] not in always:
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:

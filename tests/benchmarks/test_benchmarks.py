@@ -45,7 +45,6 @@ def test_every_file_is_a_study_or_part_of_one() -> None:
     assert len(SCRIPTS) > 15
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=[path.relative_to(FOLDER).as_posix() for path in SCRIPTS])
 def test_study_runs(script: Path, tmp_path: Path) -> None:
     if script.name in SEEN_ELSEWHERE:

@@ -117,7 +117,6 @@ def _loop(jumper: Jumper, gain: float) -> mbsfmu.LinearSystem:
     )
 
 
-@pytest.mark.slow
 def test_an_exported_model_is_the_model(four_bar_package: Path, tmp_path: Path) -> None:
     """Eigenvalues and frequency responses of the FMU for model exchange and of the package of two, coupled again."""
     model = mbsfmu.models.four_bar()

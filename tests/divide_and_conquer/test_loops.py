@@ -18,8 +18,6 @@ from mbsfmu.tracing.workspace import Floats
 CASES = [f"{name}, cut {cut}" for name, joints in LOOPS.items() for cut in range(len(joints))]
 PLANAR = ["four-bar", "quick-return", "loop-8", "double-loop-8"]
 RELATED = "coupled tree"
-# Every second cut; all kinds of joints but welds are cut in these.
-THINNED = [case if index % 2 else pytest.param(case, marks=pytest.mark.slow) for index, case in enumerate(CASES)]
 
 
 def in_motion(case: str) -> SystemFunctions:
@@ -39,7 +37,7 @@ def same(ours: Floats, theirs: Floats) -> None:
     np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9 * np.max(np.abs(theirs)))
 
 
-@pytest.mark.parametrize("case", [*THINNED, *PLANAR, RELATED])
+@pytest.mark.parametrize("case", [*CASES, *PLANAR, RELATED])
 def test_accelerations_and_multipliers(case: str) -> None:
     functions = in_motion(case)
     expected, multipliers, _ = accelerations(functions)
@@ -70,7 +68,7 @@ def test_stabilisation_is_baumgartes(case: str) -> None:
     assert max(left) < 1e-9
 
 
-@pytest.mark.parametrize("case", [*THINNED, *PLANAR, RELATED])
+@pytest.mark.parametrize("case", [*CASES, *PLANAR, RELATED])
 def test_velocities_impulses_and_rates_of_momenta(case: str) -> None:
     """M ż − Φ_zᵀ σ = p, Φ_z ż = 0, and ṗ = ∂(T − V)/∂z + Q − Φ̇_zᵀ σ with any impulses σ, by exact derivatives.
 

@@ -104,7 +104,6 @@ def test_four_bar_conserves_energy() -> None:
     assert 1.0 <= numbers(newton)[0] < 1.5
 
 
-@pytest.mark.slow
 def test_quick_return_couples(tmp_path: Path) -> None:
     units, length, force, _, *told = run("quick_return.py", str(tmp_path))
     assert all("is estimated at" in each for each in told)

@@ -80,7 +80,6 @@ def octave(folder: Path, *lines: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.slow
 @needs_octave
 @pytest.mark.parametrize("naming", ["structured", "flat"])
 def test_octave_reads_the_start_values_of_the_description(naming: str, structured: Path, flat: Path) -> None:
@@ -92,7 +91,6 @@ def test_octave_reads_the_start_values_of_the_description(naming: str, structure
     assert int(found[-1]) == len({name.split(".")[0] for name in parameters})
 
 
-@pytest.mark.slow
 @needs_octave
 def test_the_block_is_added_as_the_documentation_says(structured: Path) -> None:
     """A group of parameters is set whole, as a struct that Octave evaluates to the start values but the given ones."""
@@ -118,7 +116,6 @@ def test_the_block_is_added_as_the_documentation_says(structured: Path) -> None:
     assert found == ["0", "1"]
 
 
-@pytest.mark.slow
 @needs_octave
 def test_the_folder_of_the_fmu_is_put_on_the_path(structured: Path, tmp_path: Path) -> None:
     """The function is found in the current folder here, which is another one when the block looks for the FMU."""
@@ -127,7 +124,6 @@ def test_the_folder_of_the_fmu_is_put_on_the_path(structured: Path, tmp_path: Pa
     assert (found[0], found[-1]) == ("0", "1")
 
 
-@pytest.mark.slow
 @needs_octave
 def test_flat_names_are_set_one_by_one_and_buses_are_made_where_asked(flat: Path) -> None:
     calls = octave(flat, "add_four_bar('m', struct('boom_mass', 0.1), 'Structured');")
@@ -135,7 +131,6 @@ def test_flat_names_are_set_one_by_one_and_buses_are_made_where_asked(flat: Path
     assert "set_param|m/four_bar|FMUInputMapping|Structured|FMUOutputMapping|Structured" in calls
 
 
-@pytest.mark.slow
 @needs_octave
 @pytest.mark.parametrize(
     ("call", "says"),
@@ -220,7 +215,6 @@ def test_the_package_for_dymola_compiles(flat: Path) -> None:
     assert "fmi_CommunicationStepSize = 0.002," in (flat / "four_bar.mo").read_text()
 
 
-@pytest.mark.slow
 @needs_compiler
 def test_the_package_for_openmodelica_compiles(tmp_path: Path) -> None:
     """Names with dots are as OpenModelica replaces them; a block for Dymola is not there."""

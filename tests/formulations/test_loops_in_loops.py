@@ -216,9 +216,7 @@ def test_a_ladder_with_a_stiff_damper_moves_as_pinned_bodies_do() -> None:
     assert np.ptp(expected, axis=1).max() > 0.03
 
 
-@pytest.mark.parametrize(
-    ("formulation", "stop", "gap"), [("dca", 10.0, 1e-6), pytest.param("dca-alm", 0.5, 1e-12, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("formulation", "stop", "gap"), [("dca", 10.0, 1e-6), ("dca-alm", 0.5, 1e-12)])
 def test_energy_of_a_large_ladder_stays(formulation: str, stop: float, gap: float) -> None:
     simulation = mbsfmu.models.ladder(22).simulation(formulation=formulation, solver="rk45", relative_tolerance=1e-8)
     assert simulation.functions.in_loops

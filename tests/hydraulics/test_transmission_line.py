@@ -128,7 +128,6 @@ def response(friction: str, reaches: int, size: float) -> tuple[Any, Any, Any]:
     return s, transformed[0] / transformed[2], transformed[1] / transformed[2]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("friction", ["none", "steady", "trikha", "kagawa"])
 def test_frequency_response_is_that_of_the_closed_form(friction: str) -> None:
     """Over three resonances the error of Z_c tanh Γ and 1 / cosh Γ falls as the reaches squared."""
@@ -171,7 +170,6 @@ def lumped(segments: int, friction: bool) -> tuple[list[Any], dict[str, float]]:
     return parts, dict.fromkeys(nodes[1:], PRESSURE)
 
 
-@pytest.mark.slow
 def test_lumped_line_of_many_segments_comes_to_the_same() -> None:
     """The difference of a smooth pulse falls with the number of segments squared."""
     times = np.linspace(0.0, 4.0 * DELAY, 81)

@@ -89,12 +89,7 @@ def reactions_error(name: str, result: Result) -> float:
     return float(np.max(errors / np.max([np.abs(expected) for _, expected in pairs], axis=(0, 1, 3))))
 
 
-QUICK = ("double-step", "penalty")
-
-
-@pytest.mark.parametrize(
-    "formulation", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in FORMULATIONS]
-)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_motion_and_reactions_of_second_order_past_the_change(name: str, formulation: str) -> None:
     """What redundant joints hold against each other too; Newton's and Euler's equations along the closed form."""
@@ -114,9 +109,7 @@ def test_reactions_of_compiled_runs(code: str) -> None:
     assert reactions_error("bennett", result) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("stabilisation", "restart"), [(0.0, False), (0.0, True), pytest.param(100.0, True, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("stabilisation", "restart"), [(0.0, False), (0.0, True), (100.0, True)])
 @pytest.mark.parametrize("name", CASES)
 def test_momenta_meet_the_closed_forms_whenever_they_start_anew(name: str, stabilisation: float, restart: bool) -> None:
     options = {"stabilisation": stabilisation, "restart_momenta": restart}
@@ -278,7 +271,6 @@ def test_equations_of_several_loops_that_depend_on_each_other(formulation: str) 
     np.testing.assert_allclose(forces[1], turned, atol=1e-3 * np.max(np.abs(turned)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_three_turns_of_the_house(formulation: str) -> None:
     options: dict[str, Any] = {"stabilisation": 10.0} if formulation == "dca" else {}  # accelerations alone drift

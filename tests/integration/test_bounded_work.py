@@ -230,7 +230,7 @@ def test_refusals(options: dict[str, object], sentence: str) -> None:
 @needs_compiler
 @pytest.mark.parametrize(
     ("formulation", "iterations"),
-    [("double-step", 1), ("penalty", 1), ("dca", 2), pytest.param("dca-alm", 1, marks=pytest.mark.slow)],
+    [("double-step", 1), ("penalty", 1), ("dca", 2), ("dca-alm", 1)],
 )
 def test_compiled_code_leaves_the_same(formulation: str, iterations: int) -> None:
     options = {"formulation": formulation, "iterations": iterations, "step": 2e-3}

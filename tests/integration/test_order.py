@@ -34,9 +34,7 @@ def slope(errors: list[float]) -> float:
     return float(np.polyfit(np.log(STEPS), np.log(errors), 1)[0])
 
 
-@pytest.mark.parametrize(
-    "formulation", ["double-step", "penalty", *(pytest.param(each, marks=pytest.mark.slow) for each in ("dca", "hdca"))]
-)
+@pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca"])
 def test_second_order(formulation: str) -> None:
     ends = [smooth_four_bar().simulation(formulation=formulation, step=h).run(STOP)["rocker.angle"][-1] for h in STEPS]
     errors = [abs(end - reference()) for end in ends]

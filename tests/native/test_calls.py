@@ -183,7 +183,6 @@ def test_text_of_the_host_is_no_format(importer: Importer) -> None:
     assert b"the GUID is {%s%n %d %% ##r1##}; this FMU has" in formatted[0]
 
 
-@pytest.mark.slow
 def test_importers_tolerance_is_used(tmp_path: Path) -> None:
     """A unit made with 1e-5 and run with 1e-9 is the unit made with 1e-9, and as far from the truth as that one."""
     model = mbsfmu.models.pendulum(3)

@@ -65,7 +65,6 @@ def test_cvode_comes_to_what_the_unit_itself_does(exchanged: Exchanged, name: st
         np.testing.assert_allclose(theirs[each], ours[each], rtol=0.0, atol=2e-5 * largest, err_msg=each)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("formulation", ["double-step", "dca"])
 def test_cvode_comes_to_what_machines_do_in_process(tmp_path: Path, formulation: str) -> None:
     """Stiff circuits, sequences of commands, loops through cylinders; held against rodas5p in process."""

@@ -91,7 +91,7 @@ def test_steps_are_halved_more_than_twice(native: Callable[..., Exported], tmp_p
     slave.freeInstance()
 
 
-@pytest.mark.parametrize("projections", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("projections", [True, False])
 def test_reactions_of_redundant_joints(projections: bool, tmp_path: Path) -> None:
     """In absolute coordinates steps end beside the constraints, where redundant ones would hold against each other."""
     model, stop = slewing_four_bar(speed=4.0), 0.5

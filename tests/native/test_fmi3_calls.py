@@ -25,8 +25,8 @@ from mbsfmu.native.c_sources import UNIT
 
 Native = Callable[..., Exported]
 SCHEMA = Path(fmpy.__file__).parent / "schema" / "fmi3"
-QUICK = ("four-bar", "ball-pendulum")
-SLOW = ("quick-return", "double-loop-8", "bennett", "slewing")
+IMPLICIT = ("four-bar", "ball-pendulum")
+EXPLICIT = ("quick-return", "double-loop-8", "bennett", "slewing")
 
 
 def elements(result: np.ndarray, name: str) -> np.ndarray:
@@ -38,11 +38,11 @@ def elements(result: np.ndarray, name: str) -> np.ndarray:
     return values[:, ("xyz" if values.shape[1] == 3 else "wxyz").index(axis)]
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(each, marks=pytest.mark.slow) for each in SLOW)])
+@pytest.mark.parametrize("name", [*IMPLICIT, *EXPLICIT])
 def test_units_of_both_versions_compute_the_same(native: Native, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What steps are made of does not matter here: most models have those that are compiled soonest."""
-    solver = "trapezoidal" if name in QUICK else "rk4"
-    if name not in QUICK:
+    solver = "trapezoidal" if name in IMPLICIT else "rk4"
+    if name not in IMPLICIT:
         monkeypatch.setenv(OPTIMIZATION, "0")
     one, other = (native(name, "double-step", solver, fmi=fmi) for fmi in (2, 3))
     assert mbsfmu.validate(other.path) == []

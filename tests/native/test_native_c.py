@@ -101,7 +101,7 @@ def test_sources_compile_without_warnings(native: Native, tmp_path: Path, name: 
     [
         ("four-bar", "double-step"),
         ("four-bar", "penalty"),
-        pytest.param("pendulum-4", "dca", marks=pytest.mark.slow),
+        ("pendulum-4", "dca"),
         ("ball-pendulum", "double-step"),
         ("ball-pendulum", "dca-alm"),
     ],

@@ -18,7 +18,7 @@ import mbsfmu
 from mbsfmu.integration.solvers import makes_equal_steps
 
 Native = Callable[..., Exported]
-FAST = [
+CASES = [
     ("pendulum-4", "dca", "trapezoidal"),
     ("loop-4", "hdca", "trapezoidal"),
     ("loop-4", "dca", "rk45"),
@@ -30,8 +30,6 @@ FAST = [
     ("bennett", "double-step", "trapezoidal"),
     ("ball-pendulum", "double-step", "bdf2"),
     ("four-bar", "penalty", "generalized-alpha"),
-]
-SLOW = [
     ("four-bar", "dca-alm", "rk4"),
     ("ball-pendulum", "penalty", "trapezoidal"),
     # Loop equations that count change on the way: 90° of slew come at 0.39 s.
@@ -41,7 +39,6 @@ SLOW = [
     ("slewing", "dca", "bdf2"),
     ("four-bar", "hdca", "bdf2"),
 ]
-MARKED = [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 STOP = {"four-bar": 1.1}  # its valve opens at 1 s
 
 
@@ -56,7 +53,7 @@ def simulated(path: Path, stop: float) -> np.ndarray:
     return fmpy.simulate_fmu(str(path), stop_time=stop, step_size=1e-2, output_interval=1e-2)
 
 
-@pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)
+@pytest.mark.parametrize(("name", "formulation", "solver"), CASES)
 def test_unit_matches_the_interpreter(native: Native, name: str, formulation: str, solver: str) -> None:
     stop = STOP.get(name, 0.7)
     result = simulated(native(name, formulation, solver).path, stop)
@@ -71,7 +68,7 @@ def test_unit_matches_the_interpreter(native: Native, name: str, formulation: st
         assert np.sum(np.abs(np.diff(expected["body.cardan_angle.y"])) > 0.5) >= 1, "no reference has moved"
 
 
-@pytest.mark.parametrize("name", ["slewing", pytest.param("bennett", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["slewing", "bennett"])
 def test_reactions_match_the_interpreter(native: Native, tmp_path: Path, name: str) -> None:
     """Those of `penalty` follow from positions and velocities, shared by redundant joints in the same way."""
     importer = Importer(native(name, "penalty").path, tmp_path / "unpacked")
@@ -86,13 +83,13 @@ def test_reactions_match_the_interpreter(native: Native, tmp_path: Path, name: s
     slave.freeInstance()
 
 
-@pytest.mark.parametrize(("name", "formulation", "solver"), FAST)
+@pytest.mark.parametrize(("name", "formulation", "solver"), CASES)
 def test_unit_is_valid(native: Native, name: str, formulation: str, solver: str) -> None:
     """With each model and formulation: descriptions are made of what these say, whatever the others are."""
     assert mbsfmu.validate(native(name, formulation, solver).path) == []
 
 
-@pytest.mark.parametrize(("name", "formulation", "solver"), MARKED)
+@pytest.mark.parametrize(("name", "formulation", "solver"), CASES)
 def test_restored_state_repeats_to_the_last_bit(
     native: Native, tmp_path: Path, name: str, formulation: str, solver: str
 ) -> None:

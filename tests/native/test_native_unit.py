@@ -263,10 +263,7 @@ def test_what_is_not_supported_says_so(importer: Importer) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *("four-bar", "quick-return", "double-pentagon", "pendulum-3"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("five-bar", "loop-4", "loop-8", "double-loop-8")),
-    ],
+    ["four-bar", "quick-return", "double-pentagon", "pendulum-3", "five-bar", "loop-4", "loop-8", "double-loop-8"],
 )
 def test_initial_dependencies_hold_what_derivatives_say(native: Native, tmp_path: Path, name: str) -> None:
     """What changes with a parameter, by the unit's own exact derivatives, says that it depends on it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -25,7 +24,6 @@ def reference(name: str) -> float:
     return float(make().simulation(step=stop, **TIGHT).run(stop)[variable][-1])
 
 
-FAST = [("crank", "double-step", "bdf2"), ("ball", "double-step", "generalized-alpha"), ("ball", "double-step", "bdf2")]
 CASES = [
     (name, formulation, solver)
     for name, formulations in (("crank", ("double-step", "penalty", "dca-alm")), ("ball", ("double-step", "hdca")))
@@ -34,10 +32,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "formulation", "solver"),
-    [case if case in FAST else pytest.param(*case, marks=pytest.mark.slow) for case in CASES],
-)
+@pytest.mark.parametrize(("name", "formulation", "solver"), CASES)
 def test_second_order_whatever_describes_the_motion(name: str, formulation: str, solver: str) -> None:
     """Through other independent coordinates, projections, and references that move along."""
     make, variable, stop = MACHINES[name]
@@ -48,13 +43,8 @@ def test_second_order_whatever_describes_the_motion(name: str, formulation: str,
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.25)
 
 
-@pytest.mark.parametrize(
-    ("formulation", "solver"),
-    [
-        case if case == ("penalty", "generalized-alpha") else pytest.param(*case, marks=pytest.mark.slow)
-        for case in product(("penalty", "dca-alm"), ("trapezoidal", *DAMPING[:2]))
-    ],
-)
+@pytest.mark.parametrize("solver", ["trapezoidal", *DAMPING[:2]])
+@pytest.mark.parametrize("formulation", ["penalty", "dca-alm"])
 def test_errors_follow_the_step_however_small_it_is(formulation: str, solver: str) -> None:
     """What an iteration leaves counts 2/h and 4/h² times in rates: it would show in the small steps."""
     steps = 4e-3 * 0.5 ** np.arange(4)

@@ -71,7 +71,6 @@ def test_cranks_that_swing_below_are_no_change_points(
     assert not warned(caplog, parallel_cranks(0.5 * pi - 0.05, count=count), 1.5, formulation=formulation, step=1e-2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "formulation"),
     [

@@ -92,7 +92,6 @@ def test_runs_that_go_on_give_the_same_bits(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
-@pytest.mark.slow
 def test_a_process_that_is_killed_at_any_instant_loses_nothing(tmp_path: Path) -> None:
     """Several times in one run, wherever it is just then; its file is whole or not there."""
     arguments = [sys.executable, "-c", RUN, "four-bar", "trapezoidal", "60", "1e-3"]

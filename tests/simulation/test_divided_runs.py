@@ -10,11 +10,10 @@ import pytest
 import mbsfmu
 from mbsfmu.simulation.run_result import Result
 
-LOOPS = ("loop-4", *(pytest.param(name, marks=pytest.mark.slow) for name in ("loop-8", "double-loop-8")))
+LOOPS = ("loop-4", "loop-8", "double-loop-8")
 FORMULATIONS = ("dca", "hdca")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_pendulum_of_16_links(formulation: str) -> None:
     """The tip after 10 s as two engines that share no code with ours have it, to what these agree on."""
@@ -76,13 +75,12 @@ def test_momenta_lose_symmetry_with_the_tolerance() -> None:
     assert asymmetry(swinging("loop-4", "dca", push=1e-6), 4) > 1e-3
 
 
-@pytest.mark.slow
 def test_double_loop_closes_along_linear_relations() -> None:
     """From rest the double loop stays symmetric; its equations then are linear in the angles, and dca keeps them."""
     assert swinging("double-loop-8", "dca").largest("constraint.position") < 1e-12
 
 
-@pytest.mark.parametrize("formulation", [pytest.param("dca", marks=pytest.mark.slow), "hdca"])
+@pytest.mark.parametrize("formulation", ["dca", "hdca"])
 def test_four_bar_with_its_circuit(formulation: str) -> None:
     """The difference to double-step falls with the square of the step, and energy balances."""
     model = mbsfmu.models.four_bar()

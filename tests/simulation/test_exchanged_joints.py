@@ -137,7 +137,7 @@ def motion(kind: type, formulation: str, *, exchange: bool) -> Floats:
     return np.stack([result[name] for name in (*centres, "energy.kinetic", "energy.potential", "energy.dissipated")])
 
 
-@pytest.mark.parametrize("formulation", [pytest.param("dca", marks=pytest.mark.slow), "hdca"])
+@pytest.mark.parametrize("formulation", ["dca", "hdca"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_parent_and_child_exchanged(kind: type, formulation: str) -> None:
     straight = motion(kind, "double-step", exchange=False)

@@ -31,7 +31,7 @@ def momentum(mechanism: Mechanism, simulation: Simulation) -> Floats:
 
 
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])
-@pytest.mark.parametrize("seed", [1, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [1, 5])
 def test_momentum_and_energy(formulation: str, seed: int) -> None:
     """Joints of many kinds, references that move on the way."""
     mechanism = floating_tree(seed)

@@ -25,7 +25,6 @@ STOP = 10.0
 TIGHT = {"solver": "rk45", "relative_tolerance": 1e-10, "absolute_tolerance": 1e-10, "step": 5e-3}
 EXPLICIT = ("double-step", "dca", "hdca")
 FORMULATIONS = (*EXPLICIT, "penalty")
-QUICK = ("double-step", "hdca", *(pytest.param(each, marks=pytest.mark.slow) for each in ("dca", "penalty")))
 WAYS = [*(("trapezoidal", each) for each in FORMULATIONS), *(("rk4", each) for each in EXPLICIT)]
 
 
@@ -94,7 +93,7 @@ def test_tumbling_at_tight_tolerance(formulation: str) -> None:
         assert linear < 1e-13  # momenta of slides are its unknowns, and have no rate
 
 
-@pytest.mark.parametrize("formulation", QUICK)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_tumbling_with_the_trapezoidal_rule(formulation: str) -> None:
     """What the rule loses of the invariants falls with the square of its step."""
     coarse, fine = (departures(formulation, step)[:3] for step in (1.25e-3, 6.25e-4))
@@ -105,7 +104,7 @@ def test_tumbling_with_the_trapezoidal_rule(formulation: str) -> None:
     assert np.all(coarse[~kept] / fine[~kept] > 3.5)
 
 
-@pytest.mark.parametrize("formulation", QUICK)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_quaternion_has_length_one_and_no_jumps(formulation: str) -> None:
     """A quaternion moves at half the angular velocity, also where a reference moves."""
     result = tumbled(formulation, 6.25e-4)
@@ -157,10 +156,7 @@ def top_error(result: Result) -> float:
     return float(np.max((orientation(result) * exact.inv()).magnitude()))
 
 
-@pytest.mark.parametrize(
-    ("solver", "formulation"),
-    [way if way[1] in QUICK else pytest.param(*way, marks=pytest.mark.slow) for way in WAYS],
-)
+@pytest.mark.parametrize(("solver", "formulation"), WAYS)
 def test_order_against_the_symmetric_top(solver: str, formulation: str) -> None:
     order, tolerance, steps = (
         (2.0, 0.1, (4e-3, 2e-3, 1e-3)) if solver == "trapezoidal" else (4.0, 0.15, (5e-3, 2.5e-3, 1.25e-3))
@@ -184,7 +180,7 @@ def test_reading_outputs_changes_nothing(solver: str, formulation: str) -> None:
         np.testing.assert_allclose(seldom[name], often[name][::50], atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("formulation", QUICK)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_compiled_steps_move_references_too(formulation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No step is left to the interpreter."""
     slow = floating().simulation(formulation=formulation, step=5e-3, compiled=False).run(2.0)

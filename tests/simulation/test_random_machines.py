@@ -19,8 +19,6 @@ PASSING = 4
 SEEDS = (3, 8, 14, 22, 31)
 """Machines of each size, with one and two loops, general or planar, of all joints that there are; weak directions have
 machines of their own below, and `benchmarks/random_loops.py` takes many more."""
-QUICK = (3,)
-MARKED = [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in SEEDS]
 BOUNDS = {"dca": 1e-8, "hdca": 1e-8, "dca-alm": 1e-8, "penalty": 1e-6}
 """Of positions, as shares of the size."""
 REACTIONS = 1e-5
@@ -39,7 +37,7 @@ SHARED_OUT = "dca-alm shares reactions out among redundant joints inexactly"
 """What is told of machines of centimetres and less with redundant joints."""
 
 
-@pytest.mark.parametrize("seed", MARKED)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_formulations_agree(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     """Equal steps have errors of their own, which are alike; a formulation that cannot be trusted says so."""
     found = disagreements(random_machine(seed))

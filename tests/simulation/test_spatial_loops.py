@@ -46,9 +46,7 @@ def same_motion(name: str, cut: int, formulation: str, **options: float) -> Resu
     return result
 
 
-@pytest.mark.parametrize(
-    "name", ["R-U-U-C", *(pytest.param(name, marks=pytest.mark.slow) for name in ("R-S-weld-U-R", "R-R-U-E"))]
-)
+@pytest.mark.parametrize("name", ["R-U-U-C", "R-S-weld-U-R", "R-R-U-E"])
 def test_momenta_keep_loops_closed_in_velocity_and_accelerations_do_not(name: str) -> None:
     """Cut in the middle, at the joint of most freedoms but one."""
     cut = len(LOOPS[name]) // 2
@@ -59,13 +57,11 @@ def test_momenta_keep_loops_closed_in_velocity_and_accelerations_do_not(name: st
     assert by_accelerations.largest("constraint.velocity") > 1e-11
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cut", "formulation"), CUTS)
 def test_any_joint_can_be_cut(name: str, cut: int, formulation: str) -> None:
     same_motion(name, cut, formulation)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "formulation"),
     [

@@ -39,14 +39,9 @@ CASES = [
     ("slewing-four-bar", "dca-alm"),
     ("five-bar", "hdca"),
     ("five-bar", "dca-alm"),
-    *(
-        pytest.param(*case, marks=pytest.mark.slow)
-        for case in (
-            *(("R-S-U-R", formulation) for formulation in ("penalty", "dca")),
-            *(("R-R-U-E", formulation) for formulation in ("double-step", "hdca")),
-            *(("tree", formulation) for formulation in ("hdca", "dca-alm")),
-        )
-    ),
+    *(("R-S-U-R", formulation) for formulation in ("penalty", "dca")),
+    *(("R-R-U-E", formulation) for formulation in ("double-step", "hdca")),
+    *(("tree", formulation) for formulation in ("hdca", "dca-alm")),
 ]
 """Each formulation with closed loops whose joints turn and move in other ways, and with a tree."""
 

@@ -33,7 +33,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.slow
 def test_site_has_all_there_is(site: Path) -> None:
     read = {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
     for family in FAMILIES:
@@ -56,7 +55,6 @@ def test_site_has_all_there_is(site: Path) -> None:
     assert "largest difference" in re.sub(r"<[^>]+>", "", read["notebooks/pendulum.html"].partition("cell_output")[2])
 
 
-@pytest.mark.slow
 def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
     """But for links that are followed by hand."""
     for page in site.rglob("*.html"):
@@ -65,7 +63,6 @@ def test_pages_ask_nobody_else_for_anything(site: Path) -> None:
         assert asked == [], page.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index.html", "reference/mechanics.html", "notebooks/study.html"])
 def test_pages_are_read_on_phones_and_by_keyboard(browser: Chromium, site: Path, name: str) -> None:
     browser.open(site / name, 390)

@@ -70,7 +70,6 @@ def run(programs: Path, tmp_path: Path) -> Run:
     return typed
 
 
-@pytest.mark.slow
 def test_tutorial_does_what_it_says(programs: Path, run: Run, tmp_path: Path) -> None:
     beam, use, driven, importer = blocks("python")
     for name, text in {"beam.py": beam + driven, "use.py": use, "importer.py": importer}.items():
@@ -93,7 +92,6 @@ def test_tutorial_does_what_it_says(programs: Path, run: Run, tmp_path: Path) ->
     np.testing.assert_allclose(told, [0.0, at_half.y[0, -1], motion.y[0, -1]], atol=6e-3)
 
 
-@pytest.mark.slow
 def test_a_machine_of_ones_own_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
     """The work of the ram lifts the centre of mass, which stands where the angle says; both pages have it in motion."""
     machine, check = blocks("python", "guides/own-machine.md")

@@ -68,7 +68,6 @@ def test_names_keep_their_letters(tmp_path: Path) -> None:
     assert page.answer[1] == "boom.mass and link.mass are hardly told apart."
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
 def test_the_page_is_quiet_reachable_and_alone(browser: Chromium, tmp_path: Path, width: int, dark: bool) -> None:
     found = fitted(1e-3 * np.random.default_rng(2).standard_normal(400))

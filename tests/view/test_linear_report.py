@@ -63,7 +63,6 @@ def test_notes_are_said(tmp_path: Path) -> None:
     assert "The equations have a kink at the values of valve.spool" in page.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_the_page_is_quiet_reachable_and_alone(
     browser: Chromium, analysis: Any, tmp_path: Path, width: int, dark: bool

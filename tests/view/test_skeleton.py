@@ -45,7 +45,11 @@ def test_every_file_of_a_library_is_in_the_manifest(folder: Path) -> None:
     assert there == known
 
 
-@pytest.mark.parametrize("file", [each for each in HOME.rglob("*") if each.suffix in (".js", ".css")], ids=str)
+@pytest.mark.parametrize(
+    "file",
+    sorted(each for each in HOME.rglob("*") if each.suffix in (".js", ".css")),
+    ids=lambda file: file.relative_to(HOME).as_posix(),
+)
 def test_scripts_and_styles_can_stand_in_a_page(file: Path) -> None:
     text = file.read_text(encoding="utf-8").lower()
     assert not [each for each in ("</script", "</style", "<!--", "@import", "sourcemappingurl") if each in text]

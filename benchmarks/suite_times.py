@@ -1,0 +1,152 @@
+"""Processor time of each test, and from it `tests/slow.toml`: what is left out where little time is.
+
+    python benchmarks/suite_times.py                    # runs the whole suite, half an hour on two idle cores
+    python benchmarks/suite_times.py --times times.tsv  # as measured before
+
+A test whose cases take a second each is slow as a whole. Of one whose cases take a second together, as many run always
+as take that second, chosen by the test's name: the formulations and models that stand first in each list would
+otherwise be the only ones that run. A file whose tests are all slow keeps the case that takes least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1]
+LISTED = FOLDER / "tests" / "slow.toml"
+TIMES = "SUITE_TIMES"
+ALONE = 1.0
+"""Processor time in s of a case; above it a test is slow as a whole."""
+TOGETHER = 1.0
+"""Processor time in s of the cases of a test that run always."""
+WAITED = 0.5
+"""What a second of waiting counts: a browser and programs that outlive a test compute meanwhile, on another core."""
+
+Cases = dict[str, float]
+
+
+def _used() -> float:
+    """Return the processor time in s of this process and of children that ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Append a line for each test: processor time in s, time on the clock in s, name."""
+    used, begin = _used(), time.perf_counter()
+    yield
+    with open(os.environ[TIMES], "a", encoding="utf-8") as file:
+        file.write(f"{_used() - used:.3f}\t{time.perf_counter() - begin:.3f}\t{item.nodeid}\n")
+
+
+def measured(times: Path, *arguments: str) -> None:
+    """Run tests and write the time of each into a file."""
+    environment = {
+        **os.environ,
+        TIMES: str(times),
+        "PYTHONPATH": os.pathsep.join([str(FOLDER), str(FOLDER / "benchmarks")]),
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-p", Path(__file__).stem, *arguments]
+    subprocess.run(command, cwd=FOLDER, env=environment, check=True, stdout=sys.stderr)
+
+
+def read(times: Path) -> dict[str, dict[str, Cases]]:
+    """Return what each case took in s, by file, function and case; "" where there is one only."""
+    found: dict[str, dict[str, Cases]] = defaultdict(lambda: defaultdict(dict))
+    for line in times.read_text(encoding="utf-8").splitlines():
+        used, clock, name = line.split("\t")
+        file, _, rest = name.partition("::")
+        function, _, case = rest.partition("[")
+        found[file][function][case.removesuffix("]")] = max(float(used), WAITED * float(clock))
+    return found
+
+
+def always(name: str, cases: Cases) -> list[str] | None:
+    """Return the cases of a slow test that run always; None if it is not slow."""
+    total = sum(cases.values())
+    mean = total / len(cases)
+    if total <= TOGETHER:
+        return None
+    if mean > ALONE:
+        return []
+    count = max(int(TOGETHER / mean), 1)
+    if count == len(cases):
+        return None
+    turn = zlib.crc32(name.encode()) % len(cases)
+    names = list(cases)
+    return [(names + names)[turn + index * len(cases) // count] for index in range(count)]
+
+
+def slow(file: str, functions: dict[str, Cases]) -> dict[str, list[str]]:
+    """Return the slow tests of a file with the cases that run always."""
+    chosen = {name: always(f"{file}::{name}", cases) for name, cases in functions.items()}
+    found = {name: kept for name, kept in sorted(chosen.items()) if kept is not None}
+    if len(found) == len(functions) and not any(found.values()):
+        _, name, case = min((time, name, case) for name, cases in functions.items() for case, time in cases.items())
+        found[name] = [case]
+    return found
+
+
+def written(found: dict[str, dict[str, Cases]]) -> str:
+    """Return the text of `slow.toml`."""
+    lines = [
+        "# Tests that -m 'not slow' leaves out, by file and function, with the cases that run nevertheless.",
+        "# Written by benchmarks/suite_times.py from the time that each took.",
+    ]
+    for file, functions in sorted(found.items()):
+        if entries := [
+            f"{name} = {json.dumps(kept, ensure_ascii=False)}" for name, kept in slow(file, functions).items()
+        ]:
+            lines += ["", f"[{json.dumps(file.removeprefix('tests/'))}]", *entries]
+    return "\n".join(lines) + "\n"
+
+
+def table(found: dict[str, dict[str, Cases]]) -> str:
+    """Return the processor time of each folder in s, of all and of what is not slow."""
+    rows: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0, 0.0])
+    for file, functions in found.items():
+        chosen = slow(file, functions)
+        for name, cases in functions.items():
+            left = [cases[case] for case in chosen.get(name, cases)]
+            for folder in (file.split("/")[1], "all"):
+                row = rows[folder]
+                for index, value in enumerate((len(cases), sum(cases.values()), len(left), sum(left))):
+                    row[index] += value
+    head = "| folder | tests | s | not slow | s |\n| --- | --: | --: | --: | --: |\n"
+    ordered = sorted(rows.items(), key=lambda entry: -entry[1][1])
+    return head + "\n".join(f"| {folder} | {a:.0f} | {b:.1f} | {c:.0f} | {d:.1f} |" for folder, (a, b, c, d) in ordered)
+
+
+def main() -> None:
+    """Run the suite, or read how long it took, and write which tests are slow."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few tests only, and nothing is written")
+    parser.add_argument("--times", type=Path, help="file that an earlier run wrote")
+    options = parser.parse_args()
+    if options.times:
+        found = read(options.times)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            times = Path(folder) / "times.tsv"
+            measured(times, *(("tests/base/test_files.py",) if options.quick else ("-n", "2")))
+            found = read(times)
+    if not options.quick:
+        LISTED.write_text(written(found), encoding="utf-8")
+    print(table(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cosim.both_ways import Failures, Run, check_same
 from cosim.joined_mechanisms import (
     STOP,
     TIGHT,
@@ -26,6 +27,9 @@ from model_exchange_fmus.runs import Jumper
 from pythonfmu import FmuBuilder
 
 import mbsfmu
+from mbsfmu import CosimulationError, cosimulate
+from mbsfmu.compiling.compiler import SWITCH
+from mbsfmu.cosim.runs.compiled_steps import CompiledSteps
 from mbsfmu.simulation.run_result import Result
 
 
@@ -150,3 +154,54 @@ def sliding(joined: Path) -> list[Path]:
 def tight() -> Result:
     """The four-bar in one piece by a solver of order 5."""
     return four_bar_whole().simulation(**TIGHT).run(STOP)
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of steps that compiled code has made."""
+    advance, numbers = CompiledSteps.advance, []
+
+    def noting(self: CompiledSteps, index: int, end: int) -> int:
+        try:
+            numbers.append(advance(self, index, end))
+        except BaseException:
+            numbers.append(self._tables.exchange.made)
+            raise
+        return numbers[-1]
+
+    monkeypatch.setattr(CompiledSteps, "advance", noting)
+    return numbers
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch, made: list[int]) -> Run:
+    """Return a function that runs in both ways, and gives the result of compiled code if there is no difference."""
+
+    def run(*arguments: Any, **options: Any) -> mbsfmu.CosimulationResult:
+        results = []
+        for way in ("0", "1"):
+            monkeypatch.setenv(SWITCH, way)
+            made.clear()
+            results.append(cosimulate(*arguments, **options))
+        check_same(*results)
+        return results[1]
+
+    return run
+
+
+@pytest.fixture
+def failures(monkeypatch: pytest.MonkeyPatch, made: list[int]) -> Failures:
+    """Return a function that runs in both ways and returns what was raised, with the same results."""
+
+    def run(*arguments: Any, **options: Any) -> list[CosimulationError]:
+        errors = []
+        for way in ("0", "1"):
+            monkeypatch.setenv(SWITCH, way)
+            made.clear()
+            with pytest.raises(CosimulationError) as caught:
+                cosimulate(*arguments, **options)
+            errors.append(caught.value)
+        check_same(*(error.result for error in errors))
+        return errors
+
+    return run

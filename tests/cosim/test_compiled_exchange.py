@@ -7,87 +7,24 @@ import math
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cosim.both_ways import Failures, Run
 from cosim.linear_units import CONNECTIONS, change_description
 from cosim.oscillator_theory import step_map
 from foreign_fmus import compiler
 
-from mbsfmu import CosimulationError, StepSignal, cosimulate
-from mbsfmu.compiling.compiler import SWITCH
-from mbsfmu.cosim import CosimulationInterrupted, CosimulationResult
+from mbsfmu import StepSignal, cosimulate
+from mbsfmu.cosim import CosimulationInterrupted
 from mbsfmu.cosim.compiled import library
-from mbsfmu.cosim.runs.compiled_steps import CompiledSteps
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
-Run = Callable[..., CosimulationResult]
-Failures = Callable[..., list[CosimulationError]]
 EXTRAPOLATIONS = ("zero", "linear", "quadratic", "derivatives")
 ALGORITHMS = ("jacobi", "gauss-seidel")
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of steps that compiled code has made."""
-    advance, numbers = CompiledSteps.advance, []
-
-    def noting(self: CompiledSteps, index: int, end: int) -> int:
-        try:
-            numbers.append(advance(self, index, end))
-        except BaseException:
-            numbers.append(self._tables.exchange.made)
-            raise
-        return numbers[-1]
-
-    monkeypatch.setattr(CompiledSteps, "advance", noting)
-    return numbers
-
-
-@pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch, made: list[int]) -> Run:
-    """Return a function that runs in both ways, and gives the result of compiled code if there is no difference."""
-
-    def run(*arguments: Any, **options: Any) -> CosimulationResult:
-        results = []
-        for way in ("0", "1"):
-            monkeypatch.setenv(SWITCH, way)
-            made.clear()
-            results.append(cosimulate(*arguments, **options))
-        check_same(*results)
-        return results[1]
-
-    return run
-
-
-@pytest.fixture
-def failures(monkeypatch: pytest.MonkeyPatch, made: list[int]) -> Failures:
-    """Return a function that runs in both ways and returns what was raised, with the same results."""
-
-    def run(*arguments: Any, **options: Any) -> list[CosimulationError]:
-        errors = []
-        for way in ("0", "1"):
-            monkeypatch.setenv(SWITCH, way)
-            made.clear()
-            with pytest.raises(CosimulationError) as caught:
-                cosimulate(*arguments, **options)
-            errors.append(caught.value)
-        check_same(*(error.result for error in errors))
-        return errors
-
-    return run
-
-
-def check_same(one: CosimulationResult, other: CosimulationResult) -> None:
-    assert one.names == other.names
-    assert one.time.tobytes() == other.time.tobytes()
-    assert [name for name in one.names if one[name].tobytes() != other[name].tobytes()] == []
-    statistics = [{**asdict(each.statistics), "wall_seconds": 0.0} for each in (one, other)]
-    assert statistics[0] == statistics[1]
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 /*
- * Communication steps of algorithms without iteration.
+ * Communication steps.
  *
  * All arrays are those of the master in Python (mbsfmu/cosim), whose History, Member, PowerBond and Record say what
  * they hold. What is computed here is computed there in the same order, each operation rounded by itself: a run is the
@@ -65,17 +65,23 @@ static void extrapolate(const struct Exchange *exchange)
     hold(exchange, present, 0, exchange->outputs);
 }
 
-/* Let the outputs [begin, end) run to what was read. */
-static void interpolate(const struct Exchange *exchange, size_t begin, size_t end)
+/* Let the outputs [begin, end) run to values at the end of the step. */
+static void interpolate_to(const struct Exchange *exchange, const double *values, size_t begin, size_t end)
 {
     size_t bytes = (end - begin) * sizeof(double);
     if (exchange->rows == 1) {
-        memcpy(exchange->polynomials + begin, exchange->values + begin, bytes);
+        memcpy(exchange->polynomials + begin, values + begin, bytes);
         return;
     }
-    memcpy(exchange->known + begin, exchange->values + begin, bytes);
+    memcpy(exchange->known + begin, values + begin, bytes);
     combine(exchange, exchange->interpolation, begin, end);
-    hold(exchange, exchange->values, begin, end);
+    hold(exchange, values, begin, end);
+}
+
+/* Let the outputs [begin, end) run to what was read. */
+static void interpolate(const struct Exchange *exchange, size_t begin, size_t end)
+{
+    interpolate_to(exchange, exchange->values, begin, end);
 }
 
 /* Let the columns after the outputs follow signals: held, or straight to their values at the end. */
@@ -168,7 +174,7 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
 /* Make a step of a unit; one that reports is not asked to go beyond its next event. */
 static int make_unit_step(const struct Exchange *exchange, const struct Member *member, double time, double step)
 {
-    const bool stays = !exchange->goes_back;
+    const bool stays = exchange->iteration ? exchange->iteration->begin >= time : !exchange->goes_back;
     const struct MakeStep *make = &member->make_step;
     struct Report *report = make->report;
     void *component = member->inputs.component;
@@ -300,18 +306,28 @@ static void record(struct Exchange *exchange)
     }
 }
 
+static void begin_sweep(struct Exchange *exchange)
+{
+    exchange->turn = 0;
+    exchange->part = 0;
+    exchange->sweeps++;
+}
+
+#include "iteration.h"
+
 static enum outcome make_step(struct Exchange *exchange)
 {
     if (!exchange->under_way) {
         exchange->under_way = 1;
-        exchange->turn = 0;
-        exchange->part = 0;
-        exchange->sweeps++;
+        begin_sweep(exchange);
         extrapolate(exchange);
         if (exchange->columns > exchange->outputs)
             follow_signals(exchange);
+        enum outcome outcome = exchange->iteration ? begin_iteration(exchange) : MADE;
+        if (outcome != MADE)
+            return outcome;
     }
-    enum outcome outcome = advance_all(exchange);
+    enum outcome outcome = exchange->iteration ? iterate(exchange) : advance_all(exchange);
     if (outcome != MADE)
         return outcome;
     if (exchange->corrects)

@@ -21,6 +21,8 @@ _SIGNATURES = {
     "CountingAccess": f"{_ACCESS}, size_t value_count",
     "Rates": _RATES,
     "CountingRates": f"{_RATES}, size_t value_count",
+    "GetState": "void *component, void **state",
+    "SetState": "void *component, void *state",
     "MakeStep": "void *component, double time, double step, int keeps_no_state",
     "ReportingMakeStep": "void *component, double time, double step, bool keeps_no_state, bool *event, bool *ends, "
     "bool *early, double *reached",
@@ -75,6 +77,29 @@ class MakeStep(Structure):
         ("reporting", c_void_p),
         ("number", c_int),
         ("report", POINTER(Report)),
+    ]
+
+
+class GetState(Structure):
+    """Function that saves a state."""
+
+    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+
+
+class SetState(Structure):
+    """Function that restores a state."""
+
+    _fields_: ClassVar = [("function", c_void_p), ("number", c_int)]
+
+
+class SavedState(Structure):
+    """State of an FMU at the start of an iterated step, and the time in s of its next event there."""
+
+    _fields_: ClassVar = [
+        ("get", GetState),
+        ("set", SetState),
+        ("state", POINTER(c_void_p)),
+        ("next_event", c_double),
     ]
 
 
@@ -153,6 +178,7 @@ class MemberTable(Structure):
         ("shares", c_int),
         ("rate", c_int),
         ("drives_later", c_int),
+        ("saved", SavedState),
     ]
 
 
@@ -172,6 +198,53 @@ class Bond(Structure):
     """A bond, with its energies in J until now."""
 
     _fields_: ClassVar = [("giver", Side), ("taker", Side), ("residual", c_double), ("exchanged", c_double)]
+
+
+class IterationTable(Structure):
+    """Iteration of a step: `Iterated` and its classes say what the fields are.
+
+    `inverse` is NULL for fixed-point iterations.
+    """
+
+    _fields_: ClassVar = [
+        # what is iterated
+        ("columns", _Places),
+        ("count", c_size_t),
+        ("tolerance", c_double),
+        ("maximum", c_int),
+        ("trial", _Doubles),
+        ("residual", _Doubles),
+        ("last", _Doubles),
+        ("scales", _Doubles),
+        ("magnitudes", _Doubles),
+        # Newton's iteration
+        ("inverse", _Doubles),
+        ("moves", _Doubles),
+        ("weights", _Doubles),
+        ("room", _Doubles),
+        ("change", _Doubles),
+        ("updates", c_size_t),
+        ("most", c_size_t),
+        ("is_known", c_int),
+        ("is_fresh", c_int),
+        ("least", c_double),
+        ("slow", c_double),
+        ("worth", c_double),
+        ("size", c_double),
+        # fixed-point iteration
+        ("adapts", c_int),
+        ("relaxation", c_double),
+        ("kept_relaxation", c_double),
+        ("least_relaxation", c_double),
+        ("most_relaxation", c_double),
+        # where it stands
+        ("made", c_int),  # corrections of this step
+        ("is_compared", c_int),  # whether the last sweep is still to be judged
+        ("is_renewed", c_int),  # whether the Jacobian was made for it
+        ("found", c_double),  # largest residual after it, as a share of its scale
+        ("begin", c_double),  # of the step, in s
+        ("rollbacks", c_size_t),
+    ]
 
 
 class ExchangeTable(Structure):
@@ -196,6 +269,7 @@ class ExchangeTable(Structure):
         ("takes_rates", c_int),
         ("corrects", c_int),
         ("goes_back", c_int),  # whether FMUs may be brought back to before a step
+        ("iteration", POINTER(IterationTable)),  # NULL where steps are made once
         ("patience", c_double),
         # values
         ("values", _Doubles),
@@ -233,13 +307,14 @@ class ExchangeTable(Structure):
     ]
 
 
-MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT = range(5)
+MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT, NO_JACOBIAN, NO_CONVERGENCE = range(7)
 """What compiled code comes back with: steps were made; a call of an FMU went wrong; a step of an FMU did, or was not
-asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take."""
+asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take; an
+iteration needs a Jacobian, and goes on with it; an iteration does not converge."""
 
 _STRUCTURES = (
-    Clock, Access, Rates, Report, MakeStep, VariableBlock, Ramp, PortTable, MemberTable, RateSource, Side, Bond,
-    ExchangeTable,
+    Clock, Access, Rates, Report, MakeStep, GetState, SetState, SavedState, VariableBlock, Ramp, PortTable, MemberTable,
+    RateSource, Side, Bond, IterationTable, ExchangeTable,
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
     c_bool: "bool", c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",

@@ -12,7 +12,7 @@ from mbsfmu.compiling.compiler import NoCompilerError, compile_library, is_compi
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 
-_MAIN, _FILES = "exchange.c", ("exchange.c", "ports.h", "environment.h")
+_MAIN, _FILES = "exchange.c", ("exchange.c", "iteration.h", "ports.h", "environment.h")
 
 
 def exchange_function() -> Callable[..., int] | None:

@@ -10,7 +10,7 @@
 #include "layout.h"
 
 enum { WARNING = 1 };
-enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT };
+enum outcome { MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT, NO_JACOBIAN, NO_CONVERGENCE };
 
 /* Note a call that went wrong. */
 static enum outcome refused(struct Exchange *exchange, int number, int status)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import POINTER, Array, c_double, c_size_t, c_ssize_t, c_ubyte
+from ctypes import POINTER, Array, c_double, c_size_t, c_ssize_t, c_ubyte, pointer
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, Side
+from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, SavedState, Side
 from mbsfmu.cosim.coupling.bond_energy import BondSide, PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
+from mbsfmu.cosim.coupling.iterated import Iterated
+from mbsfmu.cosim.coupling.sweeps import START
+from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance
 
 _ELEMENTS = {
     np.dtype(np.float64): c_double,
@@ -53,13 +55,15 @@ class Tables:
         Values of followed signals at both ends of each step, shape (signals, number of signals followed).
     missed
         Integral of what each entry missed.
+    states
+        Of iterated steps, the instances with their states at the start of the last one.
     disturbing
         Of each call, whether it has left another floating-point environment, which was put back.
     """
 
     def __init__(
         self,
-        algorithm: Explicit,
+        algorithm: Explicit | Iterated,
         functions: Sequence[MakeStep],
         calls: FmuCalls,
         bonds: Sequence[PowerBond],
@@ -72,6 +76,7 @@ class Tables:
         self.bonds = (Bond * len(bonds))(*(self._bond(each) for each in bonds))
         self.after, self.before = np.zeros((signals, driven)), np.zeros((signals, driven))
         self.missed = np.zeros(len(exchange.entry_sources))
+        self.states: list[tuple[Instance, SavedState]] = []
         members = self._members(algorithm, functions, calls)
         rates = self._rates(exchange, calls)
         self.disturbing = np.zeros(len(calls), dtype=np.uint8)
@@ -91,6 +96,7 @@ class Tables:
             in_turn=algorithm.in_turn,
             takes_rates=algorithm.takes_rates,
             corrects=algorithm.settings.energy_correction,
+            iteration=pointer(algorithm.table) if isinstance(algorithm, Iterated) else None,
             values=self.pointer(exchange.outputs),
             before=self.pointer(np.zeros(outputs)),
             polynomials=self.pointer(np.zeros((exchange.rows, outputs + driven))),
@@ -122,13 +128,20 @@ class Tables:
         flags[np.asarray(chosen, dtype=np.intp)] = 1
         return self.pointer(flags)
 
-    def _members(self, algorithm: Explicit, functions: Sequence[MakeStep], calls: FmuCalls) -> Array[MemberTable]:
+    def _members(
+        self, algorithm: Explicit | Iterated, functions: Sequence[MakeStep], calls: FmuCalls
+    ) -> Array[MemberTable]:
         exchange = algorithm.exchange
         function = dict(zip(exchange.members, functions, strict=True))
         turns = algorithm.turns if algorithm.in_turn else [(member, False) for member in exchange.members]
-        return (MemberTable * len(turns))(
+        made = (MemberTable * len(turns))(
             *(self._member(member, function[member], calls, drives_later) for member, drives_later in turns)
         )
+        if algorithm.iterates:
+            for (member, _), table in zip(turns, made, strict=True):
+                table.saved = member.instance.state_table(START, calls)
+                self.states.append((member.instance, table.saved))
+        return made
 
     def _member(self, member: CoupledInstance, function: MakeStep, calls: FmuCalls, drives_later: bool) -> MemberTable:
         if member.ramps:

@@ -35,9 +35,11 @@ class Interface:
     ----------
     columns
         Which outputs they are, shape (m,).
+    magnitudes
+        Largest magnitudes that were accepted, at least the nominal values, shape (m,).
     """
 
-    CHANGES: ClassVar = ("_magnitudes",)
+    CHANGES: ClassVar = ("magnitudes",)
 
     def __init__(self, exchange: CouplingData, order: Sequence[str] = ()) -> None:
         self._exchange = exchange
@@ -49,15 +51,15 @@ class Interface:
             and (not order or turn[each.target[0]] <= turn[each.source[0]])
         ]
         self.columns: NDArray[np.intp] = np.array(sorted(set(found)), dtype=np.intp)
-        self._magnitudes = exchange.nominals()[self.columns]
+        self.magnitudes = exchange.nominals()[self.columns]
 
     def take(self, outputs: Floats) -> None:
         """Increase the scales to the magnitudes of accepted outputs."""
-        np.maximum(self._magnitudes, np.abs(outputs[self.columns]), out=self._magnitudes)
+        np.maximum(self.magnitudes, np.abs(outputs[self.columns]), out=self.magnitudes)
 
     def scales(self, values: Floats) -> Floats:
         """Return the scale of each value, shape (m,)."""
-        return np.maximum(self._magnitudes, np.abs(values))
+        return np.maximum(self.magnitudes, np.abs(values))
 
     def failure(self, time: float, residual: Floats, scales: Floats, iterations: int) -> InterfaceError:
         """Return the error with the largest residual, at a time in s."""

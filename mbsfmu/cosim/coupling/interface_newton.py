@@ -9,8 +9,9 @@ import numpy as np
 
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
-from mbsfmu.cosim.coupling.interface import Interface
-from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Algorithm, Settings, predicted
+from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
+from mbsfmu.cosim.coupling.iterated import Iterated, pointer_to
+from mbsfmu.cosim.coupling.sweeps import OF_ITERATIONS, START, Settings
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 
 logger = logging.getLogger(__name__)
@@ -20,74 +21,65 @@ _SLOW = 0.3  # a Jacobian that shrinks the residual by less than this is worth a
 _WORTH = 1e3  # changes below so many tolerances carry round-off, not curvature
 
 
-class InterfaceNewton(Algorithm):
+class InterfaceNewton(Iterated):
     """Solves G(z) − z = 0 for the interface values z at the end of the step.
 
     The Jacobian dG/dz has a block for each FMU: how its outputs at the end follow from where its inputs run to.
     It is found by differences, each FMU stepping alone from its saved state; or from the FMU's directional
-    derivatives, which see what passes directly but not what the step integrates, of order h. Broyden's update
-    keeps the Jacobian true over iterations and steps; it is made anew by differences where it converges slowly.
-    (Interface Jacobians: Sicklinger et al. 2014, "Interface Jacobian-based co-simulation".)
+    derivatives, which see what passes directly but not what the step integrates, of order h. Broyden's updates
+    keep it true over iterations and steps; it is made anew by differences where it converges slowly, or where there
+    are more updates than are kept. (Interface Jacobians: Sicklinger et al. 2014, "Interface Jacobian-based
+    co-simulation".)
+
+    Attributes
+    ----------
+    inverse
+        Inverse of the Jacobian of the residual.
+    jacobians
+        How often the Jacobian was made by differences.
     """
 
-    CHANGES = (*Algorithm.CHANGES, "_interface", "_jacobian", "jacobians")
-    iterates = True
+    CHANGES = (*Iterated.CHANGES, "inverse", "jacobians")
+    in_turn = False
     options: ClassVar[tuple[str, ...]] = (*OF_ITERATIONS, "jacobian", "threads")
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
-        self._interface = Interface(exchange)
-        self._jacobian: Floats | None = None
+        self.inverse = InterfaceInverse(len(self.residual), self.table)
+        self._change = np.zeros_like(self.residual)
+        self.table.change = pointer_to(self._change)
+        self.table.slow, self.table.worth = _SLOW, (_WORTH * settings.iteration_tolerance) ** 2
         self._warned: set[str] = set()
         self.jacobians = 0
 
-    def _advance(self, history: OutputHistory, time: float, step: float) -> Floats:
-        interface, columns = self._interface, self._interface.columns
-        trial = predicted(history, step)
-        self.exchange.save(START, time)
-        fresh = False
-        change: Floats | None = None
-        residual = last = scales = np.ones(0)
-        size = 0.0
-        for iteration in range(self.settings.maximum_iterations):
-            if iteration:
-                self._return()
-            found = self._evaluate(history, trial, time, step).copy()
-            residual = found[columns] - trial[columns]
-            scales = interface.scales(found[columns])
-            before, size = size, float(np.max(np.abs(residual) / scales, initial=0.0))
-            if size <= self.settings.iteration_tolerance:
-                interface.take(found)
-                return found
-            if self._jacobian is None and self.settings.jacobian == "directional":
-                self._jacobian = self._from_units(history, trial, found, scales, time, step)
-            elif self._jacobian is None or (not fresh and iteration > 1 and size > _SLOW * before):
-                self._jacobian = self._by_differences(self.exchange.members, history, trial, found, scales, time, step)
-                fresh = True
-            elif change is not None:
-                self._update(change, residual - last, scales)
-            change, last = -self._solve(residual), residual
-            trial[columns] += change
-        raise interface.failure(time, residual, scales, self.settings.maximum_iterations)
-
-    def _evaluate(self, history: OutputHistory, trial: Floats, time: float, step: float) -> Floats:
-        polynomials = self._complete(history.interpolate(step, trial), time, step)
+    def _sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
+        del history
         return self._in_parallel(polynomials, time, step)
 
-    def _solve(self, residual: Floats) -> Floats:
-        assert self._jacobian is not None
-        try:
-            return np.asarray(np.linalg.solve(self._jacobian, residual), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            return np.asarray(np.linalg.lstsq(self._jacobian, residual)[0], dtype=np.float64)
+    def _begin(self) -> None:
+        self.table.is_fresh = False
 
-    def _update(self, change: Floats, difference: Floats, scales: Floats) -> None:
-        """Return the Broyden update of the residual's Jacobian from the last change of the trial, scaled."""
-        assert self._jacobian is not None
-        weighted = change / scales**2
-        squared = float(change @ weighted)
-        if squared > (_WORTH * self.settings.iteration_tolerance) ** 2:
-            self._jacobian += np.outer(difference - self._jacobian @ change, weighted) / squared
+    def _correction(self, iteration: int, size: float, history: OutputHistory, time: float, step: float) -> Floats:
+        table, inverse = self.table, self.inverse
+        is_slow = iteration > 1 and size > _SLOW * table.size
+        if not inverse.is_known or (not table.is_fresh and (is_slow or (iteration > 0 and inverse.is_full))):
+            self.renew(history, time, step)
+        elif iteration:
+            inverse.update(self._change, self.residual - self.last, self.scales, table.worth)
+        table.size = size
+        self._change[:] = -inverse.apply(self.residual)
+        self.last[:] = self.residual
+        return self._change
+
+    def renew(self, history: OutputHistory, time: float, step: float) -> None:
+        """Make the Jacobian anew, at the outputs that were read last; the first one as chosen."""
+        found = self.exchange.outputs.copy()
+        if not self.inverse.is_known and self.settings.jacobian == "directional":
+            jacobian = self._from_units(history, self.trial, found, self.scales, time, step)
+        else:
+            jacobian = self._by_differences(self.exchange.members, history, self.trial, found, self.scales, time, step)
+            self.table.is_fresh = True
+        self.inverse.set(jacobian)
 
     # -- the Jacobian of the residual -------------------------------------------------------------------------
 

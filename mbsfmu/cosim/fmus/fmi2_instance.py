@@ -46,9 +46,9 @@ class Fmi2Instance(PlainSteps, Fmi2Library):
         """
         return self._earliest >= time
 
-    def step_function(self, calls: FmuCalls) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
         """Return the step function for compiled code, with the flag of no return."""
-        return None if self._saved else super().step_function(calls)
+        return None if self._saved.keys() - {slot} else super().step_function(calls)
 
     def stepped(self, step: float, status: int) -> None:
         """Handle the result of a step in s whose status is worse than a warning.

@@ -114,9 +114,9 @@ class Fmi3Instance(Fmi3Library):
         clock.steps += 1
         self._go_on(time, time, time + step, step)
 
-    def step_function(self, calls: FmuCalls) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
         """Return the step function for compiled code, with the flag of no return."""
-        if self._saved:
+        if self._saved.keys() - {slot}:
             return None
         return MakeStep(None, address_of(self._do_step), calls.number(self, "fmi3DoStep"), pointer(self.report))
 
@@ -208,7 +208,10 @@ class Fmi3Instance(Fmi3Library):
 
     def _memory(self) -> bytes:
         """Return when the next event comes."""
-        return _TIME.pack(self.report.next_event)
+        return self._memory_of(self.report.next_event)
+
+    def _memory_of(self, next_event: float) -> bytes:
+        return _TIME.pack(next_event)
 
     def _remember(self, memory: bytes) -> None:
         (self.report.next_event,) = _TIME.unpack(memory)

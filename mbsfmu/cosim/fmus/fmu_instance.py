@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable
+from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable, SavedState
 from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Variable
 
@@ -292,9 +292,17 @@ class Instance(ABC):
             When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
 
-    def step_function(self, calls: FmuCalls) -> MakeStep | None:
-        """Return the step function for compiled code; None if Python is required."""
-        del calls
+    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
+        """Return the step function for compiled code; None if Python is required, as with saved states beside a slot's.
+
+        Parameters
+        ----------
+        calls
+            Where functions get their numbers.
+        slot
+            Name of the state that compiled code saves; None for none.
+        """
+        del calls, slot
         return None
 
     def fail(self, function: str, status: int) -> NoReturn:
@@ -336,6 +344,14 @@ class Instance(ABC):
     @abstractmethod
     def restore(self, slot: str) -> None:
         """Restore the state under a name."""
+
+    def state_table(self, slot: str, calls: FmuCalls) -> SavedState:
+        """Return the state under a name for compiled code, which saves and restores it, if supported."""
+        raise NotImplementedError
+
+    def take_over(self, slot: str, time: float, saved: SavedState) -> None:
+        """Record that compiled code has saved the state at a time in s under a name."""
+        raise NotImplementedError
 
     def release(self, slot: str) -> None:
         """Discard the state under a name."""

@@ -12,7 +12,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from ctypes import POINTER, byref, c_bool, c_char, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p
+from ctypes import POINTER, byref, c_bool, c_char, c_double, c_int, c_size_t, c_ssize_t, c_uint32, c_void_p, pointer
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
-from mbsfmu.cosim.compiled.layout import Access, PortTable, Rates, VariableBlock
+from mbsfmu.cosim.compiled.layout import Access, GetState, PortTable, Rates, SavedState, SetState, VariableBlock
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, described_arrays
 from mbsfmu.cosim.fmus.environment import environment, restore_environment
@@ -582,7 +582,7 @@ class LibraryInstance(Instance):
         """Free saved states, terminate and free the instance; after a fatal error the standard forbids all three."""
         if self._fatal:
             return
-        for state in self._states.values():
+        for state in filter(None, self._states.values()):
             self._free_state(state)
         try:
             if self.is_stepping:
@@ -626,6 +626,24 @@ class LibraryInstance(Instance):
         self.sent.clear()
         self.ends.pop(self.name, None)
 
+    def state_table(self, slot: str, calls: FmuCalls) -> SavedState:
+        """Return the state under a name for compiled code, which saves and restores it; see `take_over`."""
+        assert self._get_state is not None
+        assert self._set_state is not None
+        get, restore = self.dialect.get_state, self.dialect.set_state
+        assert get is not None
+        assert restore is not None
+        return SavedState(
+            GetState(address_of(self._get_state), calls.number(self, get)),
+            SetState(address_of(self._set_state), calls.number(self, restore)),
+            pointer(self._states.setdefault(slot, c_void_p())),
+        )
+
+    def take_over(self, slot: str, time: float, saved: SavedState) -> None:
+        """Record that compiled code has saved the state at a time in s under a name."""
+        self._memories[slot] = self._memory_of(saved.next_event)
+        self._keeps(slot, time)
+
     def serialize(self) -> bytes:
         """Return the state for another process, behind what there is to be kept beside it.
 
@@ -657,6 +675,11 @@ class LibraryInstance(Instance):
 
     def _memory(self) -> bytes:
         """Return the additional data of a saved state, of fixed size."""
+        return b""
+
+    def _memory_of(self, next_event: float) -> bytes:
+        """Return the additional data of a state that compiled code has saved, whose next event is at a time in s."""
+        del next_event
         return b""
 
     def _remember(self, memory: bytes) -> None:

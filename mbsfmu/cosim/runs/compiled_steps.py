@@ -9,12 +9,23 @@ from ctypes import byref
 import numpy as np
 
 from mbsfmu.base.interruption import deferring_interruptions
-from mbsfmu.cosim.compiled.layout import MADE, NOT_FINITE, REFUSED, UNFINISHED, UNFIT
+from mbsfmu.cosim.compiled.layout import (
+    MADE,
+    NO_CONVERGENCE,
+    NO_JACOBIAN,
+    NOT_FINITE,
+    REFUSED,
+    UNFINISHED,
+    UNFIT,
+)
 from mbsfmu.cosim.compiled.library import exchange_function
 from mbsfmu.cosim.coupling.compiled_tables import Tables
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory, PolynomialWeights
+from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
+from mbsfmu.cosim.coupling.iterated import Iterated
 from mbsfmu.cosim.coupling.stepping import Stepping
+from mbsfmu.cosim.coupling.sweeps import START
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuError
 from mbsfmu.cosim.runs.run_recorder import Record
 
@@ -73,8 +84,7 @@ class CompiledSteps:
             What the same steps raise in Python; those before are recorded.
         """
         algorithm, exchange, step = self._stepping.algorithm, self._tables.exchange, self._lengths[index]
-        assert isinstance(algorithm, Explicit)
-        if algorithm.repeats(self._history):
+        if isinstance(algorithm, Explicit) and algorithm.repeats(self._history):
             return 0
         even = self._changes[bisect_right(self._changes, index)] if self._history.is_even(step) else index + 1
         count = self._signals(index, min(even - index, end - index, self._most), step)
@@ -84,19 +94,51 @@ class CompiledSteps:
             self._begin(index, count, step)
             try:
                 outcome = self._function(byref(exchange), count)
-                while outcome == UNFINISHED:  # an FMU that ends the run at the end of its step does not end this one
-                    instance, _ = self._calls[exchange.refused]
-                    try:
-                        instance.stepped(exchange.unit_step, exchange.status)
-                    except FmuError as error:
-                        member = self._stepping.exchange.member(instance.name)
-                        member.finish(error, instance.time, exchange.unit_step)
+                while outcome in (UNFINISHED, NO_JACOBIAN):
+                    if outcome == UNFINISHED:
+                        self._complete_step_of_fmu()
+                    else:
+                        self._make_jacobian(index, step)
                     outcome = self._function(byref(exchange), exchange.made + 1)
                 self._look(outcome, index, step)
             finally:
                 self._end(index, step)
         self._most = min(2 * exchange.made, _CHUNK) if exchange.made == count else exchange.made
         return exchange.made
+
+    def _complete_step_of_fmu(self) -> None:
+        """Complete the step of an FMU; one that ends the run at the end of its step does not end this one."""
+        exchange = self._tables.exchange
+        self._forget_ends()
+        instance, _ = self._calls[exchange.refused]
+        try:
+            instance.stepped(exchange.unit_step, exchange.status)
+        except FmuError as error:
+            member = self._stepping.exchange.member(instance.name)
+            member.finish(error, instance.time, exchange.unit_step)
+
+    def _make_jacobian(self, index: int, step: float) -> None:
+        """Make the Jacobian of a Newton iteration in a step in s."""
+        algorithm = self._stepping.algorithm
+        assert isinstance(algorithm, InterfaceNewton)
+        self._take_over_states()
+        algorithm.renew(self._history, self._times[index + self._tables.exchange.made], step)
+        algorithm.table.is_renewed = True
+
+    def _take_over_states(self) -> None:
+        """Record the states at the start of the last iterated step."""
+        algorithm = self._stepping.algorithm
+        if isinstance(algorithm, Iterated):
+            for instance, saved in self._tables.states:
+                instance.take_over(START, algorithm.table.begin, saved)
+
+    def _forget_ends(self) -> None:
+        """Forget which FMUs have ended the run in steps that were made again."""
+        algorithm = self._stepping.algorithm
+        if isinstance(algorithm, Iterated) and algorithm.table.rollbacks:
+            algorithm.rollbacks += algorithm.table.rollbacks
+            algorithm.table.rollbacks = 0
+            self._stepping.exchange.ends.clear()
 
     def _signals(self, index: int, count: int, step: float) -> int:
         """Ask the signals for so many steps in s; return for how many they have answered."""
@@ -136,6 +178,8 @@ class CompiledSteps:
         for number in np.flatnonzero(self._tables.disturbing):
             self._calls[int(number)][0].disturbs = True
         self._stepping.algorithm.sweeps += exchange.sweeps
+        self._forget_ends()
+        self._take_over_states()
         self._record.times.extend(self._times[index + 1 : index + made + 1])
         self._record.residuals[:] = [bond.residual for bond in self._tables.bonds]
         self._record.exchanged[:] = [bond.exchanged for bond in self._tables.bonds]
@@ -155,6 +199,9 @@ class CompiledSteps:
             self._stepping.exchange.member(instance.name).entries.write()
         if outcome == NOT_FINITE:
             self._stepping.check(self._stepping.exchange.outputs, self._times[index + exchange.made] + step)
+        if outcome == NO_CONVERGENCE:
+            assert isinstance(self._stepping.algorithm, Iterated)
+            raise self._stepping.algorithm.failure(self._times[index + exchange.made])
         assert outcome == MADE
 
 
@@ -163,8 +210,7 @@ def compile_steps(
 ) -> CompiledSteps | None:
     """Return the compiled runner of a run, or None if Python is required.
 
-    Algorithms that iterate, threads and FMUs that compiled code cannot call are for Python; so are runs where there is
-    no compiler.
+    Joints, threads and FMUs that compiled code cannot call are for Python; so are runs where there is no compiler.
 
     Parameters
     ----------
@@ -178,11 +224,12 @@ def compile_steps(
         Of the steps between them in s.
     """
     algorithm, exchange, calls = stepping.algorithm, stepping.exchange, FmuCalls()
-    if not isinstance(algorithm, Explicit) or algorithm.settings.threads > 1:
+    if not isinstance(algorithm, Explicit | Iterated) or algorithm.settings.threads > 1:
         return None
     if not all(port.compiles for member in exchange.members for port in (member.entries, member.outputs)):
         return None
-    functions = [member.instance.step_function(calls) for member in exchange.members]
+    slot = START if algorithm.iterates else None
+    functions = [member.instance.step_function(calls, slot) for member in exchange.members]
     known = [function for function in functions if function is not None]
     if len(known) < len(functions) or (function := exchange_function()) is None:
         return None

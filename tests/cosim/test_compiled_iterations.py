@@ -1,0 +1,159 @@
+"""Iterated steps in compiled code: those of Python to the last bit, and the motion of coupled linear systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cosim.both_ways import Failures, Run
+from cosim.linear_units import CONNECTIONS, LinearSystem, export_linear
+from foreign_fmus import compiler
+from scipy.linalg import expm
+
+from mbsfmu import StepSignal
+from mbsfmu.cosim.compiled.layout import IterationTable
+from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
+from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
+
+SIZES = ((2, 1, 2), (3, 2, 1), (1, 2, 2))  # states, inputs, outputs
+STOP = 0.4
+ITERATED = (
+    {"algorithm": "newton"},
+    {"algorithm": "newton", "jacobian": "directional"},
+    {"algorithm": "fixed-point"},
+    {"algorithm": "fixed-point", "relaxation": 0.7, "order": ["random_2", "random_0", "random_1"]},
+)
+
+
+class Coupled:
+    """Random linear FMUs, each input of which is driven by an output of another one."""
+
+    def __init__(self, folder: Path, seed: int, loop_gain: float) -> None:
+        random = np.random.default_rng(seed)
+        self.units, blocks, self.connections = [], [], []
+        for index, (n, inputs, outputs) in enumerate(SIZES):
+            matrices = [random.normal(size=size) for size in ((n, n), (n, inputs), (outputs, n), (outputs, inputs))]
+            matrices[0] = 4.0 * matrices[0] - 8.0 * np.eye(n)
+            matrices[3] *= loop_gain
+            start = random.normal(size=n)
+            system = LinearSystem(
+                f"random_{index}", matrices, start,
+                {f"u{k}": "1" for k in range(inputs)}, {f"y{k}": "1" for k in range(outputs)},
+            )  # fmt: skip
+            self.units.append(export_linear(system, folder, "rk4", 1e-3, fmi=3 if index == 1 else 2))
+            blocks.append((matrices, start))
+        gains = np.zeros((sum(size[1] for size in SIZES), sum(size[2] for size in SIZES)))
+        row = 0
+        for index, (_, inputs, _) in enumerate(SIZES):
+            for k in range(inputs):
+                other = (index + 1 + int(random.integers(2))) % 3
+                output = int(random.integers(SIZES[other][2]))
+                gains[row, sum(size[2] for size in SIZES[:other]) + output] = 1.0
+                self.connections.append(f"random_{other}.y{output}=random_{index}.u{k}")
+                row += 1
+        a, b, c, d = (_diagonal([matrices[k] for matrices, _ in blocks]) for k in range(4))
+        self._outputs = np.linalg.solve(np.eye(len(c)) - d @ gains, c)
+        self._rates = a + b @ gains @ self._outputs
+        self._start = np.concatenate([start for _, start in blocks])
+        self.names = [f"random_{i}.y{k}" for i, size in enumerate(SIZES) for k in range(size[2])]
+
+    def exact(self, time: float) -> np.ndarray:
+        """Return the outputs at a time in s."""
+        return self._outputs @ expm(self._rates * time) @ self._start
+
+
+def _diagonal(blocks: list[np.ndarray]) -> np.ndarray:
+    result = np.zeros((sum(len(each) for each in blocks), sum(each.shape[1] for each in blocks)))
+    row = column = 0
+    for each in blocks:
+        result[row : row + len(each), column : column + each.shape[1]] = each
+        row, column = row + len(each), column + each.shape[1]
+    return result
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def coupled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Coupled:
+    return Coupled(tmp_path_factory.mktemp("random"), request.param, loop_gain=0.15)
+
+
+@pytest.mark.parametrize("options", ITERATED, ids=str)
+@pytest.mark.parametrize("extrapolation", ["zero", "linear", "quadratic", "derivatives"])
+def test_random_systems(
+    coupled: Coupled, both: Run, made: list[int], options: dict[str, Any], extrapolation: str
+) -> None:
+    """With algebraic loops, FMUs of FMI 2.0 and 3.0; one makes more steps, and the step is off the grid at the end."""
+    result = both(
+        coupled.units, connections=coupled.connections, step=0.004, stop=STOP + 0.001, extrapolation=extrapolation,
+        rates={"random_2": 3}, **options,
+    )  # fmt: skip
+    assert sum(made) == result.steps == 101
+    assert result.iterations > result.steps
+    limit = {"zero": 0.3, "linear": 3e-3}.get(extrapolation, 1e-4)
+    reached = np.array([result[name][-1] for name in coupled.names])
+    np.testing.assert_allclose(reached, coupled.exact(STOP + 0.001), rtol=0.0, atol=limit)
+
+
+@pytest.mark.parametrize("algorithm", ["newton", "fixed-point"])
+@pytest.mark.parametrize("units", ["halves_exact", "halves_3"])
+def test_jumps_and_bonds(
+    request: pytest.FixtureRequest, both: Run, made: list[int], units: str, algorithm: str
+) -> None:  # fmt: skip
+    """Where a signal jumps, inputs hold for a step; the energy at the bond is that of Python."""
+    result = both(
+        request.getfixturevalue(units), connections=CONNECTIONS[1:], step=0.01, stop=0.5, algorithm=algorithm,
+        extrapolation="linear", inputs={"one.force": StepSignal(times=(0.123,), values=(5.0,))},
+    )  # fmt: skip
+    assert sum(made) == result.steps == 51
+    assert result["one.velocity"][-1] > 0.5
+
+
+def test_memory_is_limited(coupled: Coupled, both: Run, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Jacobian of what passes directly is off: steps add updates, until it is made anew by differences."""
+    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_inverse._MOST", 2)
+    renewed: list[int] = []
+    renew = InterfaceNewton.renew
+
+    def noting(self: InterfaceNewton, *arguments: Any) -> None:
+        renewed.append(self.inverse.updates)
+        renew(self, *arguments)
+
+    monkeypatch.setattr(InterfaceNewton, "renew", noting)
+    both(
+        coupled.units, connections=coupled.connections, step=0.004, stop=STOP, extrapolation="linear",
+        algorithm="newton", jacobian="directional",
+    )  # fmt: skip
+    assert sum(made) == 100
+    assert renewed == [0, 2] * 2
+
+
+def test_iteration_that_does_not_converge(coupled: Coupled, failures: Failures, made: list[int]) -> None:
+    """The sentence, and the rows before, are those of Python."""
+    errors = failures(
+        coupled.units, connections=coupled.connections, step=0.004, stop=STOP, extrapolation="linear",
+        algorithm="newton", maximum_iterations=2, iteration_tolerance=1e-15,
+    )  # fmt: skip
+    assert str(errors[0]) == str(errors[1])
+    assert "does not converge in the step from t = 0" in str(errors[1])
+
+
+def test_updates_make_secants() -> None:
+    """H Δr = Δz for the last change, and as before across it."""
+    random = np.random.default_rng(3)
+    table = IterationTable()
+    inverse = InterfaceInverse(4, table)
+    jacobian = random.normal(size=(4, 4)) - 3.0 * np.eye(4)
+    inverse.set(jacobian)
+    scales = np.array([1.0, 2.0, 0.5, 10.0])
+    exact = jacobian.copy()
+    for _ in range(3):
+        change, difference = random.normal(size=4), random.normal(size=4)
+        inverse.update(change, difference, scales, 0.0)
+        weight = change / scales**2
+        exact += np.outer(difference - exact @ change, weight) / (weight @ change)
+        np.testing.assert_allclose(inverse.apply(difference), change, atol=1e-10)
+    vector = random.normal(size=4)
+    np.testing.assert_allclose(inverse.apply(vector), np.linalg.solve(exact, vector), rtol=1e-8)

@@ -187,6 +187,18 @@ class AnyCylinder(HydraulicActuator, abstract=True):
             **({"cushion_pressure": sum(rises, start=np.asarray(0.0))} if rises else {}),
         }
 
+    def event_indicators(self) -> tuple[Quantity, ...]:
+        """Return the distances to both ends, negative where an end stop is compressed."""
+        return tuple(
+            Quantity(f"{end}_gap", "m", description=f"remaining stroke to the {end} end")
+            for end in ("retracted", "extended")
+        )
+
+    def evaluate_event_indicators(self, now: ComponentContext) -> Mapping[str, Array]:
+        """Return the distances to both ends."""
+        extended = self._extended(now)
+        return {"retracted_gap": extended, "extended_gap": now["stroke"] - extended}
+
     def energy(self, now: ComponentContext) -> Array:
         """Return the elastic energy of the end stops in J."""
         retracted, extended = pressed_in(self._extended(now), now["stroke"])

@@ -117,6 +117,7 @@ class Component(DynamicPart, abstract=True):
         return (
             *super().pairs(),
             ("limited", "start_limits"),
+            ("event_indicators", "evaluate_event_indicators"),
             ("energy", "energy_rate"),
             ("discrete_states", "updates"),
             ("discrete_states", "initial_discrete"),
@@ -147,6 +148,10 @@ class Component(DynamicPart, abstract=True):
 
     def limited(self) -> tuple[Quantity, ...]:
         """Return the variables that must be within limits at the start."""
+        return ()
+
+    def event_indicators(self) -> tuple[Quantity, ...]:
+        """Return its event indicators, whose zeros are kinks or jumps of its equations, as where a stop is reached."""
         return ()
 
     def discrete_states(self) -> tuple[Quantity, ...]:
@@ -233,6 +238,10 @@ class Component(DynamicPart, abstract=True):
 
     def evaluate_outputs(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return the outputs."""
+        return {}
+
+    def evaluate_event_indicators(self, now: ComponentContext) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return the event indicators."""
         return {}
 
     def energy(self, now: ComponentContext) -> Array | float:  # noqa: ARG002

@@ -53,6 +53,8 @@ class CircuitEquations:
         The components that have some, each with the index of its first one.
     inputs, outputs
         Those of the components, pressures that are not states, and the oil mass.
+    event_indicators
+        Those of components.
     limited
         Pressures and other variables that must be within limits at the start.
     parameters
@@ -100,6 +102,7 @@ class CircuitEquations:
             *(self._pressures if self._has_air else ()),
             *((_MASS,) if nodes else ()),
         )
+        self.event_indicators = _named(downstream, lambda component: component.event_indicators())
         held = (Quantity(f"{source.name}.pressure", "Pa") for source in self.located.sources.values() if self._has_air)
         self.limited = (*self._pressures, *held, *_named(downstream, lambda component: component.limited()))
         computed = {}
@@ -139,6 +142,11 @@ class CircuitEquations:
         if self._circuit.volume_nodes:
             outputs.append(self._mass(now))
         return _stack(outputs)
+
+    def evaluate_event_indicators(self, states: Array, inputs: Array, parameters: Array, discrete: Array) -> Array:
+        """Return the event indicators, shape (number of event indicators,)."""
+        now = self.snapshot(states, inputs, parameters, discrete)
+        return _stack([gap for each in self.located.downstream for gap in each.event_indicators(now.moment(each))])
 
     def initial_states(self, parameters: Array) -> Array:
         """Return the initial states, shape (k,)."""
@@ -196,6 +204,7 @@ class CircuitEquations:
             "updates": list(component.updates(now).values()),
             **{name: [getattr(component, name)(now)] for name in _SCALARS},
             "evaluate_outputs": list(component.evaluate_outputs(with_outputs).values()),
+            "evaluate_event_indicators": list(component.evaluate_event_indicators(now).values()),
             "initial_states": list(component.initial_states(starting).values()),
             "initial_discrete": list(component.initial_discrete(starting).values()),
             "start_limits": [number for limit in component.start_limits(beginning).values() for number in limit],

@@ -81,6 +81,13 @@ class LocatedComponent:
         """Return its outputs, in their order."""
         return in_order(self.owner, "evaluate_outputs", self.component.outputs(), self.component.evaluate_outputs(now))
 
+    def event_indicators(self, now: ComponentContext) -> list[Array | float]:
+        """Return its event indicators, in their order."""
+        declared = self.component.event_indicators()
+        return in_order(
+            self.owner, "evaluate_event_indicators", declared, self.component.evaluate_event_indicators(now)
+        )
+
     def initial_states(self, now: ComponentContext) -> list[Array | float]:
         """Return its initial states, in their order."""
         return in_order(self.owner, "initial_states", self.component.states(), self.component.initial_states(now))

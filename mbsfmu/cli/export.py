@@ -41,6 +41,11 @@ from mbsfmu.simulation.run_options import RunOptions
 @click.option("--arrays", is_flag=True, help="Export vectors as arrays (native FMUs, FMI 3.0).")
 @option_of(export, "--clocks", f"Clocks of sampled blocks, which importers set (FMI 3.0): {', '.join(CLOCKS)}.")
 @click.option(
+    "--event-indicators",
+    is_flag=True,
+    help="Event indicators of end stops and contacts, for solvers of importers (kind me).",
+)
+@click.option(
     "--platform",
     "platforms",
     multiple=True,

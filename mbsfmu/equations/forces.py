@@ -33,6 +33,8 @@ class ActingForce(LocatedPart):
     ----------
     force
         The force.
+    event_indicators
+        Its event indicators, with short names.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class ActingForce(LocatedPart):
     ) -> None:
         self.force = force
         super().__init__(force, mechanism, points, properties, first_state=first_state, first_input=first_input)
+        self.event_indicators = tuple(map(self.in_words, force.event_indicators()))
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -143,6 +146,11 @@ class ActingForce(LocatedPart):
         returned = self.force.evaluate_outputs(self.present(motion, given))
         return in_order(self.owner, "evaluate_outputs", self.force.outputs(), returned)
 
+    def evaluate_event_indicators(self, motion: MotionState, given: Given) -> list[Array | float]:
+        """Return its event indicators."""
+        returned = self.force.evaluate_event_indicators(self.present(motion, given))
+        return in_order(self.owner, "evaluate_event_indicators", self.force.event_indicators(), returned)
+
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its initial states."""
         start = self.force.initial_states(ForceContext(self.owner, self.numbers(parameters), {}, {}))
@@ -161,7 +169,7 @@ class MechanismForces:
 
     Attributes
     ----------
-    states, inputs, outputs
+    states, inputs, outputs, event_indicators
         Those of all forces, under their full names.
     balancing
         Indices of the inputs that can balance the mechanism in static equilibrium.
@@ -172,6 +180,7 @@ class MechanismForces:
         self.states: tuple[Quantity, ...] = ()
         self.inputs: tuple[Quantity, ...] = ()
         self.outputs: tuple[Quantity, ...] = ()
+        self.event_indicators: tuple[Quantity, ...] = ()
         self.balancing: tuple[int, ...] = ()
         for force in mechanism.forces:
             first = {"first_state": len(self.states), "first_input": len(self.inputs)}
@@ -182,6 +191,7 @@ class MechanismForces:
             self.states += of_part(force, acting.states)
             self.inputs += of_part(force, acting.inputs)
             self.outputs += of_part(force, acting.outputs)
+            self.event_indicators += of_part(force, acting.event_indicators)
 
     def add_to(self, loads: Loads, motion: MotionState, given: Given) -> None:
         """Add the loads of all forces."""
@@ -207,6 +217,10 @@ class MechanismForces:
     def evaluate_outputs(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return the outputs."""
         return [value for each in self.acting for value in each.evaluate_outputs(motion, given)]
+
+    def evaluate_event_indicators(self, motion: MotionState, given: Given) -> list[Array | float]:
+        """Return the event indicators."""
+        return [value for each in self.acting for value in each.evaluate_event_indicators(motion, given)]
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return the initial states."""

@@ -72,12 +72,12 @@ class PlacedPart:
         self._words = {word: joint_words(mechanism, joint) for word, joint in joints.items()}
         self._slots = dict(self._registered(properties))
         self.states, self.inputs, self.outputs = (
-            tuple(self._in_words(each) for each in quantities)
+            tuple(self.in_words(each) for each in quantities)
             for quantities in (part.states(), part.inputs(), part.outputs())
         )
         self._first_state, self._first_input = first_state, first_input
 
-    def _in_words(self, quantity: Quantity) -> Quantity:
+    def in_words(self, quantity: Quantity) -> Quantity:
         """Return a variable with the words of its joints."""
         name, unit, description = (
             text.format(**self._words) if self._words else text
@@ -88,7 +88,7 @@ class PlacedPart:
     def _registered(self, properties: Properties) -> Iterable[tuple[str, Slot | VectorSlot]]:
         """Register the parameters; yield their slots by field name."""
         slots: dict[str, list[Slot]] = {}
-        for quantity in map(self._in_words, parameters_of(self._part, self._part.name)):
+        for quantity in map(self.in_words, parameters_of(self._part, self._part.name)):
             field = quantity.name.split(".")[1]
             slots.setdefault(field, []).append(properties.quantity(quantity))
         for field, own in slots.items():

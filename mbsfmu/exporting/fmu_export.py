@@ -41,7 +41,7 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 logger = logging.getLogger(__name__)
 _BESIDE = (
     *("layout", "backend", "fmi", "kind", "naming", "arrays", "platforms", "sources", "outputs", "locals"),
-    *("needs_execution_tool", "reference", "wrapper", "clocks", "force"),
+    *("needs_execution_tool", "reference", "wrapper", "clocks", "event_indicators", "force"),
 )
 _FACTORY = f"{unit_from_dict.__module__}:{unit_from_dict.__name__}"
 
@@ -66,6 +66,7 @@ def export(
     reference: bool = False,
     wrapper: Wrapper | Sequence[Wrapper] = (),
     clocks: Clocks = "none",
+    event_indicators: bool = False,
     force: bool = False,
     **given: Unpack[RunKeywords],
 ) -> list[Path]:
@@ -121,6 +122,9 @@ def export(
         Whether native FMUs of FMI 3.0 have a clock for each sampled block, which importers with event mode must set:
         `periodic`, at the block's instants, or `triggered`, whenever they want an update. With `none` updates are
         events of the FMU itself.
+    event_indicators
+        Whether native FMUs for model exchange have event indicators: the gaps of end stops and contacts, at whose zeros
+        solvers of importers end their steps. Without them solvers pass these kinks by their error control.
     force
         Whether files that are there are replaced.
 
@@ -141,6 +145,8 @@ def export(
     kinds = (kind,) if isinstance(kind, str) else kind
     _check_kind(kinds, backend)
     _check_clocks(clocks, backend, fmi, has_reference=reference)
+    if event_indicators and "me" not in kinds:
+        raise InputError("event indicators are for solvers of importers; kind me has them")
     wrappers = (wrapper,) if isinstance(wrapper, str) else wrapper
     check_wrappers(wrappers, naming=naming, kind=kinds, arrays=arrays, clocks=clocks)
     if reference and "cs" not in kinds:
@@ -162,6 +168,8 @@ def export(
     files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
     _check_sampled(clocks, units)
+    if event_indicators and not any(unit.simulation.functions.system.event_indicators for unit in units):
+        raise InputError("event indicators are gaps of end stops and contacts, and the model has none")
     _warn_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _report_kept_files([unit.simulation for unit in units])
     if "cs" in kinds:
@@ -178,7 +186,7 @@ def export(
                 "force": force,
             }
             if backend == "native":
-                carries |= {"clocks": clocks if unit.is_sampled() else "none"}
+                carries |= {"clocks": clocks if unit.is_sampled() else "none", "event_indicators": event_indicators}
                 path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
             else:
                 carries |= {"files": files, "needs_execution_tool": needs_execution_tool}

@@ -69,12 +69,15 @@ class Integrated:
         The derivative of each continuous state by the state, in the order in which solvers have them.
     dependencies
         The inputs and continuous states that each derivative depends on; None where it may be all.
+    indicators
+        The event indicators, each with the inputs and continuous states that it depends on.
     gives_derivatives
         Whether unknowns have directional derivatives by the states.
     """
 
     derivatives: dict[int, int]
     dependencies: dict[int, tuple[int, ...] | None]
+    indicators: dict[int, tuple[int, ...] | None]
     gives_derivatives: bool
 
 
@@ -260,6 +263,7 @@ def _integrated(exchange: ModelExchangeData, index: Mapping[str, int]) -> Integr
     return Integrated(
         {index[state]: index[derivative] for state, derivative in exchange.derivatives.items()},
         _by_index(exchange.derivatives.values(), exchange.dependencies, index),
+        _by_index(exchange.indicators, exchange.dependencies, index),
         exchange.derivatives_known,
     )
 

@@ -37,7 +37,8 @@ def description_files(unit: FmuDescription, source_files: Sequence[str], has_ico
 
 def _model_description(unit: FmuDescription, source_files: Sequence[str]) -> bytes:
     named = {"fmiVersion": "2.0", "modelName": unit.name, "guid": unit.identity, **root_attributes(unit)}
-    root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": "0"})
+    indicators = unit.integrated.indicators if unit.integrated else {}
+    root = etree.Element("fmiModelDescription", {**named, "numberOfEventIndicators": str(len(indicators))})
     for tag, flags in _interfaces(unit).items():
         _add_interface(root, tag, {"modelIdentifier": unit.identifier, **flags}, source_files)
     add_units(root, unit)

@@ -254,6 +254,7 @@ def _add_structure(root: etree._Element, unit: FmuDescription) -> None:
         "Output": unit.outputs,
         "ContinuousStateDerivative": rates,
         "InitialUnknown": unit.initial_unknowns,
+        "EventIndicator": unit.integrated.indicators if unit.integrated else {},
     }
     for tag, unknowns in listed_unknowns.items():
         for unknown, known in _by_reference(unknowns, references).items():

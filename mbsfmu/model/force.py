@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.reference_types import ReferenceKind, Vector
-from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, closest_match, parameter_fields
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Part, Quantity, closest_match, parameter_fields
 
 FORCES: Kinds[Force] = Kinds("force", "mbsfmu.parts")
 """All force classes by type."""
@@ -96,6 +96,15 @@ class Force(DynamicPart, abstract=True):
             raise DataError(f"class {cls.__name__}: its symbol is '{cls.symbol}'; it must be {', '.join(SYMBOLS)}")
         check_parameters(cls)
 
+    @classmethod
+    def pairs(cls) -> tuple[tuple[str, str], ...]:
+        """Return pairs of functions that a class must define together: a declaration, and the values."""
+        return (*super().pairs(), ("event_indicators", "evaluate_event_indicators"))
+
+    def event_indicators(self) -> tuple[Quantity, ...]:
+        """Return its event indicators, whose zeros are kinks or jumps of its loads, such as the gap of a contact."""
+        return ()
+
     @model_validator(mode="after")
     def _balances_by_inputs(self) -> Self:
         names = [each.name for each in self.inputs()]
@@ -128,6 +137,10 @@ class Force(DynamicPart, abstract=True):
 
     def evaluate_outputs(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
         """Return its outputs."""
+        return {}
+
+    def evaluate_event_indicators(self, now: ForceContext) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return its event indicators; they do not depend on accelerations."""
         return {}
 
     def initial_states(self, now: ForceContext) -> Mapping[str, Array | float]:  # noqa: ARG002

@@ -91,6 +91,8 @@ class ModelExchangeData:
     magnitudes
         Usual ones of what is integrated: of all coordinates and their velocities where states are chosen among them,
         else of the states; those of circuits, blocks and integrals behind.
+    indicators
+        The event indicators by name, each with the width of its hysteresis to either side of zero.
     derivatives_known
         Whether unknowns have directional derivatives by the states.
     beside_steps
@@ -101,6 +103,7 @@ class ModelExchangeData:
     derivatives: Mapping[str, str]
     dependencies: Mapping[str, tuple[str, ...] | None]
     magnitudes: tuple[float, ...]
+    indicators: Mapping[str, float]
     derivatives_known: bool
     beside_steps: bool
 

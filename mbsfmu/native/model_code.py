@@ -86,6 +86,7 @@ class ModelCode:
         self._needs = simulation.formulation.native_needs(kind)
         self._changes = self._functions.in_loops
         self._sizes = header_sizes(simulation, self._needs)
+        self._sizes["INDICATORS"] = len(exchange.indicators) if exchange else 0
         self._written: set[str] = set()
         self._helpers_of_rest: set[str] = set()
         self._memories = {"work": 0, "factors": 0}
@@ -296,6 +297,8 @@ class ModelCode:
             yield from (functions.shared_reactions, functions.all_closure_jacobian)
         if functions.system.discrete:
             yield functions.updates
+        if self._sizes["INDICATORS"]:
+            yield functions.event_indicators
 
     def _other_functions(self) -> Iterable[AnyFunction]:
         """Make what initialization and readers of derivatives call."""

@@ -71,6 +71,8 @@ class ModelTables:
             for index, (state, derivative) in enumerate(exchange.derivatives.items()):
                 self._places.setdefault(state, ("CONTINUOUS_STATE", index))
                 self._places[derivative] = ("DERIVATIVE", index)
+            for index, name in enumerate(exchange.indicators):
+                self._places[name] = ("INDICATOR", index)
 
     def of_steps(self, solver: Solver | None) -> Iterable[str]:
         """Write what the steps of a solver need; without one what equations need that others integrate."""
@@ -210,6 +212,8 @@ class ModelTables:
         places = (str(among.get(place, len(among))) for place in range(len(self.variables)))
         yield f"static const int state_places[] = {{{', '.join(places)}}};"
         yield f"static const double state_nominals[] = {numbers(exchange.magnitudes)};"
+        if exchange.indicators:
+            yield f"static const double indicator_hysteresis[] = {numbers(exchange.indicators.values())};"
 
     def _signals(self) -> Iterable[str]:
         rows = []

@@ -25,6 +25,10 @@ from mbsfmu.simulation.continuous_states import ContinuousStates
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import NEXT_EVENT
 
+HYSTERESIS = 1e-9
+"""Shares of their magnitudes by which event indicators pass zero before they count as changed: far above round-off, so
+that what rests at a zero makes no events, and far below what solvers are asked for, so that instants do not shift."""
+
 
 def export_native(
     simulation: Simulation,
@@ -38,6 +42,7 @@ def export_native(
     apart: Collection[str] = (),
     sources: Sources | bool = False,
     clocks: Clocks = "none",
+    event_indicators: bool = False,
     icon: bytes | None = None,
     carried: str | None = None,
     force: bool = False,
@@ -66,6 +71,8 @@ def export_native(
         Whether the C sources are in it, for importers that compile: as several files, or with `single` as one.
     clocks
         Whether hosts make the updates of sampled blocks by clocks of FMI 3.0, and by which kind of them.
+    event_indicators
+        Whether model exchange has the event indicators of its parts.
     icon
         A picture of it as PNG.
     carried
@@ -91,7 +98,14 @@ def export_native(
     if any(PLATFORMS[place].suffix == WEBASSEMBLY for place in places):
         refuse_threads(simulation)
     description, texts = described_sources(
-        simulation, fmi, kind, naming=naming, arrays=arrays, apart=apart, clocks=clocks
+        simulation,
+        fmi,
+        kind,
+        naming=naming,
+        arrays=arrays,
+        apart=apart,
+        clocks=clocks,
+        event_indicators=event_indicators,
     )
     compiled = unit_files(fmi, texts)
     libraries = {platform: compile_library(texts, compiled, platform).read_bytes() for platform in places}
@@ -138,9 +152,12 @@ def described_sources(
     arrays: bool = False,
     apart: Collection[str] = (),
     clocks: Clocks = "none",
+    event_indicators: bool = False,
 ) -> tuple[FmuDescription, dict[str, str]]:
     """Return the FMU's description, and its C files by name."""
-    exchange = _exchange(simulation, beside_steps="cs" in kind) if "me" in kind else None
+    exchange = None
+    if "me" in kind:
+        exchange = _exchange(simulation, beside_steps="cs" in kind, event_indicators=event_indicators)
     texts = fmu_sources(simulation, "", fmi, exchange, clocks)
     capabilities = Capabilities(
         needs_tool=False,
@@ -157,7 +174,7 @@ def described_sources(
     return description, texts | identity_source(description.identity) | STANDARDS[fmi].generate(description)
 
 
-def _exchange(simulation: Simulation, *, beside_steps: bool) -> ModelExchangeData:
+def _exchange(simulation: Simulation, *, beside_steps: bool, event_indicators: bool) -> ModelExchangeData:
     """Return the model-exchange data of an FMU.
 
     Raises
@@ -165,14 +182,15 @@ def _exchange(simulation: Simulation, *, beside_steps: bool) -> ModelExchangeDat
     InputError
         When the simulation has no continuous states.
     """
-    states = ContinuousStates.of(simulation)
+    states = ContinuousStates.of(simulation, event_indicators=event_indicators)
     scale = Scale.of(simulation.variables)
     names = zip((each.name for each in states.states), (each.name for each in states.derivatives), strict=True)
     return ModelExchangeData(
-        added=(*states.own, *states.derivatives),
+        added=(*states.own, *states.derivatives, *states.indicators),
         derivatives=dict(names),
         dependencies=states.dependencies,
         magnitudes=tuple(scale.nominal(each) or 1.0 for each in states.integrated),
+        indicators={each.name: HYSTERESIS * (scale.nominal(each) or 1.0) for each in states.indicators},
         derivatives_known=states.derivatives_known,
         beside_steps=beside_steps,
     )

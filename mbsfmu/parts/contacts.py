@@ -20,6 +20,7 @@ class _Touch(NamedTuple):
 
     normal: Array
     place: Array
+    gap: Array
     depth: Array
     rate: Array
     slip: Array
@@ -99,6 +100,14 @@ class PlaneContact(Force):
         touch = self._touch(now)
         return {"normal_force": touch.force, "penetration": touch.depth}
 
+    def event_indicators(self) -> tuple[Quantity, ...]:
+        """Return the gap."""
+        return (Quantity("gap", "m", description="distance from sphere to plane, negative in contact"),)
+
+    def evaluate_event_indicators(self, now: ForceContext) -> Mapping[str, Array]:
+        """Return the gap."""
+        return {"gap": self._touch(now).gap}
+
     def _rubbing(self, now: ForceContext, touch: _Touch) -> Array:
         """Return the friction force on the sphere in N."""
         speed = np.sqrt(touch.slip @ touch.slip + now["creep_speed"] ** 2)
@@ -112,7 +121,8 @@ class PlaneContact(Force):
         passing = sphere.velocity + cross(sphere.angular_velocity, place - sphere.position)
         passing = passing - plane.velocity - cross(plane.angular_velocity, place - plane.position)
         approach = -(normal @ passing)
-        depth = np.maximum(now["radius"] - height, 0.0)
+        gap = height - now["radius"]
+        depth = np.maximum(-gap, 0.0)
         elastic = now["stiffness"] * depth**self.exponent
         force = elastic * np.maximum(1.0 + now["damping"] * approach, 0.0)
-        return _Touch(normal, place, depth, approach, passing + normal * approach, elastic, force)
+        return _Touch(normal, place, gap, depth, approach, passing + normal * approach, elastic, force)

@@ -141,6 +141,18 @@ class JointStop(Force):
         """Return the load of the stops."""
         return {"load": self._load(now)}
 
+    def event_indicators(self) -> tuple[Quantity, ...]:
+        """Return the distance to each stop, negative where it is compressed."""
+        limits = [name for name in ("lower", "upper") if getattr(self, name) is not None]
+        return tuple(
+            Quantity(f"{name}_gap", "{joint.coordinate}", description=f"distance to the {name} stop") for name in limits
+        )
+
+    def evaluate_event_indicators(self, now: ForceContext) -> Mapping[str, Array]:
+        """Return the distance to each stop."""
+        coordinate = now.joint("joint").coordinate
+        return {f"{name}_gap": way * (limit - coordinate) for name, way, limit in self._limits(now)}
+
     def remarks(self, course: Course, /) -> Iterator[Remark]:
         """Tell that a stop is reached."""
         load = course["load"]
@@ -150,8 +162,12 @@ class JointStop(Force):
     def _depths(self, now: ForceContext) -> list[tuple[float, Array]]:
         """Return for each stop the sign of compression, and the compression."""
         coordinate = now.joint("joint").coordinate
-        limits = [(way, now[name]) for name, way in (("lower", -1.0), ("upper", 1.0)) if name in now]
-        return [(way, np.maximum(way * (coordinate - limit), 0.0)) for way, limit in limits]
+        return [(way, np.maximum(way * (coordinate - limit), 0.0)) for _, way, limit in self._limits(now)]
+
+    @staticmethod
+    def _limits(now: ForceContext) -> list[tuple[str, float, Array]]:
+        """Return the name of each limit, the sign of compression there, and the limit."""
+        return [(name, way, now[name]) for name, way in (("lower", -1.0), ("upper", 1.0)) if name in now]
 
     def _load(self, now: ForceContext) -> Array:
         rate = now.joint("joint").rate

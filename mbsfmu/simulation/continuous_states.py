@@ -36,8 +36,10 @@ class ContinuousStates:
         The states, with all coordinates and their velocities in the place of those that are chosen among them.
     derivatives
         `der(…)` of each.
+    indicators
+        The event indicators that are asked for.
     dependencies
-        Inputs and states that outputs and derivatives depend on; None where it may be all.
+        Inputs and states that outputs, derivatives and event indicators depend on; None where it may be all.
     derivatives_known
         Whether rates and outputs have derivatives by the states.
     """
@@ -46,12 +48,13 @@ class ContinuousStates:
     own: tuple[Variable, ...]
     integrated: tuple[Variable, ...]
     derivatives: tuple[Variable, ...]
+    indicators: tuple[Variable, ...]
     dependencies: Mapping[str, tuple[str, ...] | None]
     derivatives_known: bool
 
     @classmethod
-    def of(cls, simulation: Simulation) -> Self:
-        """Return the continuous states of a simulation.
+    def of(cls, simulation: Simulation, *, event_indicators: bool = False) -> Self:
+        """Return the continuous states of a simulation, with its event indicators where these are asked for.
 
         Raises
         ------
@@ -71,7 +74,8 @@ class ContinuousStates:
         system = simulation.functions.system
         integrated = (*system.coordinates, *system.velocities) if formulation.freedom_chosen else moving
         derivatives = tuple(_derivative(each) for each in states)
-        if taken := [each.name for each in (*own, *derivatives) if each.name in exposed]:
+        indicators = system.event_indicators if event_indicators else ()
+        if taken := [each.name for each in (*own, *derivatives, *indicators) if each.name in exposed]:
             raise InputError(f"model exchange calls a variable '{taken[0]}'; rename the part that has this name")
         own = tuple(replace(each, causality=Causality.LOCAL) for each in states if each.name not in exposed)
         return cls(
@@ -79,7 +83,8 @@ class ContinuousStates:
             own=own,
             integrated=(*integrated, *states[len(moving) :]),
             derivatives=derivatives,
-            dependencies=_dependencies(simulation, [each.name for each in states]),
+            indicators=indicators,
+            dependencies=_dependencies(simulation, [each.name for each in states], [each.name for each in indicators]),
             derivatives_known=formulation.changes_known
             and not (formulation.freedom_chosen and simulation.functions.driven),
         )
@@ -120,10 +125,13 @@ def _derivative(state: Variable) -> Variable:
     return Variable(f"der({state.name})", unit=unit, description=f"rate of {state.name}")
 
 
-def _dependencies(simulation: Simulation, states: Sequence[str]) -> dict[str, tuple[str, ...] | None]:
-    """Return the states and inputs on which each computed variable and derivative depends."""
+def _dependencies(
+    simulation: Simulation, states: Sequence[str], indicators: Sequence[str]
+) -> dict[str, tuple[str, ...] | None]:
+    """Return the states and inputs on which each computed variable, derivative and event indicator depends."""
     inputs = [each.name for each in simulation.functions.system.inputs]
     computed = [each.name for each in simulation.variables if each.causality in (Causality.OUTPUT, Causality.LOCAL)]
+    computed += indicators
     if simulation.functions.in_loops:
         return dict.fromkeys((*computed, *(f"der({each})" for each in states)))
     known = [*states, *inputs]
@@ -171,6 +179,7 @@ class _Patterns:
         system, parts = self._system, self._parts
         none = np.zeros((len(system.discrete), self._width), dtype=bool)
         rows = {
+            "event_indicators": self._of(self._given.event_indicators),
             "coordinates": parts["coordinates"],
             "velocities": parts["velocities"],
             "accelerations": parts["accelerations"],

@@ -53,6 +53,14 @@ class StartLimits(System):
         """
 
 
+class EventIndicators(System):
+    """Functions whose zeros are kinks or jumps of the equations."""
+
+    @abstractmethod
+    def evaluate_event_indicators(self, instant: SystemContext) -> Array:
+        """Return the event indicators, shape (number of event indicators,); accelerations are not used."""
+
+
 class JointReactions(System):
     """Joints that transmit forces and moments."""
 

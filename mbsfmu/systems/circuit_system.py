@@ -12,7 +12,7 @@ from hydraulics import Circuit, CircuitEnergies, CircuitEquations
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.kinds import is_built_in
 from mbsfmu.modelling.variables import Causality
-from mbsfmu.systems.capabilities import SampledUpdates, StartLimits
+from mbsfmu.systems.capabilities import EventIndicators, SampledUpdates, StartLimits
 from mbsfmu.systems.checks.circuit_checks import check_displacements, check_energy
 from mbsfmu.systems.checks.own_numbers import with_hidden_numbers
 from mbsfmu.systems.checks.traced_parts import check_part
@@ -25,7 +25,7 @@ _MAGNITUDES = {"J": 1e3, "Pa": 1e6, "N": 1e4, "m3/s": 1e-4, "W": 1e3, "V": 10.0}
 """Nominal values of circuit variables by unit, if a quantity has none."""
 
 
-class CircuitSystem(MotionlessSystem, StartLimits, SampledUpdates):
+class CircuitSystem(MotionlessSystem, StartLimits, EventIndicators, SampledUpdates):
     """A circuit: pressures and spool positions are first-order states; no coordinates. Lines with a delay are sampled.
 
     Parameters
@@ -65,6 +65,9 @@ class CircuitSystem(MotionlessSystem, StartLimits, SampledUpdates):
         self.inputs, self.parameters = starting(inputs, start_values), starting(parameters, start_values)
         self.orderings = self._equations.orderings
         self.limited = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.limited)
+        self.event_indicators = tuple(
+            part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in self._equations.event_indicators
+        )
         self.integrals = tuple(part_variable(each, Causality.LOCAL, _MAGNITUDES) for each in CircuitEnergies.integrals)
         self.outputs = tuple(
             part_variable(each, Causality.OUTPUT if each.shared else Causality.LOCAL, _MAGNITUDES)
@@ -112,6 +115,10 @@ class CircuitSystem(MotionlessSystem, StartLimits, SampledUpdates):
         given = _given(instant)
         energies = self._energies.evaluate_outputs(instant.integrals, *given)
         return np.concatenate([self._equations.evaluate_outputs(*given), energies])
+
+    def evaluate_event_indicators(self, instant: SystemContext) -> Array:
+        """Return the event indicators of the components."""
+        return self._equations.evaluate_event_indicators(*_given(instant))
 
     def start_limits(self, instant: SystemContext) -> Array:
         """Return initial pressures and cylinder lengths with their limits."""

@@ -18,6 +18,7 @@ from mbsfmu.systems.capabilities import (
     ArticulatedDynamics,
     CanonicalMomenta,
     ConstraintCorrections,
+    EventIndicators,
     InertiaTensors,
     JointReactions,
     LoopSolution,
@@ -148,6 +149,8 @@ class SystemExpressions:
     """Φ_tt of all constraints."""
     outputs = _vector(System, System.evaluate_outputs)
     """The outputs y."""
+    event_indicators = _vector(EventIndicators, EventIndicators.evaluate_event_indicators)
+    """The event indicators."""
     initial_integrals = _vector(System, System.initial_integrals)
     """The integrals at the start."""
     updates = _vector(SampledUpdates, SampledUpdates.updates)

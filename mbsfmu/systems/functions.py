@@ -56,6 +56,8 @@ class SystemFunctions(SystemWorkspace):
     """Φ of the constraints in use, shape (m,)."""
     quadratic = _TracedFunction("quadratic")
     """Φ̇_z ż + Φ_tt, shape (m,)."""
+    event_indicators = _TracedFunction("event_indicators")
+    """The event indicators, shape (number of event indicators,)."""
     integral_rates = _TracedFunction("integral_rates")
     """Rates of the integrals, shape (i,), with the multipliers of the motion."""
     updates = _TracedFunction("updates")

@@ -71,16 +71,16 @@ class PartNames:
         """Return all variables of a kind, part by part."""
         return tuple(self.of(index, each) for index, part in enumerate(self._parts) for each in getattr(part, kind))
 
-    def limited(self) -> tuple[Variable, ...]:
-        """Return limited start variables part by part, with the part's name as prefix for repeated names.
+    def apart(self, kind: str) -> tuple[Variable, ...]:
+        """Return variables of a kind part by part, with the part's name as prefix for repeated names.
 
-        The coupled system may lack these variables, such as cylinder lengths driven by a mechanism.
+        The coupled system may lack these variables among all others, such as cylinder lengths driven by a mechanism.
         """
-        times = Counter(each.name for part in self._parts for each in part.limited)
+        times = Counter(each.name for part in self._parts for each in getattr(part, kind))
         return tuple(
             replace(each, name=f"{name}.{each.name}") if times[each.name] > 1 else self.of(index, each)
             for index, (name, part) in enumerate(zip(self._names, self._parts, strict=True))
-            for each in part.limited
+            for each in getattr(part, kind)
         )
 
     def qualified(self) -> dict[str, str]:

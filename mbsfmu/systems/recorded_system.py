@@ -20,6 +20,7 @@ from mbsfmu.systems.capabilities import (
     CanonicalMomenta,
     ConstraintCorrections,
     ConstraintMotion,
+    EventIndicators,
     InertiaTensors,
     JointReactions,
     MovingReferences,
@@ -280,6 +281,11 @@ class RecordedSystem:
     def outputs(self) -> Array:
         """The outputs y."""
         return self.system.evaluate_outputs(self.instant)
+
+    @property
+    def event_indicators(self) -> Array:
+        """The event indicators."""
+        return require_capability(self.system, EventIndicators).evaluate_event_indicators(self.instant)
 
     @property
     def violation(self) -> Array:

@@ -175,6 +175,8 @@ class System(ABC):
         Variables that are integrated beside the motion.
     inputs, parameters, outputs
         Variables of u, p and y.
+    event_indicators
+        Variables of the functions whose zeros are kinks or jumps of the equations, such as gaps of end stops.
     reactions
         Variables of the forces and moments that joints transmit.
     constraints, constraint_units
@@ -209,6 +211,7 @@ class System(ABC):
     inputs: tuple[Variable, ...] = ()
     parameters: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
+    event_indicators: tuple[Variable, ...] = ()
     reactions: tuple[Variable, ...] = ()
     constraints: tuple[str, ...] = ()
     constraint_units: tuple[str, ...] = ()

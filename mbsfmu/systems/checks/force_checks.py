@@ -103,6 +103,7 @@ def _answers(acting: ActingForce, moment: Moment, *trial: Array) -> Mapping[str,
         **{name: [acting.scalar(name, motion, given)] for name in names},
         "rates": acting.rates(motion, given),
         "evaluate_outputs": acting.evaluate_outputs(motion, given),
+        "evaluate_event_indicators": acting.evaluate_event_indicators(motion, given),
         "initial_states": acting.initial_states(given.parameters),
     }
 

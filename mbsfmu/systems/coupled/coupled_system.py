@@ -22,6 +22,7 @@ from mbsfmu.systems.capabilities import (
     CanonicalMomenta,
     ConstraintCorrections,
     ConstraintMotion,
+    EventIndicators,
     InertiaTensors,
     JointReactions,
     LoopSolution,
@@ -50,6 +51,7 @@ class CoupledSystem(
     SampledUpdates,
     InertiaTensors,
     StartLimits,
+    EventIndicators,
     JointReactions,
     StartPlacement,
     MovingReferences,
@@ -122,7 +124,8 @@ class CoupledSystem(
         )
         self.outputs = names.every("outputs")
         self.reactions = names.every("reactions")
-        self.limited = names.limited()
+        self.event_indicators = names.apart("event_indicators")
+        self.limited = names.apart("limited")
         self.tensors = names.tensors()
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
@@ -315,6 +318,9 @@ class CoupledSystem(
     updates = concatenated(SampledUpdates.updates, "instant", required_by="discrete")
     initial_discrete = concatenated(SampledUpdates.initial_discrete, "parameters", required_by="discrete")
     inertia_tensors = concatenated(InertiaTensors.inertia_tensors, "parameters", required_by="tensors")
+    evaluate_event_indicators = concatenated(
+        EventIndicators.evaluate_event_indicators, "instant", required_by="event_indicators"
+    )
     start_limits = concatenated(StartLimits.start_limits, "instant", required_by="limited")
     evaluate_reactions = concatenated(JointReactions.evaluate_reactions, "instant", "loops", required_by="reactions")
     start_references = concatenated(MovingReferences.start_references, "start_coordinates", required_by="references")

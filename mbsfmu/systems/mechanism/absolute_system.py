@@ -114,6 +114,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             *(joints.accelerations[index] for index in accelerated),
             *joints.outputs,
         )
+        self.event_indicators = joints.event_indicators
         shared = "; of least norm where constraints are redundant"
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
         self.constraints, self.constraint_units = self.constraint_variables()

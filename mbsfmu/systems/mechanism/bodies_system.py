@@ -12,14 +12,20 @@ from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
-from mbsfmu.systems.capabilities import ConstraintMotion, InertiaTensors, JointReactions, MovingReferences
+from mbsfmu.systems.capabilities import (
+    ConstraintMotion,
+    EventIndicators,
+    InertiaTensors,
+    JointReactions,
+    MovingReferences,
+)
 from mbsfmu.systems.mechanism.joint_reactions import relating_pulls
 from mbsfmu.systems.mechanism.mechanism_parts import MechanismParts, given
 from mbsfmu.systems.mechanism.quaternion_joints import QuaternionJoints
 from mbsfmu.systems.system import LoopsInUse, SystemContext
 
 
-class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintMotion):
+class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingReferences, ConstraintMotion):
     """A mechanism as a system.
 
     Attributes
@@ -95,6 +101,10 @@ class BodiesSystem(InertiaTensors, JointReactions, MovingReferences, ConstraintM
     def rates(self, instant: SystemContext) -> Array:
         """Return the derivatives of the forces' states."""
         return stack(self.parts.forces.rates(self.motion(instant), given(instant)))
+
+    def evaluate_event_indicators(self, instant: SystemContext) -> Array:
+        """Return the event indicators of the forces."""
+        return stack(self.parts.forces.evaluate_event_indicators(self.motion(instant), given(instant)))
 
     def inertia_tensors(self, parameters: Array) -> Array:
         """Return the tensors about the centres of mass in the bodies' axes, shape (6 k,)."""

@@ -85,6 +85,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
         self.outputs = output_variables(topology, (*forces.outputs, *parts.sensors.outputs))
+        self.event_indicators = tuple(part_variable(each, Causality.LOCAL) for each in forces.event_indicators)
         named = {joint for force in mechanism.forces for joint in references(force, ReferenceKind.JOINT)}
         along = {joint.joint.name for joint in topology.tree if joint.reference is None}
         driven = along & {joint.partition(".")[0] for joint in named}

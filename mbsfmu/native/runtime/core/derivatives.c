@@ -74,7 +74,8 @@ static Status get_rates(Instance *instance, const unsigned *outputs, size_t coun
             case HELD:
             case OF_SOLVER: rates[k] = 0.0; break;
             case CONTINUOUS_STATE:
-            case DERIVATIVE: return REFUSE("the derivative of %s is not known", variable->name);
+            case DERIVATIVE:
+            case INDICATOR: return REFUSE("the derivative of %s is not known", variable->name);
             case ACCELERATION:
             case REACTION: return REFUSE("%s depends on accelerations; its derivative is not known", variable->name);
             case VIOLATION: return REFUSE("the derivative of %s is not known", variable->name);
@@ -143,6 +144,7 @@ static Status initial_derivative(
             case REACTION:
             case CONTINUOUS_STATE:
             case DERIVATIVE:
+            case INDICATOR:
             case VIOLATION: return REFUSE("the derivative of %s at the start is not known", unknown->name);
             default: return REFUSE("%s is no unknown of the start", unknown->name);
         }
@@ -317,6 +319,7 @@ static Status flow_derivative(
             case HELD:
             case OF_SOLVER: values[k] = 0.0; break;
             case REACTION:
+            case INDICATOR:
             case VIOLATION: return REFUSE("the derivative of %s is not known", unknown->name);
             default: return REFUSE("%s is no unknown", unknown->name);
         }

@@ -56,6 +56,9 @@ typedef struct {
     ConsistentPoint consistent;
     int exchanges;                      /* whether the host integrates; of one that does not nothing here counts */
     int away;                           /* whether the state is not at the point */
+#if INDICATORS > 0
+    int below[INDICATORS];              /* whether event indicators were below zero at the last event */
+#endif
     int led;                            /* whether continuous states were set one by one since event mode was entered */
 #endif
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */

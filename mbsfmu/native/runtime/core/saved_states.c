@@ -67,6 +67,9 @@ static int possible(const State *state) {
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
 #if MODEL_EXCHANGE
     if (!all_flags(&state->exchanges, 1) || !all_flags(&state->away, 1) || !all_flags(&state->led, 1) || !all_finite(state->point, POINT)) return 0;
+#if INDICATORS > 0
+    if (!all_flags(state->below, INDICATORS)) return 0;
+#endif
     if (state->mode == (state->exchanges ? STEPPING : CONTINUOUS_TIME)) return 0;
 #else
     if (state->mode == CONTINUOUS_TIME) return 0;

@@ -113,7 +113,7 @@ typedef struct {
 /* An instance whose continuous states the host integrates. It comes from initialization to events, from these to continuous
  * time and back. */
 typedef struct {
-    size_t states;                  /* how many there are */
+    size_t states, indicators;      /* how many there are */
     Instance *(*create)(Logger, void *environment);
     /* At events: as `pass_events`, with what becomes of the states. */
     Status (*update)(Instance *, Updated *);
@@ -127,6 +127,7 @@ typedef struct {
     Status (*get_states)(Instance *, double *values, size_t count);
     Status (*get_rates)(Instance *, double *values, size_t count);
     Status (*get_nominals)(Instance *, double *values, size_t count);
+    Status (*get_indicators)(Instance *, double *values, size_t count);
 } ExchangeFunctions;
 
 #define exchange_functions NAMED(mbsfmu_exchange_functions)

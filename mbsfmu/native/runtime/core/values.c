@@ -41,7 +41,35 @@ static double value_of_flow(const Instance *instance, const Variable *variable) 
 
 #endif
 
-static double value_of(const Instance *instance, const Variable *variable) {
+#if INDICATORS > 0
+
+/* Find the event indicators at the state: each is moved away from zero by its hysteresis, to the side where it was at the
+ * last event, so that what rests at a zero makes no events. */
+static void find_indicators(Instance *instance, double *values) {
+    load(instance);
+    event_indicators(&instance->parts, values);
+    for (int k = 0; k < INDICATORS; k++) {
+        values[k] += instance->state.below[k] ? -indicator_hysteresis[k] : indicator_hysteresis[k];
+    }
+}
+
+static double value_of_indicator(Instance *instance, const Variable *variable) {
+    double values[INDICATORS];
+    find_indicators(instance, values);
+    return values[variable->index];
+}
+
+#else
+
+static double value_of_indicator(Instance *instance, const Variable *variable) {
+    (void)instance;
+    (void)variable;
+    return 0.0;
+}
+
+#endif
+
+static double value_of(Instance *instance, const Variable *variable) {
     const State *state = &instance->state;
     const int i = variable->index;
     int worst;
@@ -65,6 +93,7 @@ static double value_of(const Instance *instance, const Variable *variable) {
         case NEXT_EVENT: return next_event_after(instance, state->passed, state->passed);
         case CONTINUOUS_STATE:
         case DERIVATIVE: return value_of_flow(instance, variable);
+        case INDICATOR: return value_of_indicator(instance, variable);
     }
     return 0.0;
 }

@@ -8,6 +8,8 @@
     if (state->mode != CONTINUOUS_TIME) return REFUSE("%s in continuous-time mode only", what)
 #define ALL_STATES(count) \
     if ((count) != POINT) return REFUSE("there are %d continuous states, not %u", (int)POINT, (unsigned)(count))
+#define ALL_INDICATORS(count) \
+    if ((count) != INDICATORS) return REFUSE("there are %d event indicators, not %u", (int)INDICATORS, (unsigned)(count))
 
 static Instance *create_for_exchange(Logger logger, void *environment) {
     Instance *instance = create(logger, environment, NULL);
@@ -108,6 +110,34 @@ static Status get_nominals(Instance *instance, double *values, size_t count) {
     COPY(values + 2 * FREEDOM, state_nominals + 2 * COORDINATES, STATES + INTEGRALS);
 #else
     COPY(values, state_nominals, POINT);
+#endif
+    return DONE;
+}
+
+/* Let indicators count as above or below zero by where they are now; zero is not above [FMI 2.0, 3.1]. */
+static void settle_indicators(Instance *instance) {
+#if INDICATORS > 0
+    double values[INDICATORS];
+    find_indicators(instance, values);
+    for (int k = 0; k < INDICATORS; k++) instance->state.below[k] = !(values[k] > 0.0);
+#else
+    (void)instance;
+#endif
+}
+
+static Status get_indicators(Instance *instance, double *values, size_t count) {
+    FOR_EXCHANGE;
+    ALL_INDICATORS(count);
+#if INDICATORS > 0
+    if (!is_located(instance)) {
+        /* a solver may try a shorter step */
+        report(instance, state->mode == CONTINUOUS_TIME ? DISCARDED : REFUSED, "event indicators cannot be computed: %s", instance->reason);
+        return state->mode == CONTINUOUS_TIME ? DISCARDED : REFUSED;
+    }
+    find_indicators(instance, values);
+#else
+    (void)state;
+    (void)values;
 #endif
     return DONE;
 }
@@ -228,6 +258,7 @@ static Status update_states(Instance *instance, Updated *updated) {
     }
     state->steps = before->steps;
     land_at_point(instance);
+    settle_indicators(instance);
     updated->nominals_changed = others;
     begin_at_state(instance);
     return DONE;
@@ -253,6 +284,7 @@ static Status begin_continuous_time(Instance *instance) {
 
 const ExchangeFunctions exchange_functions = {
     .states = POINT,
+    .indicators = INDICATORS,
     .create = create_for_exchange,
     .update = update_states,
     .enter_continuous_time = begin_continuous_time,
@@ -263,4 +295,5 @@ const ExchangeFunctions exchange_functions = {
     .get_states = get_states,
     .get_rates = get_flow,
     .get_nominals = get_nominals,
+    .get_indicators = get_indicators,
 };

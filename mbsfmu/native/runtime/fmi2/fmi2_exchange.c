@@ -58,9 +58,4 @@ EXPORT fmi2Status NAMED(fmi2SetContinuousStates)(fmi2Component handle, const fmi
 VECTOR(fmi2GetDerivatives, get_rates, "derivatives")
 VECTOR(fmi2GetContinuousStates, get_states, "continuous states")
 VECTOR(fmi2GetNominalsOfContinuousStates, get_nominals, "magnitudes")
-
-EXPORT fmi2Status NAMED(fmi2GetEventIndicators)(fmi2Component handle, fmi2Real values[], size_t count) {
-    WITH_COMPONENT;
-    (void)values;
-    return count == 0 ? fmi2OK : refuse(component, "there are no event indicators, not %u", (unsigned)count);
-}
+VECTOR(fmi2GetEventIndicators, get_indicators, "event indicators")

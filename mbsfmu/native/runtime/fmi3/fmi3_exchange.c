@@ -56,12 +56,7 @@ EXPORT fmi3Status NAMED(fmi3SetContinuousStates)(fmi3Instance handle, const fmi3
 VECTOR(fmi3GetContinuousStates, get_states, "continuous states")
 VECTOR(fmi3GetContinuousStateDerivatives, get_rates, "derivatives")
 VECTOR(fmi3GetNominalsOfContinuousStates, get_nominals, "magnitudes")
-
-EXPORT fmi3Status NAMED(fmi3GetEventIndicators)(fmi3Instance handle, fmi3Float64 values[], size_t count) {
-    WITH_INSTANCE;
-    (void)values;
-    return count == 0 ? fmi3OK : refuse(component, "there are no event indicators, not %u", (unsigned)count);
-}
+VECTOR(fmi3GetEventIndicators, get_indicators, "event indicators")
 
 EXPORT fmi3Status NAMED(fmi3GetNumberOfContinuousStates)(fmi3Instance handle, size_t *count) {
     WITH_INSTANCE;
@@ -73,6 +68,6 @@ EXPORT fmi3Status NAMED(fmi3GetNumberOfContinuousStates)(fmi3Instance handle, si
 EXPORT fmi3Status NAMED(fmi3GetNumberOfEventIndicators)(fmi3Instance handle, size_t *count) {
     WITH_INSTANCE;
     NEED(count, "how many event indicators there are");
-    *count = 0;
+    *count = exchange_functions.indicators;
     return fmi3OK;
 }

@@ -143,10 +143,8 @@ def export(
     if arrays and (fmi != 3 or backend != "native"):
         raise InputError("arrays are for native FMUs of FMI 3.0")
     kinds = (kind,) if isinstance(kind, str) else kind
-    _check_kind(kinds, backend)
+    _check_kind(kinds, backend, event_indicators=event_indicators)
     _check_clocks(clocks, backend, fmi, has_reference=reference)
-    if event_indicators and "me" not in kinds:
-        raise InputError("event indicators are for solvers of importers; kind me has them")
     wrappers = (wrapper,) if isinstance(wrapper, str) else wrapper
     check_wrappers(wrappers, naming=naming, kind=kinds, arrays=arrays, clocks=clocks)
     if reference and "cs" not in kinds:
@@ -167,9 +165,7 @@ def export(
         refuse_to_overwrite(path, force)
     files = UserParts.of(model).with_rule(find_rule(chosen.chosen_solver)).alone() if backend == "python" else {}
     units = _made_fmus(model, wanted, chosen, list(files), shows_locals=locals == "all")
-    _check_sampled(clocks, units)
-    if event_indicators and not any(unit.simulation.functions.system.event_indicators for unit in units):
-        raise InputError("event indicators are gaps of end stops and contacts, and the model has none")
+    _check_events(clocks, units, event_indicators=event_indicators)
     _warn_undriven(model, {unit.system: unit.simulation.undriven for unit in units})
     _report_kept_files([unit.simulation for unit in units])
     if "cs" in kinds:
@@ -300,7 +296,7 @@ def _check_backend(backend: str, options: RunOptions, fmi: int, *, has_binaries:
         raise InputError("that no execution tool is needed is said of FMUs of 'python'; those of 'native' need none")
 
 
-def _check_kind(kind: Sequence[str], backend: str) -> None:
+def _check_kind(kind: Sequence[str], backend: str, *, event_indicators: bool) -> None:
     """Check what FMUs are for."""
     if not kind:
         raise InputError(f"FMUs are for something: kind is one of {', '.join(INTERFACES)}, or more of them")
@@ -309,6 +305,8 @@ def _check_kind(kind: Sequence[str], backend: str) -> None:
             raise InputError(f"there is no kind '{each}' of FMUs; {closest_match(each, INTERFACES)}")
     if backend == "python" and "me" in kind:
         raise InputError("FMUs of 'python' are for co-simulation; those of 'native' can be for model exchange")
+    if event_indicators and "me" not in kind:
+        raise InputError("event indicators are for solvers of importers; kind me has them")
 
 
 def _check_clocks(clocks: str, backend: str, fmi: int, *, has_reference: bool) -> None:
@@ -323,10 +321,12 @@ def _check_clocks(clocks: str, backend: str, fmi: int, *, has_reference: bool) -
         )
 
 
-def _check_sampled(clocks: str, units: Sequence[_Unit]) -> None:
-    """Check that there is a block that a clock can update."""
+def _check_events(clocks: str, units: Sequence[_Unit], *, event_indicators: bool) -> None:
+    """Check that there is a block that a clock can update, and a part with event indicators."""
     if clocks != "none" and not any(unit.is_sampled() for unit in units):
         raise InputError("clocks are those of sampled blocks, and the model has none")
+    if event_indicators and not any(unit.simulation.functions.system.event_indicators for unit in units):
+        raise InputError("event indicators are gaps of end stops and contacts, and the model has none")
 
 
 def _add_reference(path: Path) -> None:

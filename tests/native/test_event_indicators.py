@@ -310,7 +310,7 @@ def test_indicators_without_values_are_refused() -> None:
     ("made", "options", "sentence"),
     [
         (lambda: sliding(STOPS), {"kind": "cs"}, "event indicators are for solvers of importers; kind me has them"),
-        (lambda: sliding(), {}, "gaps of end stops and contacts, and the model has none"),
+        (sliding, {}, "gaps of end stops and contacts, and the model has none"),
     ],
 )
 def test_wrong_event_indicators_are_refused(

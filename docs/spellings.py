@@ -70,6 +70,7 @@ CALLS = {
             "of a cell's last line",
             "variables": "`mbsfmu.overview(model)[\"variables\"]`",
             "page": "`model.simulation().run(stop=2.0).animate().save(\"page.html\")`",
+            "gltf": "`….animate().save(\"motion.glb\")`",
             "stop": "`.run(stop=2.0)`",
             "assignments": SET,
             "live": "`mbsfmu.play(model).save(\"live.html\")`, a page of its own",

@@ -25,7 +25,7 @@ from mbsfmu.coupled.model_overview import overview
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.view.pages.blocks import stack
 from mbsfmu.view.pages.page import write_page
-from mbsfmu.view.play.play_page import PlayPage
+from mbsfmu.view.scene.animation import Animation
 
 _COLUMNS = {
     "input": ("name", "unit", "default", "minimum", "maximum", "driven_by", "description"),
@@ -45,6 +45,7 @@ _MOST_TIMES = 20
 @click.option("--contents", is_flag=True, help="List all parts with their data, and how they are joined.")
 @click.option("--variables", is_flag=True, help="List inputs, outputs, parameters, states and reactions.")
 @click.option("--html", "page", callback=output_file(".html", ".htm"), help="HTML file with the mechanism in motion.")
+@click.option("--gltf", callback=output_file(".glb"), help="glTF file (.glb) with the mechanism in motion.")
 @click.option(
     "--stop",
     type=float,
@@ -63,6 +64,7 @@ def command(
     contents: bool,
     variables: bool,
     page: str | None,
+    gltf: str | None,
     stop: float | None,
     live: bool,
     json_file: str | None,
@@ -79,15 +81,17 @@ def command(
     Example: mbsfmu show theirs.fmu --variables
     Example: mbsfmu show four-bar --html four-bar.html --stop 2 --live
     """
-    log_to_stderr(quiet or page is None)  # what notes say of a model is in the tables
-    refuse_same_files(json_file, page, inputs=[model, *parts])
+    moving = page or gltf
+    log_to_stderr(quiet or moving is None)  # what notes say of a model is in the tables
+    refuse_same_files(json_file, page, gltf, inputs=[model, *parts])
     of_motion = {"stop": stop, "set": assignments or None, **options}
     without = [name for name, value in of_motion.items() if value is not None]
-    if without and not page:
+    if without and not moving:
         raise InputError(f"--{without[0]} is of the motion; say where that is to be shown, by --html page.html")
     if is_source(model):
-        if page or live:
-            raise InputError(f"{model} is refused with --html: only models of mbsfmu are shown in motion")
+        if moving or live:
+            given = "--gltf" if gltf and not page else "--html"
+            raise InputError(f"{model} is refused with {given}: only models of mbsfmu are shown in motion")
         content = overview(model)
         write_json(json_file, content)
         print_source(content, contents, variables)
@@ -105,30 +109,25 @@ def command(
     for title, columns, rows in (*_tables(found, content), *listed[0], *listed[1]):
         if rows:
             print_table(title, columns, rows)
-    if page:
-        _show_motion(found, page, stop, assignments, options, quiet, alive)
+    if moving:
+        animation = _motion(found, stop, assignments, options, quiet)
+        if gltf:
+            animation.save(gltf)
+        if page and alive is None:
+            animation.save(page)
+        elif page and alive:
+            write_page(found.name, stack(animation.whole, alive.inside), page)
 
 
-def _show_motion(
-    model: CoupledModel,
-    page: str,
-    stop: float | None,
-    assignments: tuple[str, ...],
-    options: dict[str, Any],
-    quiet: bool,
-    alive: PlayPage | None,
-) -> None:
-    """Simulate a model and write a page with its animation, and the running machine if it is given."""
+def _motion(
+    model: CoupledModel, stop: float | None, assignments: tuple[str, ...], options: dict[str, Any], quiet: bool
+) -> Animation:
+    """Return the animation of a run."""
     with at_work("preparing", quiet):
         simulation = model.simulation(**options)
         set_values(simulation, assignments)
     with progress_bar("simulating", quiet) as progress:
-        result = simulation.run(stop, progress=progress)
-    animation = result.animate()
-    if alive is None:
-        animation.save(page)
-    else:
-        write_page(model.name, stack(animation.whole, alive.inside), page)
+        return simulation.run(stop, progress=progress).animate()
 
 
 Listed = Iterator[tuple[str, list[str], list[list[str]]]]

@@ -8,11 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import complete_file
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.page import framed, write_page
+from mbsfmu.view.scene.gltf import glb
 from mbsfmu.view.scene.payload import FRAME_RATE, motion
 from mbsfmu.view.scene.scene_element import scene_element
 
@@ -51,13 +54,23 @@ class Animation:
         return HtmlElement.around(markup, [scene])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a self-contained page, atomically.
+        """Write a self-contained page, or with `.glb` a binary glTF file of the first run; atomically.
+
+        glTF files have the bodies as nodes, with their shapes, and one animation. They open in Blender, in viewers of
+        operating systems, and by three.js.
 
         Raises
         ------
         InputError
-            When the file is not called `.html` or `.htm`.
+            When the file is called neither `.html`, `.htm` nor `.glb`.
         """
+        name = os.fspath(path)
+        if not name.lower().endswith((".html", ".htm", ".glb")):
+            raise InputError(f"{name} is refused for an animation: its name must end in .html, .htm or .glb")
+        if name.lower().endswith(".glb"):
+            with complete_file(path) as partial:
+                partial.write_bytes(glb(self.payload))
+            return
         write_page(self.title, self.whole, path)
 
     def _repr_html_(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, cycle
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from mbsfmu.view.scene.given_shapes import given_shapes
 from mbsfmu.view.scene.joint_symbols import joint_symbols
 from mbsfmu.view.scene.lines import force_lines
 from mbsfmu.view.scene.packing import packed
-from mbsfmu.view.scene.poses import Placement, poses
+from mbsfmu.view.scene.poses import Placement, point_path, poses
 from mbsfmu.view.scene.recorded import Floats, Recorded, viewing_times
 
 FRAME_RATE = 30.0
@@ -31,6 +31,8 @@ _FEWEST, _MOST = 120, 3600
 """Limits of the number of frame intervals."""
 _ROUGH = 0.1
 """Interval of recorded rows in s above which a note is given."""
+_COLOURS = ("#d9902f", "#4c86b8", "#6a9a5b", "#9a6fb0", "#b8604c", "#4fa3a0", "#8c8250", "#77808c")
+"""Colours of bodies in turn, where their shapes have none."""
 _AGREEMENT = 1e-3
 """Tolerance of recorded lengths relative to a mechanism's size."""
 
@@ -88,7 +90,14 @@ def motion(
         "across": numbers(_across(placements)),
         "lowest": numbers(lowest),
         "highest": numbers(highest),
-        "bodies": [body for each in looks for body in each.bodies(several=len(placements) > 1)],
+        "bodies": [
+            {**body, "colour": colour}
+            for body, colour in zip(
+                (body for each in looks for body in each.bodies(several=len(placements) > 1)),
+                cycle(_COLOURS),
+                strict=False,
+            )
+        ],
         "scenery": [shape for each in looks for shape in each.scenery],
         "ground": {name: numbers(place) for each in placements for name, place in each.points_of(GROUND).items()},
         "joints": [symbol for each, first in parts for symbol in joint_symbols(each, first)],
@@ -242,11 +251,7 @@ class _Run:
 
     def places(self, body: int, local: Floats) -> Floats:
         """Return a body's point at the frames, shape (k, 3), in m; body -1 is the ground."""
-        if body < 0:
-            return np.broadcast_to(local, (self._reached, 3))
-        position, vector, scalar = np.split(self._poses[:, body], [3, 6], axis=1)
-        across = 2.0 * np.cross(vector, local)
-        return position + local + scalar * across + np.cross(vector, across)
+        return point_path(self._poses, body, local)
 
     def _found_pressures(self, machine: Machine) -> Iterator[tuple[str, Floats]]:
         """Yield the pressures of nodes in bar by `circuit.node`."""

@@ -155,3 +155,22 @@ def poses(frames: list[Frames]) -> Floats:
             row[body, :3] = origin
             row[body, 3:] = np.roll(quaternion_from_rotation(np.asarray(rotation, dtype=float)), -1)
     return result
+
+
+def point_path(moved: Floats, body: int, local: Floats) -> Floats:
+    """Return a body's point at each frame, shape (k, 3), in m.
+
+    Parameters
+    ----------
+    moved
+        Poses as of `poses`.
+    body
+        Index of the body; -1 is the ground.
+    local
+        The point in the frame of the body, shape (3,), in m.
+    """
+    if body < 0:
+        return np.broadcast_to(local, (len(moved), 3))
+    position, vector, scalar = np.split(moved[:, body], [3, 6], axis=1)
+    across = 2.0 * np.cross(vector, local)
+    return position + local + scalar * across + np.cross(vector, across)

@@ -5,7 +5,6 @@
 (() => {
   const { ForceLine, Look, footOf, objectOf, railOf, symbolOf, unpacked } = MotionParts;
 
-  const BODY_COLOURS = [0xd9902f, 0x4c86b8, 0x6a9a5b, 0x9a6fb0, 0xb8604c, 0x4fa3a0, 0x8c8250, 0x77808c];
   const GHOST_COLOURS = ["#d62f6b", "#1f78c8", "#2e9e4f", "#8a4fd0"];
 
   class Run {
@@ -19,7 +18,7 @@
       this.pressures = Object.fromEntries(Object.entries(data.pressures).map(([name, text]) => [name, unpacked(text)]));
       this.look = new Look(this.ghost, this.colour);
       this.object = new THREE.Group();
-      this.bodies = payload.bodies.map((body, number) => this.makeBody(body, number));
+      this.bodies = payload.bodies.map((body) => this.makeBody(body));
       this.lines = payload.lines.map((line) => new ForceLine(line, size, this.look));
       for (const each of this.bodies) this.object.add(each);
       for (const each of this.lines) this.object.add(each.object);
@@ -32,11 +31,10 @@
       this.longest = this.lines.map((line) => this.longestOf(line));
     }
 
-    makeBody(body, number) {
+    makeBody(body) {
       const group = new THREE.Group();
       group.name = body.name;
-      const colour = BODY_COLOURS[number % BODY_COLOURS.length];
-      for (const shape of body.shapes) group.add(objectOf(shape, colour, this.look));
+      for (const shape of body.shapes) group.add(objectOf(shape, body.colour, this.look));
       return group;
     }
 

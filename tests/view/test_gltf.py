@@ -135,7 +135,7 @@ def test_points_go_where_they_were_simulated(bar: tuple[mbsfmu.Result, Read, Pat
     """The tip of the boom, 3 m from its hinge, by the recorded angle alone."""
     result, read, _ = bar
     angle = np.interp(read.times, result.time, result["boom.angle"])
-    assert np.ptp(angle) > 0.1
+    assert np.ptp(angle) > 0.05
     length = mbsfmu.models.four_bar().systems["mechanism"].bodies[0].length
     there = length * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
     np.testing.assert_allclose(read.point("boom", (length, 0.0, 0.0)), there, rtol=0.0, atol=2e-6)

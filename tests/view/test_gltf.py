@@ -23,6 +23,7 @@ from mbsfmu import (
     RigidBody,
     RodShape,
     SphereShape,
+    SpringDamper,
 )
 from mbsfmu.view.scene.tessellation import Triangles, coil, tessellated
 
@@ -68,6 +69,13 @@ def test_shapes_are_closed_and_have_their_volumes(
     assert mesh.volume == pytest.approx(volume, rel=tolerance)  # negative where triangles face inwards
     np.testing.assert_allclose(mesh.extents, extents, rtol=1e-12)
     np.testing.assert_allclose(mesh.centroid if "plate" not in shape["kind"] else 0.0, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("outline", [HOOK, [(x, -y) for x, y in (*HOOK[3:], *HOOK[:3])]], ids=["up", "down"])
+def test_plates_are_covered_once(outline: list[tuple[float, float]]) -> None:
+    """Two faces of area 5, and walls along the 12 m around them: no triangle lies on another one or outside."""
+    mesh = mesh_of(tessellated({"kind": "plate", "outline": outline, "thickness": 0.5}))
+    assert mesh.area == pytest.approx(2.0 * 5.0 + 0.5 * 12.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -155,12 +163,67 @@ def test_cylinders_are_as_long_as_they_were(bar: tuple[mbsfmu.Result, Read, Path
     np.testing.assert_array_equal(read.moved(barrel, "rotation"), read.moved(rod, "rotation"))
 
 
-def test_quaternions_go_the_short_way(bar: tuple[mbsfmu.Result, Read, Path]) -> None:
+def test_barrels_and_rods_lie_between_their_eyes(bar: tuple[mbsfmu.Result, Read, Path]) -> None:
+    """The barrel goes from its eye over dead length, stroke and head; a retracted rod ends before the dead length."""
     _, read, _ = bar
-    for body in ("boom", "link", "rocker"):
-        turned = read.moved(body, "rotation")
-        np.testing.assert_allclose(np.linalg.norm(turned, axis=1), 1.0, atol=1e-6)
-        assert np.all(np.sum(turned[1:] * turned[:-1], axis=1) > 0.9)
+    circuit = mbsfmu.models.four_bar().systems["circuit"]
+    (cylinder,) = (each for each in circuit.components if each.type == "cylinder")
+    spare = cylinder.retracted_length - cylinder.stroke
+    reach = cylinder.retracted_length - 0.4 * spare
+    bounds = []
+    for part in ("barrel", "rod"):
+        mesh = read.file.meshes[read.node(f"mechanism.cylinder.{part}").mesh]
+        corners = read.file.accessors[mesh.primitives[0].attributes.POSITION]
+        bounds.append((corners.min[1], corners.max[1], corners.max[0]))
+    barrel, rod = bounds
+    assert barrel[:2] == pytest.approx((0.0, cylinder.stroke + 0.6 * spare), abs=1e-6)
+    assert rod[:2] == pytest.approx((-reach - rod[2], rod[2]), abs=1e-6)  # with its round ends
+
+
+def turning(gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> CoupledModel:
+    """A wheel that turns four times around in a second, held by a weak spring to the ground."""
+    mechanism = Mechanism(
+        gravity=gravity,
+        ground={"O": (0.0, 0.0, 0.0), "A": (3.0, 0.0, 0.0)},
+        bodies=(RigidBody(name="wheel", mass=1.0, inertia=(1.0, 1.0, 1.0), points={"P": (1.0, 0.0, 0.0)}),),
+        joints=(Revolute(name="axle", parent="ground.O", child="wheel.origin", angular_velocity=8.0 * np.pi),),
+        forces=(SpringDamper(name="band", start="ground.A", end="wheel.P", stiffness=1e-6, free_length=1.0),),
+    )
+    return CoupledModel(name="turning", systems={"mechanism": mechanism})
+
+
+@pytest.fixture(scope="module")
+def wheel() -> mbsfmu.Animation:
+    return turning(gravity=(0.0, 9.81, 0.0)).simulation(compiled=False).run(1.0).animate()
+
+
+def test_quaternions_go_the_short_way(wheel: mbsfmu.Animation, tmp_path: Path) -> None:
+    """Over 180° as well, where those of recorded orientations change their signs."""
+    wheel.save(tmp_path / "wheel.glb")
+    turned = Read(tmp_path / "wheel.glb").moved("wheel", "rotation")
+    np.testing.assert_allclose(np.linalg.norm(turned, axis=1), 1.0, atol=1e-6)
+    assert np.all(np.sum(turned[1:] * turned[:-1], axis=1) > 0.9)
+
+
+def test_springs_are_stretched_between_their_ends(wheel: mbsfmu.Animation, tmp_path: Path) -> None:
+    wheel.save(tmp_path / "wheel.glb")
+    read = Read(tmp_path / "wheel.glb")
+    turns = 8.0 * np.pi * read.times
+    gaps = np.stack([np.cos(turns) - 3.0, np.sin(turns), np.zeros_like(turns)], axis=1)
+    scales = read.moved("mechanism.band", "scale")
+    np.testing.assert_allclose(scales[:, 1], np.linalg.norm(gaps, axis=1), atol=1e-3)
+    assert np.ptp(scales[:, [0, 2]]) == 0.0
+    np.testing.assert_allclose(read.moved("mechanism.band", "translation"), (3.0, 0.0, 0.0) + 0.5 * gaps, atol=1e-3)
+
+
+def test_files_begin_at_no_time_and_gravity_points_down(wheel: mbsfmu.Animation, tmp_path: Path) -> None:
+    """Times of animations are not negative in glTF, and begin where the run does; half a turn brings −y to y."""
+    later = {**wheel.payload, "time": {**wheel.payload["time"], "start": 5.0, "stop": 6.0}}
+    mbsfmu.Animation(later, wheel.title).save(tmp_path / "later.glb")
+    read = Read(tmp_path / "later.glb")
+    assert (read.times[0], read.times[-1]) == pytest.approx((0.0, 1.0))
+    up = Rotation.from_quat(read.node("machine").rotation).apply((0.0, -1.0, 0.0))
+    np.testing.assert_allclose(up, (0.0, 1.0, 0.0), atol=1e-12)
 
 
 def test_another_library_loads_the_machine(bar: tuple[mbsfmu.Result, Read, Path]) -> None:

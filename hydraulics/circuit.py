@@ -11,6 +11,7 @@ from hydraulics.fluid import Oil
 from mbsfmu.modelling.data import Data, DataError, Name
 from mbsfmu.modelling.fields import NonNegative
 from mbsfmu.modelling.frozen import FrozenMap
+from mbsfmu.modelling.structure import Role
 
 RESERVED = {"oil": "the fluid", "hydraulic_energy": "the energies of the circuit"}
 """Names that components cannot have, and what these names are used for."""
@@ -61,7 +62,7 @@ class Circuit(Data):
 
     oil: Oil
     components: tuple[AnyComponent, ...]
-    initial_pressures: FrozenMap[Name, InitialPressure] = {}
+    initial_pressures: Annotated[FrozenMap[Name, InitialPressure], Role.PARAMETER] = {}
 
     @property
     def source_nodes(self) -> dict[str, Component]:

@@ -33,6 +33,7 @@ from pydantic import Field, model_validator
 from mbsfmu.modelling.data import Data
 from mbsfmu.modelling.fields import Array, NonNegative, Positive
 from mbsfmu.modelling.quantity import Quantity
+from mbsfmu.modelling.structure import Role
 
 LEAST_MODULUS, LEAST_DENSITY = 1e7, 100.0
 """Lower bounds of any liquid in a circuit: bulk modulus in Pa and density in kg/m³."""
@@ -70,10 +71,10 @@ class Oil(Data):
         transmission runs empty.
     """
 
-    bulk_modulus: Positive
-    density: Positive
-    air_content: Annotated[float, Field(ge=0, lt=1)] = 0.005
-    polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2)] = ISOTHERMAL
+    bulk_modulus: Annotated[Positive, Role.PARAMETER]
+    density: Annotated[Positive, Role.PARAMETER]
+    air_content: Annotated[float, Field(ge=0, lt=1), Role.PARAMETER] = 0.005
+    polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2), Role.PARAMETER] = ISOTHERMAL
     vapour_pressure: NonNegative = 0.0
     conserves: Conserved = "mass"
 

@@ -77,7 +77,7 @@ class CoupledModel(ModelData):
         DataError
             If connections close a nonlinear algebraic loop, or one with acceleration feed-through.
         """
-        return coupled_system(self, absolute=absolute)
+        return coupled_system(self, absolute=absolute)[0]
 
     @heeding_interruptions()
     def simulation(

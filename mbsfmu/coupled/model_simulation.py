@@ -25,7 +25,6 @@ from mbsfmu.simulation.run_options import RunKeywords, RunOptions, usual_formula
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.systems.making import make_system
 from mbsfmu.systems.model_systems import coupled_system
-from mbsfmu.tracing.kept_traces import Traces
 
 _LOGGER = logging.getLogger(__name__)
 _UNLICENSED = "of the model: not stated; of the runtime in this unit: BSD-3-Clause"
@@ -74,8 +73,8 @@ def _traced_simulation(
     # Data and options determine the equations, which user-defined code may prevent. Signals do not enter them.
     known = is_built_in(options.kind) and not parts
     equations = {"name": model.name, **{name: value for name, value in content.items() if name != "signals"}}
-    traces = Traces((equations, options.kind.absolute) if known else None, for_others=keeps_traces)
-    system = coupled_system(model, absolute=options.kind.absolute, traces=traces)
+    absolute = options.kind.absolute
+    system, traces = coupled_system(model, absolute=absolute, keeps_traces=known, for_others=keeps_traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
     exposed = ExposedVariables(model.outputs, local_variables=local_variables)
     options = _completed(model, options)

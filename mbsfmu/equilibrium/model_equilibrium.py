@@ -73,7 +73,7 @@ class _Search(Generic[Model]):
         find: Iterable[str] | Mapping[str, float],
     ) -> None:
         self.model = model
-        self.system = system = coupled_system(model, absolute=False)
+        self.system = system = coupled_system(model, absolute=False)[0]
         self._references = system.qualified()
         parameters, inputs = _given(model, system)
         sought = [self._sought(reference) for reference in find]
@@ -277,7 +277,7 @@ class _Search(Generic[Model]):
         if not any(data.balanced_actuators for data in circuits_of(model.systems).values()):
             return model, functions, self._references
         model = _with_pressures(model, self._guess)
-        system = coupled_system(model, absolute=False)
+        system = coupled_system(model, absolute=False)[0]
         other = _started(system, *_given(model, system))
         for part in ("coordinates", "velocities", "states", "discrete", "inputs"):
             other.write(part, functions.values(part))

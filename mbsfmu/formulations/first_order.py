@@ -279,7 +279,7 @@ class FirstOrderFormulation(Formulation):
     def explicit(self) -> AnyFunction:
         """Return ẏ = (ż, ẇ, ẋ, rates of the integrals) from the parts of y."""
         if not self.functions.in_loops:
-            return self.functions.traced("first_order_rates", [self._whole_flow])
+            return self.functions.kept("first_order_rates", lambda: [self._whole_flow])
 
         def made(given: RecordedSystem) -> list[Array]:
             moved, moving_rates, _ = self._moved(given)
@@ -302,16 +302,22 @@ class FirstOrderFormulation(Formulation):
     @cached_property
     def slope(self) -> TracedFunction:
         """Derivative of ẏ, except chained coordinates, with respect to (z, w, x)."""
-        given = self.functions.expressions
-        matrix = self._flow_change(given.rates, given.integral_rates)[self.chained :, :]
-        return self.functions.traced("first_order_slope", [matrix], matrices=[0])
+
+        def made() -> list[ca.SX]:
+            given = self.functions.expressions
+            return [self._flow_change(given.rates, given.integral_rates)[self.chained :, :]]
+
+        return self.functions.kept("first_order_slope", made, matrices=[0])
 
     @cached_property
     def drift(self) -> TracedFunction:
         """Change of ẏ with time by the part `input_rates`."""
-        inputs = self.functions.symbol("inputs")
-        change = ca.jtimes(self._whole_flow, inputs, self.functions.symbol("input_rates"))
-        return self.functions.traced("first_order_drift", [change])
+
+        def made() -> list[ca.SX]:
+            inputs, rates = self.functions.symbol("inputs"), self.functions.symbol("input_rates")
+            return [ca.jtimes(self._whole_flow, inputs, rates)]
+
+        return self.functions.kept("first_order_drift", made)
 
     @cached_property
     def change(self) -> AnyFunction:
@@ -362,19 +368,25 @@ class FirstOrderFormulation(Formulation):
     @cached_property
     def residual(self) -> TracedFunction:
         """ẏ by the rule − f(y); writes z, w and x."""
-        n, k = len(self.functions.coordinates), len(self.functions.states)
-        ends = ca.vertsplit(self.end.values, [0, n, 2 * n, 2 * n + k])
-        written = dict(zip(("coordinates", self.moving, "states"), ends, strict=True))
-        (flow,) = self.functions.expressions.at([self._flow], written)
-        results = [self.end.rates - flow, *written.values()]
-        return self.functions.traced("first_order_residual", results, into=written)
+        written = ("coordinates", self.moving, "states")
+
+        def made() -> list[ca.SX]:
+            n, k = len(self.functions.coordinates), len(self.functions.states)
+            ends = ca.vertsplit(self.end.values, [0, n, 2 * n, 2 * n + k])
+            (flow,) = self.functions.expressions.at([self._flow], dict(zip(written, ends, strict=True)))
+            return [self.end.rates - flow, *ends]
+
+        return self.functions.kept("first_order_residual", made, into=written)
 
     @cached_property
     def iteration_matrix(self) -> TracedFunction:
         """Derivative of the residual with respect to (z, w, x); a square matrix."""
-        by_unknowns = self._flow_change(self.functions.expressions.rates)
-        matrix = self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns
-        return self.functions.traced("first_order_iteration_matrix", [matrix], matrices=[0])
+
+        def made() -> list[ca.SX]:
+            by_unknowns = self._flow_change(self.functions.expressions.rates)
+            return [self.end.rate_by_value * ca.SX.eye(by_unknowns.shape[0]) - by_unknowns]
+
+        return self.functions.kept("first_order_iteration_matrix", made, matrices=[0])
 
     @cached_property
     def recorded(self) -> RecordedSteps:

@@ -23,6 +23,7 @@ from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.formulations.recorded_jacobian import RecordedIterationMatrices
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.rules.rule import Rule
+from mbsfmu.stepping.history_layout import fingerprint
 from mbsfmu.stepping.iteration import IterationCount, Limits, NewtonTolerances
 from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
 from mbsfmu.stepping.rule_checks import check_rule
@@ -326,7 +327,7 @@ class Formulation(FittingStates, ABC):
         If no form of code is chosen, and divide and conquer computes accelerations, it is the faster form, except if
         unrolled code of implicit steps would be long, or is short in any case.
         """
-        traces = initialization.traces.of("motion", cls.name, options.content())
+        traces = initialization.traces.of("motion", cls.name, options.content(), fingerprint(rule))
         loops = cls.loops(initialization, system, options, kind)
         joining = {"sequential": options.sequential, "sections": options.sections, "in_blocks": options.in_blocks}
         form = cls.form(system, options, kind)

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from mbsfmu.systems.system import System
 
 
+_WRITTEN = ("coordinates", "velocities", "accelerations", "states", "rates")
+"""Parts that residuals write: z, ż, z̈, x and ẋ at the end of a step."""
+
+
 class AugmentedEquations:
     """Equations of motion in all coordinates with penalty forces.
 
@@ -73,12 +77,8 @@ class AugmentedEquations:
     def _at_end(self) -> dict[str, ca.SX]:
         """Return z, ż, z̈ and x at the end of a step."""
         end = self.end
-        return {
-            "coordinates": end.coordinates,
-            "velocities": end.velocities,
-            "accelerations": end.accelerations,
-            "states": end.values,
-        }
+        values = (end.coordinates, end.velocities, end.accelerations, end.values)
+        return dict(zip(_WRITTEN, values, strict=False))
 
     @cached_property
     def residual(self) -> TracedFunction:
@@ -86,17 +86,22 @@ class AugmentedEquations:
 
         The iteration matrix contains α, by which λ follows Φ [eq. 19].
         """
-        given, end, at_end = self._given, self.end, self._at_end()
-        balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
-        written = {**at_end, "rates": end.rates}
-        results = [ca.vertcat(balance, end.rates - rates, closure), *written.values()]
-        return self._functions.traced("augmented_residual", results, into=written)
+
+        def made() -> list[ca.SX]:
+            given, end, at_end = self._given, self.end, self._at_end()
+            balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
+            return [ca.vertcat(balance, end.rates - rates, closure), *at_end.values(), end.rates]
+
+        return self._functions.kept("augmented_residual", made, into=_WRITTEN)
 
     @cached_property
     def landing(self) -> TracedFunction:
         """Write the same values as `residual`."""
-        written = {**self._at_end(), "rates": self.end.rates}
-        return self._functions.traced("augmented_landing", list(written.values()), into=written)
+
+        def made() -> list[ca.SX]:
+            return [*self._at_end().values(), self.end.rates]
+
+        return self._functions.kept("augmented_landing", made, into=_WRITTEN)
 
     @cached_property
     def iteration_matrix(self) -> TracedFunction:
@@ -106,17 +111,20 @@ class AugmentedEquations:
         equivalent with the present Φ_z; with the Φ_z of an earlier step they would give spurious forces, α times the
         rotation of the bodies since.
         """
-        given, end = self._given, self.end
-        by_z, by_v, by_a = (given.derivative(self._balance, part) for part in MOTION)
-        balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
-        by_z, by_v, by_a = (given.derivative(given.rates, part) for part in MOTION)
-        rates = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
-        by_states, own = (given.derivative(value, "states") for value in (self._balance, given.rates))
-        without = end.square(balance, by_states, rates, own)
-        constraints = len(self._functions.rows)
-        jacobian = ca.horzcat(given.closure_jacobian, ca.SX(constraints, by_states.shape[1]))
-        matrix = _bordered(without, jacobian, ca.SX.eye(constraints) / self._penalty)
-        return self._functions.traced("augmented_iteration_matrix", [matrix], matrices=[0])
+
+        def made() -> list[ca.SX]:
+            given, end = self._given, self.end
+            by_z, by_v, by_a = (given.derivative(self._balance, part) for part in MOTION)
+            balance = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
+            by_z, by_v, by_a = (given.derivative(given.rates, part) for part in MOTION)
+            rates = by_z + end.velocity_by_position * by_v + end.acceleration_by_position * by_a
+            by_states, own = (given.derivative(value, "states") for value in (self._balance, given.rates))
+            without = end.square(balance, by_states, rates, own)
+            constraints = len(self._functions.rows)
+            jacobian = ca.horzcat(given.closure_jacobian, ca.SX(constraints, by_states.shape[1]))
+            return [_bordered(without, jacobian, ca.SX.eye(constraints) / self._penalty)]
+
+        return self._functions.kept("augmented_iteration_matrix", made, matrices=[0])
 
     @cached_property
     def projection(self) -> TracedFunction:
@@ -126,21 +134,24 @@ class AugmentedEquations:
         trapezoidal rule, with springs h²/4 α: ż and z̈ change with z at the end by the rule, with 2/h and 4/h². The
         spring forces are unknowns too, because those of light bodies would be lost in the sum W + h²/4 α Φ_zᵀ Φ_z.
         """
-        given, end = self._given, self.end
-        by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
-        position = 1.0 / end.acceleration_by_position
-        weight = by_a + position * end.velocity_by_position * by_v + position * by_z
-        jacobian, constraints = given.closure_jacobian, len(self._functions.rows)
-        softness = ca.SX.eye(constraints) / (position * self._penalty)
-        motion = ca.horzcat(*(given.symbol_by_part[part] for part in MOTION[1:]))
-        turns = -ca.horzcat(given.drifts, given.quadratic)
-        results = [_bordered(weight, jacobian, softness), ca.vertcat(ca.mtimes(weight, motion), turns)]
-        return self._functions.traced("projection", results, matrices=[0, 1])
+
+        def made() -> list[ca.SX]:
+            given, end = self._given, self.end
+            by_z, by_v, by_a = (given.derivative(given.balance, part) for part in MOTION)
+            position = 1.0 / end.acceleration_by_position
+            weight = by_a + position * end.velocity_by_position * by_v + position * by_z
+            jacobian, constraints = given.closure_jacobian, len(self._functions.rows)
+            softness = ca.SX.eye(constraints) / (position * self._penalty)
+            motion = ca.horzcat(*(given.symbol_by_part[part] for part in MOTION[1:]))
+            turns = -ca.horzcat(given.drifts, given.quadratic)
+            return [_bordered(weight, jacobian, softness), ca.vertcat(ca.mtimes(weight, motion), turns)]
+
+        return self._functions.kept("projection", made, matrices=[0, 1])
 
     @cached_property
     def unbalanced(self) -> TracedFunction:
         """M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
-        return self._functions.traced("unbalanced", [self._given.balance])
+        return self._functions.kept("unbalanced", lambda: [self._given.balance])
 
 
 def _bordered(matrix: ca.SX, jacobian: ca.SX, softness: ca.SX) -> ca.SX:

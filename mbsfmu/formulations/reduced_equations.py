@@ -68,19 +68,29 @@ class ReducedEquations:
     @cached_property
     def residual(self) -> TracedFunction:
         """(R_zᵀ (M z̈ − Q), ẋ − f) at the end of a step [eq. 38]; writes x, ẋ, ż, z̈ and λ."""
-        end = self.end
-        at_end = {"states": end.values, **self._motion(end.velocities, end.accelerations)}
-        residual, rates = self._given.at([self._given.residual, self._given.rates], at_end)
-        unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), end.rates - rates)
-        written = {**at_end, "rates": end.rates, "multipliers": self._multipliers(residual)}
-        return self._functions.traced("reduced_residual", [unbalanced, *written.values()], into=written)
+        written = ("states", "velocities", "accelerations", "rates", "multipliers")
+
+        def made() -> list[ca.SX]:
+            end = self.end
+            at_end = {"states": end.values, **self._motion(end.velocities, end.accelerations)}
+            residual, rates = self._given.at([self._given.residual, self._given.rates], at_end)
+            unbalanced = ca.vertcat(ca.mtimes(self._r.T, residual), end.rates - rates)
+            found = {**at_end, "rates": end.rates, "multipliers": self._multipliers(residual)}
+            return [unbalanced, *(found[part] for part in written)]
+
+        return self._functions.kept("reduced_residual", made, into=written)
 
     @cached_property
     def motion(self) -> TracedFunction:
         """Write ż, z̈ and λ from `velocities` and `accelerations`."""
-        written = self._motion(self._v, self._a)
-        written["multipliers"] = self._multipliers(self._given.at([self._given.residual], written)[0])
-        return self._functions.traced("reduced_motion", list(written.values()), into=written)
+        written = ("velocities", "accelerations", "multipliers")
+
+        def made() -> list[ca.SX]:
+            found = self._motion(self._v, self._a)
+            found["multipliers"] = self._multipliers(self._given.at([self._given.residual], found)[0])
+            return [found[part] for part in written]
+
+        return self._functions.kept("reduced_motion", made, into=written)
 
     def _moved(self, coordinates: ca.SX, velocities: ca.SX, accelerations: ca.SX) -> ca.SX:
         """Return (δz, δż, δz̈) stacked, for R_z times variations of z^i, ż^i and z̈^i.
@@ -132,7 +142,7 @@ class ReducedEquations:
         Shapes (n − r, n − r), (n − r, 2 (n − r) + k) and (k + i, 2 (n − r) + k); as for `iteration_matrix` λ is such
         that the dependent part of ρ vanishes.
         """
-        return self._functions.traced("reduced_slope", self._slopes, matrices=[0, 1, 2])
+        return self._functions.kept("reduced_slope", lambda: self._slopes, matrices=[0, 1, 2])
 
     @cached_property
     def _slopes(self) -> list[ca.SX]:
@@ -155,7 +165,7 @@ class ReducedEquations:
     @cached_property
     def by_accelerations(self) -> TracedFunction:
         """Derivative of (ẋ, rates of the integrals) by z̈^i, shape (k + i, n − r)."""
-        return self._functions.traced("reduced_by_accelerations", [self._flow_by_accelerations], matrices=[0])
+        return self._functions.kept("reduced_by_accelerations", lambda: [self._flow_by_accelerations], matrices=[0])
 
     @cached_property
     def _flow_by_accelerations(self) -> ca.SX:
@@ -171,14 +181,20 @@ class ReducedEquations:
     @cached_property
     def mass(self) -> TracedFunction:
         """M'', shape (n − r, n − r)."""
-        mass = ca.mtimes(self._r.T, ca.mtimes(self._given.mass, self._r))
-        return self._functions.traced("reduced_mass", [mass], matrices=[0])
+
+        def made() -> list[ca.SX]:
+            return [ca.mtimes(self._r.T, ca.mtimes(self._given.mass, self._r))]
+
+        return self._functions.kept("reduced_mass", made, matrices=[0])
 
     @cached_property
     def drift(self) -> TracedFunction:
         """Change of M'' z̈^i and of (ẋ, rates of the integrals) with time, by the part `input_rates`."""
-        balance, flow = self._drift("inputs", self._functions.symbol("input_rates"))
-        return self._functions.traced("reduced_drift", [ca.vertcat(balance, flow)])
+
+        def made() -> list[ca.SX]:
+            return [ca.vertcat(*self._drift("inputs", self._functions.symbol("input_rates")))]
+
+        return self._functions.kept("reduced_drift", made)
 
     def _drift(self, part: str, along: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the changes of M'' z̈^i and of (ẋ, rates of the integrals) with inputs or parameters."""
@@ -354,13 +370,16 @@ class ReducedEquations:
         ż^i and z̈^i follow z^i as the rule says. The residual is the independent part of ρ = M z̈ − Q + Φ_zᵀ λ with
         λ such that the dependent part vanishes: projecting dρ with R_zᵀ removes dλ.
         """
-        given, r, end = self._given, self._r, self.end
-        motion = self._moved(r, end.velocity_by_position * r, end.acceleration_by_position * r)
-        balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
-        by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
-        rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
-        matrix = end.square(balance, by_states, rates, given.derivative(given.rates, "states"))
-        return self._functions.traced("reduced_iteration_matrix", [matrix], matrices=[0])
+
+        def made() -> list[ca.SX]:
+            given, r, end = self._given, self._r, self.end
+            motion = self._moved(r, end.velocity_by_position * r, end.acceleration_by_position * r)
+            balance = ca.mtimes(r.T, ca.mtimes(given.derivative(given.balance, *MOTION), motion))
+            by_states = ca.mtimes(r.T, given.derivative(given.balance, "states"))
+            rates = ca.mtimes(given.derivative(given.rates, *MOTION), motion)
+            return [end.square(balance, by_states, rates, given.derivative(given.rates, "states"))]
+
+        return self._functions.kept("reduced_iteration_matrix", made, matrices=[0])
 
     @cached_property
     def rates_at_once(self) -> bool:
@@ -368,18 +387,25 @@ class ReducedEquations:
 
         Flows through valves, losses and powers are common to both: together they cost little more than one.
         """
-        symbols = [self._functions.symbol(part) for part in ("accelerations", "multipliers")]
-        rates = ca.vertcat(self._given.rates, self._given.integral_rates)
-        return not self._functions.rates_by_accelerations and not ca.depends_on(rates, ca.vertcat(*symbols))
+
+        def at_once() -> bool:
+            symbols = [self._functions.symbol(part) for part in ("accelerations", "multipliers")]
+            rates = ca.vertcat(self._given.rates, self._given.integral_rates)
+            return not self._functions.rates_by_accelerations and not ca.depends_on(rates, ca.vertcat(*symbols))
+
+        return bool(self._functions.traces.fact("rates at once", at_once))
 
     @cached_property
     def explicit(self) -> TracedFunction:
         """M'' = R_zᵀ M R_z, shape (n − r, n − r), Q'', shape (n − r,) [eq. 17], ẋ, and what `rates_at_once` says."""
-        motion, r = self._motion(self._v, self._a), self._r
-        # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
-        motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
-        given = [self._given.mass, self._given.residual, self._given.rates]
-        given += [self._given.integral_rates] * self.rates_at_once
-        mass, residual, *rates = self._given.at(given, motion)
-        results = [ca.mtimes(r.T, ca.mtimes(mass, r)), -ca.mtimes(r.T, residual), *rates]
-        return self._functions.traced("reduced_dynamics", results, matrices=[0])
+
+        def made() -> list[ca.SX]:
+            motion, r = self._motion(self._v, self._a), self._r
+            # With z̈^i = 0 the accelerations are −G Φ̇_z ż, the D of eq. 16.
+            motion["accelerations"] = ca.substitute(motion["accelerations"], self._a, ca.SX.zeros(self._a.shape))
+            given = [self._given.mass, self._given.residual, self._given.rates]
+            given += [self._given.integral_rates] * self.rates_at_once
+            mass, residual, *rates = self._given.at(given, motion)
+            return [ca.mtimes(r.T, ca.mtimes(mass, r)), -ca.mtimes(r.T, residual), *rates]
+
+        return self._functions.kept("reduced_dynamics", made, matrices=[0])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
@@ -22,7 +22,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Course, Data, DataError, FrozenMap, Remark, closest_match
+from mbsfmu.modelling import REFERENCE, Course, Data, DataError, FrozenMap, Remark, Role, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -53,14 +53,14 @@ class Mechanism(Data):
     """
 
     name: Name = "mechanism"
-    gravity: Vector = (0.0, -9.81, 0.0)
-    ground: FrozenMap[Name, Vector] = {}
+    gravity: Annotated[Vector, Role.PARAMETER] = (0.0, -9.81, 0.0)
+    ground: Annotated[FrozenMap[Name, Vector], Role.PARAMETER] = {}
     bodies: tuple[AnyBody, ...]
     joints: tuple[AnyJoint, ...]
     forces: tuple[AnyForce, ...] = ()
     constraints: tuple[AnyConstraint, ...] = ()
     sensors: tuple[AnySensor, ...] = ()
-    scenery: tuple[AnyShape, ...] = ()
+    scenery: Annotated[tuple[AnyShape, ...], Role.PICTURE] = ()
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

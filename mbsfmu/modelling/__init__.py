@@ -12,6 +12,7 @@ from mbsfmu.modelling.kinds import Kinds
 from mbsfmu.modelling.parameters import Parameter, check_numbers, is_table, parameter_fields, parameters_of
 from mbsfmu.modelling.part import DynamicPart, Part
 from mbsfmu.modelling.quantity import Quantity, belonging_to
+from mbsfmu.modelling.structure import Role, structure_of
 
 __all__ = [
     "DIALECT",
@@ -34,6 +35,7 @@ __all__ = [
     "Positive",
     "Quantity",
     "Remark",
+    "Role",
     "belonging_to",
     "check_numbers",
     "closest_match",
@@ -43,6 +45,7 @@ __all__ = [
     "is_table",
     "parameter_fields",
     "parameters_of",
+    "structure_of",
     "tabulated",
     "word",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import hypot
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -13,6 +13,7 @@ from mbsfmu.equations.rotation import unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint, JointElement
 from mbsfmu.model.reference_types import Direction, Vector
+from mbsfmu.modelling import Role
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
 STEEPEST = 1.2
@@ -32,8 +33,8 @@ class Revolute(Joint):
 
     type: Literal["revolute"] = "revolute"
     axis: Direction = (0.0, 0.0, 1.0)
-    angle: float = 0.0
-    angular_velocity: float = 0.0
+    angle: Annotated[float, Role.PARAMETER] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -58,8 +59,8 @@ class Prismatic(Joint):
 
     type: Literal["prismatic"] = "prismatic"
     axis: Direction = (1.0, 0.0, 0.0)
-    displacement: float = 0.0
-    velocity: float = 0.0
+    displacement: Annotated[float, Role.PARAMETER] = 0.0
+    velocity: Annotated[float, Role.PARAMETER] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -84,10 +85,10 @@ class Cylindrical(Joint):
 
     type: Literal["cylindrical"] = "cylindrical"
     axis: Direction = (0.0, 0.0, 1.0)
-    displacement: float = 0.0
-    velocity: float = 0.0
-    angle: float = 0.0
-    angular_velocity: float = 0.0
+    displacement: Annotated[float, Role.PARAMETER] = 0.0
+    velocity: Annotated[float, Role.PARAMETER] = 0.0
+    angle: Annotated[float, Role.PARAMETER] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -118,8 +119,8 @@ class Universal(Joint):
     type: Literal["universal"] = "universal"
     axis: Direction = (0.0, 0.0, 1.0)
     second_axis: Direction = (0.0, 1.0, 0.0)
-    angles: tuple[float, float] = (0.0, 0.0)
-    angular_velocities: tuple[float, float] = (0.0, 0.0)
+    angles: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
+    angular_velocities: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
 
     @model_validator(mode="after")
     def _square(self) -> Self:
@@ -157,10 +158,10 @@ class Planar(Joint):
     type: Literal["planar"] = "planar"
     axis: Direction = (0.0, 0.0, 1.0)
     direction: Direction = (1.0, 0.0, 0.0)
-    displacements: tuple[float, float] = (0.0, 0.0)
-    velocities: tuple[float, float] = (0.0, 0.0)
-    angle: float = 0.0
-    angular_velocity: float = 0.0
+    displacements: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
+    velocities: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
+    angle: Annotated[float, Role.PARAMETER] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
 
     @model_validator(mode="after")
     def _square(self) -> Self:
@@ -201,8 +202,8 @@ class _TurnsFreely(Joint, abstract=True):
     """
 
     turns_freely: ClassVar[bool] = True
-    angles: Vector = (0.0, 0.0, 0.0)
-    angular_velocity: Vector = (0.0, 0.0, 0.0)
+    angles: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
+    angular_velocity: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
 
     @model_validator(mode="after")
     def _away_from_gimbal_lock(self) -> Self:
@@ -251,8 +252,8 @@ class Free(_TurnsFreely):
     """
 
     type: Literal["free"] = "free"
-    displacement: Vector = (0.0, 0.0, 0.0)
-    velocity: Vector = (0.0, 0.0, 0.0)
+    displacement: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
+    velocity: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
 
     @property
     def elements(self) -> tuple[JointElement, ...]:

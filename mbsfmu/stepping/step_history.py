@@ -62,33 +62,41 @@ class StepHistory:
 
         They depend on both ends of the step.
         """
-        rule, given = self._rule, self.layout.symbolic(self._functions.symbol(BEGUN + "history"))
-        step = Step(self._array("step")[0], given.before)
-        begin, end = self._quantity(BEGUN, self._quantities), self._quantity("", self._quantities)
-        begin = given.filled(begin._replace(history=given.quantities))
-        remembered = [*rule.history(end, begin, step)]
-        if self._motion:
-            before, after = self._moved(BEGUN)._replace(history=given.motions), self._moved("")
-            remembered = [*rule.motion_history(after, given.filled_motion(before), step), *remembered]
-        integrals = given.filled(self._quantity(BEGUN, [_INTEGRALS])._replace(history=given.integrals))
-        rates = self._array("integral_rates")
-        slope = derivatives(rule, step)[-1]
-        values = integrals.value + (rates - rule.rate(integrals.value, integrals, step)) / symbolic_array(slope)
-        remembered += rule.history(FirstOrderValues(values, rates), integrals, step)
-        numbers = [expression(step.size), *map(expression, remembered)] if self.layout.size else []
-        return self._functions.traced("carried", [expression(values), ca.vertcat(*numbers)])
+
+        def made() -> list[ca.SX]:
+            rule, given = self._rule, self.layout.symbolic(self._functions.symbol(BEGUN + "history"))
+            step = Step(self._array("step")[0], given.before)
+            begin, end = self._quantity(BEGUN, self._quantities), self._quantity("", self._quantities)
+            begin = given.filled(begin._replace(history=given.quantities))
+            remembered = [*rule.history(end, begin, step)]
+            if self._motion:
+                before, after = self._moved(BEGUN)._replace(history=given.motions), self._moved("")
+                remembered = [*rule.motion_history(after, given.filled_motion(before), step), *remembered]
+            integrals = given.filled(self._quantity(BEGUN, [_INTEGRALS])._replace(history=given.integrals))
+            rates = self._array("integral_rates")
+            slope = derivatives(rule, step)[-1]
+            values = integrals.value + (rates - rule.rate(integrals.value, integrals, step)) / symbolic_array(slope)
+            remembered += rule.history(FirstOrderValues(values, rates), integrals, step)
+            numbers = [expression(step.size), *map(expression, remembered)] if self.layout.size else []
+            return [expression(values), ca.vertcat(*numbers)]
+
+        return self._functions.kept("carried", made)
 
     @cached_property
     def jumped(self) -> TracedFunction:
         """History after a discontinuity of rates, shape (`layout.size`,): it changes by the same amount."""
-        velocities, accelerations = self._rule.remembered_motion if self._motion else (0, 0)
-        rates = [["velocities"]] * velocities + [["accelerations"]] * accelerations
-        rates += [[rate for _, rate in self._quantities]] * self._rule.remembered
-        rates += [[_INTEGRALS[1]]] * self._rule.remembered
-        jumps = [self._array(name) - self._array(BEGUN + name) for names in rates for name in names]
-        before = self._functions.symbol(BEGUN + "history")
-        every = ca.vertcat(ca.SX.zeros(min(1, self.layout.size)), *map(expression, jumps))
-        return self._functions.traced("jumped", [before + every])
+
+        def made() -> list[ca.SX]:
+            velocities, accelerations = self._rule.remembered_motion if self._motion else (0, 0)
+            rates = [["velocities"]] * velocities + [["accelerations"]] * accelerations
+            rates += [[rate for _, rate in self._quantities]] * self._rule.remembered
+            rates += [[_INTEGRALS[1]]] * self._rule.remembered
+            jumps = [self._array(name) - self._array(BEGUN + name) for names in rates for name in names]
+            before = self._functions.symbol(BEGUN + "history")
+            every = ca.vertcat(ca.SX.zeros(min(1, self.layout.size)), *map(expression, jumps))
+            return [before + every]
+
+        return self._functions.kept("jumped", made)
 
     def _array(self, name: str) -> Array:
         return symbolic_array(self._functions.symbol(name))

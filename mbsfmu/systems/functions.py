@@ -76,10 +76,15 @@ class SystemFunctions(SystemWorkspace):
     @cached_property
     def rates_by_accelerations(self) -> bool:
         """Whether rates of states or integrals depend on accelerations, and are evaluated after these."""
-        given = self.expressions
         if not self.system.fed_through:
             return False
-        return ca.depends_on(ca.vertcat(given.rates, given.integral_rates), given.symbol_by_part["accelerations"])
+
+        def depends_on_them() -> bool:
+            given = self.expressions
+            rates = ca.vertcat(given.rates, given.integral_rates)
+            return bool(ca.depends_on(rates, given.symbol_by_part["accelerations"]))
+
+        return bool(self.traces.fact("rates by accelerations", depends_on_them))
 
     @cached_property
     def masses(self) -> TracedFunction:
@@ -171,10 +176,13 @@ class SystemFunctions(SystemWorkspace):
     def outputs_by_accelerations(self) -> tuple[bool, ...]:
         """Which outputs depend on accelerations."""
         if isinstance(self.outputs, RecordedFunction):
-            pattern = depends(self.outputs.program, 0, "accelerations")
-        else:
-            pattern = self.expressions.depends(self.expressions.outputs, "accelerations")
-        return tuple(bool(each.any()) for each in pattern)
+            return tuple(bool(each.any()) for each in depends(self.outputs.program, 0, "accelerations"))
+
+        def pattern() -> list[bool]:
+            depends_on = self.expressions.depends(self.expressions.outputs, "accelerations")
+            return [bool(row.any()) for row in depends_on]
+
+        return tuple(self.traces.fact("outputs by accelerations", pattern))
 
     @cached_property
     def reactions_open(self) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.modelling import DataError, closest_match
+from mbsfmu.modelling import DataError, closest_match, structure_of
 from mbsfmu.modelling.variables import with_unit
 from mbsfmu.systems import block_system, circuit_system  # noqa: F401 - they register how their systems are made
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -17,8 +17,17 @@ from mbsfmu.systems.system import System
 from mbsfmu.tracing.kept_traces import Traces
 
 
-def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = None) -> CoupledSystem:
-    """Return the equations of a whole model; `absolute` as there, `traces` as in `CoupledSystem`.
+def coupled_system(
+    model: ModelData, *, absolute: bool, keeps_traces: bool = False, for_others: bool = False
+) -> tuple[CoupledSystem, Traces]:
+    """Return the equations of a whole model, and the cache of what is traced of them.
+
+    Parameters
+    ----------
+    model, absolute
+        The model, and whether mechanisms are in absolute coordinates, as in `make_system`.
+    keeps_traces, for_others
+        Whether traces are kept, and for other processes too; not where users' code is part of the equations.
 
     Raises
     ------
@@ -26,7 +35,48 @@ def coupled_system(model: ModelData, *, absolute: bool, traces: Traces | None = 
         When nothing determines an algebraic loop of connections, or forces follow accelerations at once in a way
         that is not linear.
     """
-    return CoupledSystem(model.name, _parts(model, absolute=absolute), model.connections, traces)
+    parts = systems_of(model, absolute=absolute)
+    traces = Traces((traced_content(model, parts), absolute) if keeps_traces else None, for_others=for_others)
+    return CoupledSystem(model.name, parts, model.connections, traces), traces
+
+
+def systems_of(model: ModelData, *, absolute: bool) -> dict[str, System]:
+    """Return the equations of each system of a model by name; `absolute` as in `make_system`."""
+    return {
+        name: make_system(data, name, absolute=absolute, start_values=model.start_of(name))
+        for name, data in model.systems.items()
+    }
+
+
+def traced_content(model: ModelData, parts: Mapping[str, System]) -> object:
+    """Return what the traced functions of a model follow from, which numbers of parameters are no part of.
+
+    Parameters
+    ----------
+    model, parts
+        The model, and its systems by name: the names of their parameters tell the zeros that are left out.
+    """
+    structures = {name: structure_of(data) for name, data in model.systems.items()}
+    interfaces = {name: _interface(part) for name, part in parts.items()}
+    held = {name: value for name, value in model.start.items() if _is_in_code(parts, name)}
+    return model.name, structures, model.connections, interfaces, held
+
+
+def _interface(part: System) -> object:
+    """Return the names of a system's variables, and what else stands in code of it."""
+    groups = (
+        *(part.coordinates, part.velocities, part.accelerations, part.states, part.discrete, part.integrals),
+        *(part.inputs, part.parameters, part.outputs, part.reactions, part.limited, part.loop_iterates),
+    )
+    variables = [[(each.name, each.unit, each.nominal, each.rated) for each in group] for group in groups]
+    balances = [(variable.name, name) for variable, name in part.balances]
+    return variables, balances, part.constraints, part.samplings, part.orderings, part.tensors, part.references
+
+
+def _is_in_code(parts: Mapping[str, System], reference: str) -> bool:
+    """Return whether a start value is a constant of the traced functions: that of a state."""
+    name, _, variable = reference.partition(".")
+    return any(each.name == variable for each in (*parts[name].states, *parts[name].discrete))
 
 
 def check_variables(model: ModelData) -> None:
@@ -38,7 +88,7 @@ def check_variables(model: ModelData) -> None:
         When one does not.
     """
     if model.connections or model.signals or model.start:
-        parts = _parts(model, absolute=False)
+        parts = systems_of(model, absolute=False)
         wiring = Wiring(parts, model.connections)
         for reference in model.signals:
             wiring.free_input(reference)
@@ -63,10 +113,3 @@ def _check_start(model: ModelData, parts: Mapping[str, System], reference: str) 
             f"{word} {each:g}" for word, each in (("at least", low), ("at most", high)) if each is not None
         )
         raise DataError(f"start: {reference} is {with_unit(value, known[variable])}; it must be {allowed}")
-
-
-def _parts(model: ModelData, *, absolute: bool) -> dict[str, System]:
-    return {
-        name: make_system(data, name, absolute=absolute, start_values=model.start_of(name))
-        for name, data in model.systems.items()
-    }

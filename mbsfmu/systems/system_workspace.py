@@ -103,7 +103,7 @@ class SystemWorkspace(Workspace):
         self.staged = None if loops is None else loops.staged
         self.weak = loops is not None and loops.weak
         super().__init__(self.expressions.symbol_by_part)
-        self.traces = (traces or Traces()).of(self.rows, self.rank, self.scales.tolist(), self.weak)
+        self.traces = (traces or Traces()).of(self.rows, self.rank, self.weak)
         self.coordinates, self.velocities, self.accelerations = (self._memory[part] for part in PARTS[:3])
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
         self.references, self.momenta, self.discrete, self.loop_iterates = (self._memory[part] for part in PARTS[7:])

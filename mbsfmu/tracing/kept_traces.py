@@ -1,7 +1,7 @@
 """Cache of traced functions of a model.
 
-A model's functions depend on its data and on the code of these packages. With user-defined parts nothing is cached,
-because their code may depend on anything.
+A model's functions depend on the structure of its data, in which the numbers of parameters are left out, and on the
+code of these packages. With user-defined parts nothing is cached, because their code may depend on anything.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from mbsfmu.compiling import kept
 
 PACKAGES = ("mbsfmu", "hydraulics")
 _SUFFIX = ".traces"
+_FASTEST = 1  # of the levels of compression
 _REMEMBERED = 16
 """Number of cached models per process: functions of the largest with unrolled code take some 10 MB."""
 
@@ -54,12 +57,13 @@ class _Book:
     def __init__(self, name: str | None) -> None:
         self._name = name
         self._functions: dict[str, ca.Function] = {}
-        self._entries: dict[str, Any] = {}  # texts of functions, and facts, as they are in the file
+        self._texts: dict[str, bytes] = {}  # of functions, compressed, as they are in the file
+        self._facts: dict[str, Any] = {}
         self._changed = False
         self._file = None if name is None else kept.find(name, toolkit(), _SUFFIX)
         if self._file is not None:
             try:
-                self._entries = json.loads(self._file.read_bytes())
+                self._texts, self._facts = _unpacked(self._file.read_bytes())
             except OSError:  # gone since
                 self._file = None
 
@@ -67,30 +71,46 @@ class _Book:
         """Return a cached function, or make it."""
         found = self._functions.get(place)
         if found is None:
-            text = self._entries.get(place)
-            found = self._functions[place] = ca.Function.deserialize(text) if text else make()
+            text = self._texts.get(place)
+            found = make() if text is None else ca.Function.deserialize(zlib.decompress(text).decode())
+            self._functions[place] = found
             self._changed |= text is None
         return found
 
     def fact(self, place: str, make: Callable[[], Any]) -> Any:
         """Return a cached fact, or compute it."""
-        if place not in self._entries:
-            self._entries[place], self._changed = make(), True
-        return self._entries[place]
+        if place not in self._facts:
+            self._facts[place], self._changed = make(), True
+        return self._facts[place]
 
     def keep(self) -> None:
         """Write new entries in place of the old file."""
         if self._name is None or not self._changed:
             return
         before, self._changed = self._file, False
-        for place in self._functions.keys() - self._entries.keys():
-            self._entries[place] = self._functions[place].serialize()
+        for place in self._functions.keys() - self._texts.keys():
+            self._texts[place] = zlib.compress(self._functions[place].serialize().encode(), _FASTEST)
         try:
-            self._file = kept.store(self._name, toolkit(), _SUFFIX, json.dumps(self._entries).encode())
+            self._file = kept.store(self._name, toolkit(), _SUFFIX, _packed(self._texts, self._facts))
             if before is not None and before != self._file:
                 before.unlink(missing_ok=True)
         except OSError as error:
             kept.warn_once(f"what was traced cannot be kept: {error}; models are traced again in every process")
+
+
+def _packed(texts: Mapping[str, bytes], facts: Mapping[str, Any]) -> bytes:
+    """Return the content of a file: a line with facts and the sizes of texts, then the texts."""
+    line = json.dumps({"facts": facts, "sizes": {place: len(text) for place, text in texts.items()}})
+    return b"\n".join([line.encode(), b"".join(texts.values())])
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Return texts and facts."""
+    line, _, rest = content.partition(b"\n")
+    described = json.loads(line)
+    ends = list(accumulate(described["sizes"].values(), initial=0))
+    slices = (rest[first:last] for first, last in pairwise(ends))
+    return dict(zip(described["sizes"], slices, strict=True)), described["facts"]
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -13,9 +13,11 @@ import pytest
 
 import mbsfmu
 from hydraulics import Quantity
-from mbsfmu import Block, CoupledModel, Mechanism
+from mbsfmu import Block, CoupledModel, FirstOrder, Mechanism, Revolute, RigidBody, SampledPidController, Table
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.compiling import kept
+from mbsfmu.model import Point
+from mbsfmu.native import compiled
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing import kept_traces as traces_module
 from mbsfmu.tracing.kept_traces import Traces, _remembered, toolkit
@@ -101,22 +103,135 @@ def test_a_process_remembers_what_it_traced(folder: Path, traced: list[str]) -> 
     assert not folder.exists()
 
 
+def rod(
+    length: float = 2.0, mass: float = 3.0, angle: float = 0.0, axis: tuple[float, float, float] = (0.0, 0.0, 1.0),
+    aside: float = 0.0,
+) -> CoupledModel:  # fmt: skip
+    """A uniform rod on a hinge, along x of its frame; its centre may be aside from the line."""
+    inertia = mass * length**2 / 12.0
+    body = RigidBody(
+        name="rod",
+        mass=mass,
+        inertia=(inertia,) * 3,
+        length=length,
+        centre=Point(along=0.5, position=(0.0, aside, 0.0)),
+    )
+    hinge = Revolute(name="hinge", parent="ground.O", child="rod.origin", axis=axis, angle=angle)
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(body,), joints=(hinge,))
+    return CoupledModel(name="rod", systems={"mechanism": mechanism})
+
+
+def falling(model: CoupledModel, **exact: float) -> None:
+    """The rod starts with the acceleration of a closed form, and the hinge carries what it does not fall with."""
+    result = model.simulation(formulation="dca").run(1e-3)
+    for name, value in exact.items():
+        assert result[{"acceleration": "rod.angular_acceleration", "force": "hinge.force.y"}[name]][0] == pytest.approx(
+            value, rel=1e-9
+        )
+
+
+G = 9.81
+
+
 @pytest.mark.usefixtures("folder")
-def test_another_model_has_traces_of_its_own(traced: list[str]) -> None:
-    """A point of the ground is a parameter, a second model with the same names another mechanism."""
-    model = mbsfmu.models.five_bar()
-    model.simulation().run(0.01)
-    mechanism = model.systems["mechanism"]
-    assert isinstance(mechanism, Mechanism)
-    first, *others = mechanism.bodies
-    heavier = mechanism.model_copy(update={"bodies": (first.model_copy(update={"mass": 2.0 * first.mass}), *others)})
-    changed = model.model_copy(update={"systems": {"mechanism": heavier}})
+@pytest.mark.parametrize(
+    ("changed", "acceleration", "force"),
+    [
+        ({"length": 5.0}, -1.5 * G / 5.0, 3.0 * G / 4.0),
+        ({"mass": 8.0}, -1.5 * G / 2.0, 8.0 * G / 4.0),
+        ({"angle": 0.7}, -1.5 * G / 2.0 * np.cos(0.7), 3.0 * G * (1.0 - 0.75 * np.cos(0.7) ** 2)),
+    ],
+)
+def test_a_changed_number_traces_and_compiles_nothing(
+    changed: dict[str, float], acceleration: float, force: float, traced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling(rod(), acceleration=-1.5 * G / 2.0, force=3.0 * G / 4.0)
+    assert traced
     traced.clear()
-    result = changed.simulation().run(0.2)
-    assert "equilibrium" in traced
-    fresh = changed.simulation(compiled=False).run(0.2)
-    for name in result.names:
-        np.testing.assert_allclose(result[name], fresh[name], rtol=1e-9, atol=1e-9)
+    _remembered.cache_clear()
+    monkeypatch.setattr(compiled, "compile_library", refused)
+    falling(rod(**changed), acceleration=acceleration, force=force)
+    assert not traced
+
+
+def refused(*_: object, **__: object) -> None:
+    raise AssertionError("something is compiled")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("changed", "acceleration"),
+    [
+        ({"axis": (0.0, 0.6, 0.8)}, -1.5 * G / 2.0 * 0.8 / (1.0 + 0.0)),
+        ({"aside": 0.5}, -3.0 * G * 1.0 / (4.0 + 3.0 * 0.25)),
+    ],
+)
+def test_a_number_inside_the_equations_is_traced(
+    changed: dict[str, Any], acceleration: float, traced: list[str]
+) -> None:
+    """The direction of an axis, and a zero that was left out of them."""
+    falling(rod(), acceleration=-1.5 * G / 2.0)
+    traced.clear()
+    falling(rod(**changed), acceleration=acceleration)
+    assert traced
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_changed_gain_traces_nothing(traced: list[str]) -> None:
+    for gain, time_constant in ((2.0, 0.5), (7.0, 0.2)):
+        traced.clear()
+        lag = FirstOrder(gain=gain, time_constant=time_constant)
+        model = CoupledModel(name="lag", systems={"lag": lag}, start={"lag.input": 3.0})
+        result = model.simulation(solver="rodas5p", relative_tolerance=1e-9).run(1.0)
+        exact = 3.0 * gain * (1.0 - np.exp(-result.time / time_constant))
+        np.testing.assert_allclose(result["output"], exact, atol=1e-6)
+    assert not traced
+
+
+@pytest.mark.usefixtures("folder")
+def test_places_of_tables_and_sample_times_are_inside_the_equations() -> None:
+    """Values of a table are parameters, their places are not; nor is the time between updates."""
+    for place, value in ((1.0, 2.0), (4.0, 2.0), (4.0, 6.0)):
+        table = Table(points=((0.0, 0.0), (place, value)))
+        model = CoupledModel(name="read", systems={"table": table}, start={"table.input": 0.5})
+        assert model.simulation().run(1e-3)["output"][0] == pytest.approx(0.5 * value / place, rel=1e-12)
+    for sample_time in (0.1, 0.25):
+        controller = SampledPidController(proportional=0.0, integral=1.0, sample_time=sample_time)
+        start = {"controller.setpoint": 1.0, "controller.measured": 0.0}
+        model = CoupledModel(name="sampled", systems={"controller": controller}, start=start)
+        command = model.simulation().run(1.0)["command"]
+        assert len(np.unique(np.round(command, 9))) == round(1.0 / sample_time) + 1
+        assert np.diff(np.unique(np.round(command, 9)))[-1] == pytest.approx(sample_time, rel=1e-6)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("value", [1.0, 2.5])
+def test_start_values_of_states_are_inside_the_equations(value: float) -> None:
+    """ẏ = (u − y)/T from y(0)."""
+    for begun in (0.3, value):
+        lag = FirstOrder(time_constant=0.5)
+        model = CoupledModel(name="begun", systems={"lag": lag}, start={f"lag.{lag.states()[0].name}": begun})
+        assert model.simulation().run(1e-3)["output"][0] == pytest.approx(begun, rel=1e-12)
+
+
+def test_another_cache_gives_the_same_to_the_last_bit(
+    folder: Path, traced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All masses and lengths, and all numbers of the components of the four-bar are others."""
+    mbsfmu.models.four_bar().simulation().run(0.02)
+    data = mbsfmu.models.four_bar().to_dict()
+    for body in data["systems"]["mechanism"]["bodies"]:
+        body.update({name: 1.01 * body[name] for name in ("mass", "length") if body.get(name)})
+    for component in data["systems"]["circuit"]["components"]:
+        component.update({name: 1.02 * each for name, each in component.items() if isinstance(each, float)})
+    data["systems"]["circuit"]["oil"]["density"] = 870.0
+    traced.clear()
+    first = CoupledModel.from_dict(data).simulation().run(0.02)
+    assert not traced
+    monkeypatch.setenv(kept.FOLDER, str(folder.parent / "another"))
+    second = CoupledModel.from_dict(data).simulation().run(0.02)
+    assert traced
+    assert all(np.array_equal(first[name], second[name]) for name in first.names)
 
 
 @pytest.mark.usefixtures("folder")

@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.files import WriteError, reason
 from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status
+from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status, uncollected
 
 COMMANDS = {
     "compare": "Run MODEL monolithically and coupled, and say what coupling and the step cost.",
@@ -68,7 +68,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        with interrupted_at_once():
+        with interrupted_at_once(), uncollected():
             return importlib.import_module(f"mbsfmu.cli.{cmd_name}").command
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.option_types import OF_FMUS
 from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.view.play.play_page import PlayPage, play
+
+if TYPE_CHECKING:
+    from mbsfmu.view.play.play_page import PlayPage
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,6 +52,8 @@ def live_machine(
     """
     if page is None:
         raise InputError(f"--live is of the page; name it by {option} page.html")
+    from mbsfmu.view.play.play_page import play  # noqa: PLC0415 - loads the code of FMUs and pages, which few runs take
+
     taken = {name: value for name, value in (options or {}).items() if name in OF_FMUS}
     return play(model, values=values, source=typed(argument, parts), **taken)
 

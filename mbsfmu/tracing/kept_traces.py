@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -31,6 +30,12 @@ _REMEMBERED = 16
 """Number of cached models per process: functions of the largest with unrolled code take some 10 MB."""
 
 
+UNUSED = ("analysis", "cli", "comparison", "cosim", "equilibrium", "exporting", "models", "studies", "urdf", "view")
+"""Folders whose code makes no functions that are kept: those of layers above use what is kept, and change nothing of
+it."""
+_CODE = (".py", ".c", ".h")
+
+
 @cache
 def toolkit() -> str:
     """Return an identity of the code that makes functions of data: these packages, CasADi and NumPy."""
@@ -38,10 +43,13 @@ def toolkit() -> str:
     for package in PACKAGES:
         spec = find_spec(package)
         assert spec is not None
-        folder = Path(str(spec.origin)).parent
-        for file in sorted(each for each in folder.rglob("*") if each.suffix in (".py", ".c", ".h")):
-            content = file.read_bytes()
-            digest.update(f"{file.relative_to(folder)} {len(content)} ".encode() + content)
+        top = os.path.dirname(str(spec.origin))
+        for folder, inner, files in os.walk(top):
+            inner[:] = sorted(each for each in inner if folder != top or each not in UNUSED)
+            for name in sorted(each for each in files if each.endswith(_CODE)):
+                with open(os.path.join(folder, name), "rb") as file:
+                    content = file.read()
+                digest.update(f"{os.path.relpath(folder, top)} {name} {len(content)} ".encode() + content)
     return digest.hexdigest()
 
 

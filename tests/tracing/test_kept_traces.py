@@ -269,6 +269,36 @@ def test_every_character_of_the_toolkit_counts(tmp_path: Path, name: str, monkey
     assert len(seen) == 4
 
 
+def test_code_that_makes_no_functions_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "made_for_this_test_too"
+    for folder in (package, package / "view", package / "equations", package / "equations" / "view"):
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(traces_module, "PACKAGES", (package.name,))
+    seen = []
+    for folder in ("view", "equations", "equations/view"):
+        toolkit.cache_clear()
+        before = toolkit()
+        (package / folder / "page.py").write_text("another")
+        toolkit.cache_clear()
+        seen.append(toolkit() != before)
+    toolkit.cache_clear()
+    assert seen == [False, True, True]
+
+
+def test_code_that_is_left_out_is_not_loaded_where_functions_are_made() -> None:
+    """Traces and compiled code of runs are made with other folders alone."""
+    code = (
+        "import sys, mbsfmu.parts, mbsfmu.native.compiled, mbsfmu.native.ensemble_library, mbsfmu.simulation.factory\n"
+        "from mbsfmu.native import adjoint_library\n"
+        "from mbsfmu.tracing.kept_traces import UNUSED\n"
+        "loaded = {name.split('.')[1] for name in sys.modules if name.startswith('mbsfmu.')}\n"
+        "assert {'systems', 'native'} <= loaded and loaded.isdisjoint(UNUSED), loaded & set(UNUSED)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.usefixtures("folder")
 def test_what_code_of_users_follows_from_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Data and file are the same, but the equations are others: exp(-PACE t) in closed form."""

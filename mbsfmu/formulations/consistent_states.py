@@ -15,6 +15,7 @@ from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_history import StepHistory
 from mbsfmu.systems.functions import SystemFunctions
+from mbsfmu.systems.loop_equations import scale_of_arm
 from mbsfmu.tracing.workspace import Floats
 
 _KEPT = (
@@ -115,7 +116,7 @@ class FittingStates:
     @cached_property
     def element_scales(self) -> Floats:
         """Scales of the elements of Φ_z that make them independent of units and size, shape (m, n)."""
-        return self.functions.element_scales(self.arm)
+        return self.functions.element_scales(scale_of_arm(self.arm))
 
     @property
     def arm(self) -> float:

@@ -39,6 +39,7 @@ from mbsfmu.simulation.step_resolution import roughness
 from mbsfmu.simulation.values import VariableAccess
 from mbsfmu.simulation.variable_table import VariableTable, warn_below_minimum
 from mbsfmu.stepping.state import State
+from mbsfmu.systems.loop_equations import scale_of_arm
 from mbsfmu.systems.system import starts
 from mbsfmu.tracing.workspace import Floats
 
@@ -135,7 +136,9 @@ class Simulation:
         self.cardan_watch = CardanWatch(initialization.system.parts, names)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
-        self.rank_watch = RankWatch(self.functions, rank, initialization.lever_arm, initialization.loops.near)
+        self.rank_watch = RankWatch(
+            self.functions, rank, scale_of_arm(initialization.lever_arm), initialization.loops.near
+        )
         self.run_loop = RunLoop(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()
         self.made_tolerances = solver.tolerances

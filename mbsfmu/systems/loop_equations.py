@@ -39,6 +39,15 @@ class LockedCoordinates:
     firmness: float = 1.0
 
 
+def scale_of_arm(arm: float) -> float:
+    """Return the power of two next to a lever arm in m.
+
+    It makes equations dimensionless as well as the arm does, and code that has it inside is the same for machines of
+    about the same size.
+    """
+    return float(2.0 ** np.round(np.log2(arm)))
+
+
 def have_weak_direction(jacobian: Floats, rank: int) -> bool:
     """Return whether loops with Φ_z of shape (m, n) and a rank have a direction in which elimination loses digits.
 

@@ -226,7 +226,9 @@ def test_another_cache_gives_the_same_to_the_last_bit(
         component.update({name: 1.02 * each for name, each in component.items() if isinstance(each, float)})
     data["systems"]["circuit"]["oil"]["density"] = 870.0
     traced.clear()
-    first = CoupledModel.from_dict(data).simulation().run(0.02)
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled, "compile_library", refused)
+        first = CoupledModel.from_dict(data).simulation().run(0.02)
     assert not traced
     monkeypatch.setenv(kept.FOLDER, str(folder.parent / "another"))
     second = CoupledModel.from_dict(data).simulation().run(0.02)

@@ -20,7 +20,7 @@ import numpy as np
 
 import mbsfmu
 from mbsfmu.base.executors import InlineExecutor
-from mbsfmu.studies import parameter_sweep
+from mbsfmu.studies import model_subject
 
 STOP = 2.0
 SETTINGS: dict[str, dict[str, Any]] = {"steps of 1 ms (trapezoidal)": {"step": [1e-3]}, "rodas5p": {}}
@@ -74,7 +74,7 @@ def main() -> None:
     print("| runs | a point, one by one | a point in an ensemble | steps of a single run |")
     print("|---|---|---|---|")
     for name, settings in SETTINGS.items():
-        with mock.patch.object(parameter_sweep, "grouped", one_by_one):
+        with mock.patch.object(model_subject, "grouped", one_by_one):
             alone = a_point(model, settings, counts, turns)
         together = "–"
         if "step" in settings:

@@ -80,6 +80,8 @@ def _variables(context: click.Context) -> list[dict[str, Any]]:
     from mbsfmu.coupled.model_overview import overview  # noqa: PLC0415
 
     model = context.params.get("model")
+    if isinstance(model, tuple) and len(model) == 1:
+        (model,) = model
     if not isinstance(model, str):
         return []
     try:

@@ -7,16 +7,17 @@ from collections.abc import Container, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Unpack
 
 import click
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.completion import complete_variables
+from mbsfmu.cli.completion import complete_models, complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_argument
+from mbsfmu.cli.model_argument import parts_option
 from mbsfmu.cli.option_types import (
     FORMATS,
     assignment,
@@ -31,6 +32,8 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
+from mbsfmu.cosim.runs.source_overview import is_source
+from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.studies import SobolIndices, StudyResult, sweep
 from mbsfmu.studies.points import parse_values
 from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
@@ -40,7 +43,9 @@ _SHOWN = 8  # outputs whose Sobol indices are printed
 
 
 @click.command("sweep", cls=SectionedCommand)
-@model_argument
+@click.argument("model", nargs=-1, required=True, shell_complete=complete_models)
+@parts_option
+@click.option("--connect", multiple=True, help="Connection of FMUs a.y=b.u, from output to input; repeatable.")
 @click.option(
     "--vary",
     shell_complete=complete_variables("parameter", "="),
@@ -71,8 +76,9 @@ _SHOWN = 8  # outputs whose Sobol indices are printed
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all rows.")
 @common_options
 def command(
-    model: str,
+    model: tuple[str, ...],
     parts: tuple[str, ...],
+    connect: tuple[str, ...],
     vary: tuple[str, ...],
     points: str | None,
     sample: str | None,
@@ -94,6 +100,9 @@ def command(
 ) -> None:
     """Run MODEL at every combination of parameters and settings.
 
+    MODEL may also be an SSP file, a folder that holds one, or FMU files as [name=]file, ours or others; parameters are
+    called fmu.variable then, and settings are those of cosim.
+
     A study that was ended goes on where it stopped when it is called again; one with more values runs the new ones.
 
     \b
@@ -103,9 +112,11 @@ def command(
     Example: mbsfmu sweep four-bar --vary boom.mass=100:400 --vary pump.pressure=7e6:8e6 --sample saltelli:64 \\
         --stop 2 -o indices.parquet
     Example: mbsfmu sweep four-bar --algorithm jacobi,gauss-seidel --step 1e-3,5e-4 --errors -o coupling.parquet
+    Example: mbsfmu sweep system.ssp --vary motor.resistance=1:3:5 --step 1e-3 --stop 2 -o resistances.parquet
+    Example: mbsfmu sweep a.fmu b.fmu --connect a.y=b.u --points samples.csv -o samples.parquet
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, report, json_file, inputs=[model, *parts, *([points] if points else [])])
+    refuse_same_files(output, report, json_file, inputs=[*model, *parts, *([points] if points else [])])
     if scheduler is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
@@ -123,9 +134,10 @@ def command(
     reporter = Reporter(report)
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         result = sweep(
-            find_model(model, parts),
+            _subject(model, parts),
             parameters,
             samples=samples,
+            connections=connect,
             output=output,
             fresh=fresh,
             force=force,
@@ -144,6 +156,22 @@ def command(
         print_table(f"Sobol indices of {each.output}{left}", ["parameter", "first order", "total"], rows)
     if len(indices) > _SHOWN:
         say(f"{len(indices) - _SHOWN} more outputs vary; --json and --report have them")
+
+
+def _subject(model: tuple[str, ...], parts: tuple[str, ...]) -> CoupledModel | tuple[str, ...]:
+    """Return the model, or the paths of FMUs.
+
+    Raises
+    ------
+    InputError
+        When there are several that are not FMUs.
+    """
+    others = [each for each in model if not (is_source(each) or Path(each).is_dir())]
+    if not others:
+        return model
+    if len(model) > 1:
+        raise InputError(f"{others[0]} is given with other models; a study has one model, or FMU files")
+    return find_model(others[0], parts)
 
 
 def _samples(

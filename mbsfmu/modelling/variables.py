@@ -119,6 +119,17 @@ def with_unit(number: float, variable: Variable) -> str:
     return f"{number:g}" if variable.unit == "1" else f"{number:g} {variable.unit}"
 
 
+def out_of_range(called: str, variable: Variable, number: float) -> str:
+    """Return the sentence on a number that a variable does not accept, called by its full name; empty otherwise."""
+    low, high = variable.accepted
+    if (low is None or number >= low) and (high is None or number <= high):
+        return ""
+    allowed = f"at least {low:g}" if high is None else f"at most {high:g}"
+    if low is not None and high is not None:
+        allowed = f"between {low:g} and {high:g}"
+    return f"{called} = {with_unit(number, variable)} is refused: it must be {allowed}"
+
+
 def forgotten_inputs(undriven: Iterable[str], driven: Collection[str]) -> list[str]:
     """Return unconnected inputs that were probably forgotten.
 

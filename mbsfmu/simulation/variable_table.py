@@ -16,7 +16,7 @@ from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import MOST_THREADS
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.modelling import LARGEST, DataError
-from mbsfmu.modelling.variables import Causality, Variability, Variable, with_unit
+from mbsfmu.modelling.variables import Causality, Variability, Variable, out_of_range, with_unit
 from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
@@ -296,13 +296,10 @@ def check_value(variable: Variable, value: float) -> float:
     number = float(value)
     if not np.isfinite(number):
         raise InputError(f"{variable.name} = {number} is refused: it must be a finite number")
-    low, high = variable.accepted
-    given = f"{variable.name} = {with_unit(number, variable)}"
-    if (low is not None and number < low) or (high is not None and number > high):
-        allowed = f"at least {low:g}" if high is None else f"at most {high:g}"
-        if low is not None and high is not None:
-            allowed = f"between {low:g} and {high:g}"
-        raise InputError(f"{given} is refused: it must be {allowed}")
+    if refused := out_of_range(variable.name, variable, number):
+        raise InputError(refused)
     if abs(number) > LARGEST:
-        raise InputError(f"{given} is refused: its magnitude must be at most {LARGEST:g}")
+        raise InputError(
+            f"{variable.name} = {with_unit(number, variable)} is refused: its magnitude must be at most {LARGEST:g}"
+        )
     return number

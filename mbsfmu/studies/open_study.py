@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Unpack
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.studies.journal import KEY, Row
-from mbsfmu.studies.parameter_sweep import content_of, outputs_of, parts_to_send, resolved_names, study_of
 from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 from mbsfmu.studies.study_result import StudyResult
 from mbsfmu.studies.study_table import study_table
+from mbsfmu.studies.subjects import Given, subject_of
 
 
 class OpenStudy:
@@ -22,11 +22,10 @@ class OpenStudy:
     Parameters
     ----------
     model
-        The model.
+        A model or FMUs, as for `sweep`.
     parameters
-        Names of parameters and of inputs that nothing drives, by `system.variable`; by the variable alone where only
-        one system has it.
-    options, given
+        Names of parameters and of inputs that nothing drives, as for `sweep`.
+    connections, options, given
         As for `sweep`, with one value of each setting.
 
     Raises
@@ -37,26 +36,25 @@ class OpenStudy:
 
     def __init__(
         self,
-        model: CoupledModel,
+        model: Given,
         *parameters: str,
+        connections: Sequence[str | tuple[str, str]] = (),
         options: StudyOptions | None = None,
         **given: Unpack[StudyKeywords],
     ) -> None:
-        chosen = StudyOptions.of(options, given, ("parameters",)).of_model(model)
+        subject = subject_of(model, connections)
+        chosen = subject.options(StudyOptions.of(options, given, ("parameters", "connections")))
         for name, values in chosen.lists.items():
             if len(values) != 1:
                 raise InputError(f"the setting {name} has {len(values)} values; an open study has one of each")
-        settable = model.system().settable()
-        self._names = resolved_names(model.name, settable, parameters)
+        self._names = subject.resolved(parameters)
         if not self._names:
             raise InputError("an open study needs the name of a parameter")
-        parts = parts_to_send(model, InlineExecutor())
-        self._content, self._lists = content_of(model, chosen, parts), chosen.lists
+        self._content, self._lists = subject.content(chosen, InlineExecutor()), chosen.lists
         settings = {name: values[0] for name, values in chosen.lists.items()}
-        outputs = outputs_of(model, chosen, settings)
-        self._study = study_of(model, chosen, parts, {name: each for name, (each, _) in outputs.items()}, exports=True)
-        self._units = {name: settable[name].unit for name in self._names.values()}
-        self._told = {name: unit for name, (_, unit) in outputs.items()}
+        self._study = subject.prepared(chosen, settings, [StudyPoint({}, settings, "")])
+        self._units = {name: subject.units[name] for name in self._names.values()}
+        self._data = subject.data
         self._points: list[StudyPoint] = []
         self._rows: dict[str, Row] = {}
 
@@ -81,7 +79,7 @@ class OpenStudy:
         asked = {name: [float(value)] for name, value in zip(self._names.values(), values, strict=True)}
         (point,) = make_points({}, self._lists, self._content, asked)
         if point.key not in self._rows:
-            (row,) = self._study((point,))
+            (row,) = self._study.run((point,))
             self._rows[point.key] = {KEY: point.key, **row}
             self._points.append(point)
         return {name: value for name, value in self._rows[point.key].items() if name != KEY}
@@ -96,6 +94,6 @@ class OpenStudy:
         """
         if not self._points:
             raise InputError("no point of the study was asked for")
-        metadata = {"mbsfmu": version("mbsfmu"), "model": self._study.model}
-        columns, units = study_table(self._points, self._rows, self._units, self._told)
+        metadata = {"mbsfmu": version("mbsfmu"), "model": self._data}
+        columns, units = study_table(self._points, self._rows, self._units, self._study.units)
         return StudyResult(columns, units, metadata, self._lists, tuple(self._names.values()))

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.executors import InlineExecutor, Shares
-from mbsfmu.coupled.coupled_model import CoupledModel
-from mbsfmu.exporting.fmu_export import BACKENDS, export
+from mbsfmu.base.executors import Shares
 from mbsfmu.io.formats import format_of
-from mbsfmu.io.part_files import UserParts
-from mbsfmu.model.shape import without_shapes
-from mbsfmu.modelling import closest_match
-from mbsfmu.modelling.variables import Causality
-from mbsfmu.studies.ensembles import grouped
 from mbsfmu.studies.journal import KEY, Journal, Row
-from mbsfmu.studies.point_run import Study
 from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.run_points import run_points
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
 from mbsfmu.studies.study_result import StudyResult
 from mbsfmu.studies.study_table import study_table
+from mbsfmu.studies.subject import PreparedStudy
+from mbsfmu.studies.subjects import Given, subject_of
 
 logger = logging.getLogger(__name__)
 
 
 def sweep(
-    model: CoupledModel,
+    model: Given,
     vary: Mapping[str, Sequence[float]] | None = None,
     *,
     samples: Mapping[str, Sequence[float]] | None = None,
+    connections: Sequence[str | tuple[str, str]] = (),
     options: StudyOptions | None = None,
     output: str | os.PathLike[str] | None = None,
     fresh: bool = False,
@@ -47,7 +40,7 @@ def sweep(
     progress: Callable[[float], None] | None = None,
     **given: Unpack[StudyKeywords],
 ) -> StudyResult:
-    """Run a model at every combination of parameters and settings.
+    """Run a model, or FMUs, at every combination of parameters and settings.
 
     A failed point is a row with its message. Points already in `output`, or in the journal of an interrupted study, are
     not run again: the same call continues, and one with more values runs the new points only.
@@ -55,13 +48,15 @@ def sweep(
     Parameters
     ----------
     model
-        The model.
+        A model; or the path of an FMU, of an SSP package or of a folder with one; or several FMUs, as for `cosimulate`.
     vary
         Values of parameters and of inputs that nothing drives, by `system.variable`; by the variable alone where
-        only one system has it.
+        only one system has it. Of FMUs by `fmu.variable`, start values too, and connectors of the package.
     samples
         Values of others that belong together, as many of each: `draw` and `read_samples` give them. Each sample is run
         at every combination of what is varied.
+    connections
+        Of several FMUs, as for `cosimulate`: `a.y=b.u`.
     options, given
         Options, and those of them that are given by name, as `settings`; `StudyOptions` says what they are.
     output
@@ -88,58 +83,37 @@ def sweep(
     InputError
         When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
-    beside = ("vary", "samples", "output", "fresh", "force", "workers", "executor", "progress")
+    beside = ("vary", "samples", "connections", "output", "fresh", "force", "workers", "executor", "progress")
     if output is not None:
         format_of(output, "the file of a study")
-    chosen = StudyOptions.of(options, given, beside).of_model(model)
+    subject = subject_of(model, connections)
+    chosen = subject.options(StudyOptions.of(options, given, beside))
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")
     named = {**(samples or {}), **(vary or {})}
     if len(named) < len(samples or {}) + len(vary or {}):
         twice = sorted(set(samples or {}) & set(vary or {}))
         raise InputError(f"the parameter {twice[0]} is varied and sampled; it must be one of the two")
-    settable = model.system().settable()
-    resolved = resolved_names(model.name, settable, named)
+    resolved = subject.resolved(named)
     values, drawn = (
         {resolved[short]: list(map(float, each)) for short, each in (given_values or {}).items()}
         for given_values in (vary, samples)
     )
-    parts = parts_to_send(model, executor)
-    points = make_points(values, chosen.lists, content_of(model, chosen, parts), drawn)
+    points = make_points(values, chosen.lists, subject.content(chosen, executor), drawn)
     journal, rows = _what_is_there(output, points, fresh, force)
     left = [point for point in points if point.key not in rows]
     if len(left) < len(points):
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
-    outputs = outputs_of(model, chosen, points[0].settings)
-    references = {name: reference for name, (reference, _) in outputs.items()}
-    study = study_of(model, chosen, parts, references, exports=bool(left))
-    tasks = [(point,) for point in left] if chosen.coupled else grouped(model, left, study.stop)
-    _run(study, tasks, rows, journal, workers, executor, Shares(progress, len(points)))
-    units = {name: settable[name].unit for name in (*drawn, *values)}
-    told = {name: unit for name, (_, unit) in outputs.items()}
-    metadata = {"mbsfmu": version("mbsfmu"), "model": study.model}
-    result = StudyResult(*study_table(points, rows, units, told), metadata, {**values, **chosen.lists}, tuple(drawn))
+    study = subject.prepared(chosen, points[0].settings, left)
+    _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
+    units = {name: subject.units[name] for name in (*drawn, *values)}
+    metadata = {"mbsfmu": version("mbsfmu"), "model": subject.data}
+    table = study_table(points, rows, units, study.units)
+    result = StudyResult(*table, metadata, {**values, **chosen.lists}, tuple(drawn))
     if journal is not None and output is not None:
         result.to_file(output)
         journal.remove()
     return result
-
-
-def content_of(model: CoupledModel, chosen: StudyOptions, parts: UserParts) -> dict[str, Any]:
-    """Return the data that determine the results of all points."""
-    return {
-        "version": version("mbsfmu"),
-        "model": without_shapes(model.to_dict()),
-        "stop": _end(model, chosen),
-        "errors": chosen.errors,
-        "backend": chosen.backend or BACKENDS[0],
-        "inner": chosen.inner(model.step) if chosen.coupled else None,
-        "parts": parts.texts,
-    }
-
-
-def _end(model: CoupledModel, chosen: StudyOptions) -> float:
-    return model.stop_time if chosen.stop is None else chosen.stop
 
 
 def _what_is_there(
@@ -163,53 +137,9 @@ def _what_is_there(
     return journal, {} if fresh else rows
 
 
-def outputs_of(model: CoupledModel, chosen: StudyOptions, settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Return the outputs of the model as `system.variable` with their units, by their names in the first runs.
-
-    Code compiled for these runs is then cached for the workers.
-    """
-    coupled = {"formulation": chosen.lists["formulation"][0], **chosen.inner(model.step)}
-    simulation = model.simulation(**(coupled if chosen.coupled else settings))
-    references = simulation.exposed.qualified
-    return {
-        each.name: (references.get(each.name, each.name), each.unit)
-        for each in simulation.variables
-        if each.causality is Causality.OUTPUT
-    }
-
-
-def study_of(
-    model: CoupledModel,
-    chosen: StudyOptions,
-    parts: UserParts,
-    outputs: Mapping[str, str],
-    *,
-    exports: bool,
-) -> Study:
-    """Return the shared data of all points; systems are exported if points are coupled runs."""
-    inner = chosen.inner(model.step)
-    packages = _packages(model, chosen, inner) if chosen.coupled and exports else {}
-    end = _end(model, chosen)
-    return Study(json.dumps(model.to_dict()), parts, outputs, packages, inner, end, chosen.errors)
-
-
-def parts_to_send(model: CoupledModel, executor: Executor | None) -> UserParts:
-    """Return the user-defined parts of the model.
-
-    Raises
-    ------
-    InputError
-        When other processes cannot have them.
-    """
-    parts = UserParts.of(model)
-    if not isinstance(executor, InlineExecutor):
-        parts.alone()
-    return parts
-
-
 def _run(
-    study: Study,
-    tasks: list[tuple[StudyPoint, ...]],
+    study: PreparedStudy,
+    points: Sequence[StudyPoint],
     rows: dict[str, Row],
     journal: Journal | None,
     workers: int | None,
@@ -217,8 +147,9 @@ def _run(
     shares: Shares,
 ) -> None:
     """Run points, collect their rows, and write them to the journal."""
-    if not tasks:
+    if not points:
         return
+    tasks = list(study.tasks)
 
     def take(point: StudyPoint, row: Row) -> None:
         rows[point.key] = {KEY: point.key, **row}
@@ -229,46 +160,11 @@ def _run(
     count = min(workers or os.cpu_count() or 1, len(tasks))
     try:
         if journal is None:
-            run_points(study, tasks, take, workers=count, executor=executor)
+            run_points(study.run, tasks, take, workers=count, executor=executor)
         else:
             with journal:
-                run_points(study, tasks, take, workers=count, executor=executor)
+                run_points(study.run, tasks, take, workers=count, executor=executor)
     except KeyboardInterrupt:
-        points = [point for task in tasks for point in task]
         done = sum(point.key in rows for point in points)
         logger.warning("ended after %d of %d points; the same study goes on from there", done, len(points))
         raise
-
-
-def resolved_names(model: str, settable: Collection[str], vary: Collection[str]) -> dict[str, str]:
-    """Return the full name `system.variable` of each given name.
-
-    Raises
-    ------
-    InputError
-        When it means no variable, or more than one.
-    """
-    result: dict[str, str] = {}
-    for given in vary:
-        of_systems = [name for name in settable if name.partition(".")[2] == given]
-        found = (
-            [given] if given in settable else of_systems or [name for name in settable if name.endswith("." + given)]
-        )
-        if not found:
-            raise InputError(f"{model} has no parameter '{given}'; {closest_match(given, sorted(settable))}")
-        if len(found) > 1:
-            raise InputError(f"the parameter '{given}' is ambiguous: it may be {' or '.join(found)}")
-        if found[0] in result.values():
-            raise InputError(f"the parameter {found[0]} is varied twice")
-        result[given] = found[0]
-    return result
-
-
-def _packages(model: CoupledModel, chosen: StudyOptions, inner: Mapping[str, Any]) -> dict[str, bytes]:
-    """Export the systems once for each formulation."""
-    packages = {}
-    options: dict[str, Any] = {"layout": "separate", "backend": chosen.backend or BACKENDS[0], **inner}
-    for formulation in chosen.lists["formulation"]:
-        with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-            packages[formulation] = export(model, folder, formulation=formulation, **options)[-1].read_bytes()
-    return packages

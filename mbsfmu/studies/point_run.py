@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import tempfile
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing.util import Finalize
-from pathlib import Path
 from typing import Any
 
-from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.kept_warnings import KeptWarnings
+from mbsfmu.base.errors import InputError
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.run import lost_output
-from mbsfmu.cosim import CosimulationError, CosimulationResult, cosimulate
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim import CosimulationResult
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.part_files import UserParts
-from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.studies.ensembles import EnsembleCode, ensemble_of
+from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
-
-Row = dict[str, Any]
+from mbsfmu.studies.rows import coupled_row, file_of, final_values, numbers_of, row_of
 
 
 @dataclass(frozen=True)
@@ -69,12 +61,7 @@ class Study:
         return [rows.get(point.key) or self._alone(point) for point in points]
 
     def _alone(self, point: StudyPoint) -> Row:
-        with KeptWarnings() as told:
-            try:
-                row = self._coupled(point) if self.packages else self._monolithic(point)
-            except (InputError, SimulationError) as error:
-                row = {"status": "failed", "message": str(error)}
-        return {**row, "warnings": "\n".join(told.sentences)}
+        return row_of(lambda: self._coupled(point) if self.packages else self._monolithic(point))
 
     def _monolithic(self, point: StudyPoint) -> Row:
         _simulation(
@@ -86,11 +73,13 @@ class Study:
 
     def _row(self, point: StudyPoint, result: Result, spent: float) -> Row:
         """Return the row of a monolithic run that took so much processor time in s."""
-        row: Row = {"status": "ok", "message": "", **_metadata(result.summary()), "cpu_seconds": spent}
+        row: Row = {"status": "ok", "message": "", **numbers_of(result.summary()), "cpu_seconds": spent}
         row["error_variable"] = result.error.variable
         if "solver" not in point.settings:
             row["solver"] = result.solver
-        return row | self._final(result, self._names(point.settings))
+        names = self._names(point.settings)
+        found = {output: names.get(reference, reference) for output, reference in self.outputs.items()}
+        return row | final_values(result, found)
 
     def _in_ensemble(self, points: Sequence[StudyPoint]) -> dict[str, Row]:
         """Return the rows of points with the same settings, by their keys; those that fail are left out.
@@ -127,32 +116,9 @@ class Study:
 
     def _coupled(self, point: StudyPoint) -> Row:
         settings = dict(point.settings)
-        package = _package(self.packages[settings.pop("formulation")])
-        algorithm, extrapolation = parted(settings.pop("algorithm"))
-        message, begin = "", clock.process_time()
-        try:
-            result = cosimulate(
-                package,
-                algorithm=algorithm,
-                extrapolation=extrapolation,
-                parameters=point.values,
-                stop=self.stop,
-                **settings,
-            )
-        except CosimulationError as error:
-            result, message = error.result, str(error)
-        row: Row = {"status": "failed" if message else "ok", "message": message}
-        row |= {**_metadata(result.summary()), "cpu_seconds": clock.process_time() - begin}
-        row["energy_residual_max"] = _finite(result.energy_residual_max)
-        if message:
-            return row
-        row |= self._final(result, {})
-        return {**row, **self._held_against_reference(point, result)} if self.errors else row
-
-    def _final(self, result: Trajectory, names: Mapping[str, str]) -> Row:
-        """Return the final values of the outputs; `names` are those that differ from `system.variable`."""
-        found = {output: names.get(reference, reference) for output, reference in self.outputs.items()}
-        return {f"final.{output}": float(result[name][-1]) for output, name in found.items() if name in result}
+        package = file_of(self.packages[settings.pop("formulation")], ".ssp")
+        row, result = coupled_row(package, self.outputs, parameters=point.values, stop=self.stop, **settings)
+        return {**row, **self._held_against_reference(point, result)} if self.errors and result is not None else row
 
     def _held_against_reference(self, point: StudyPoint, result: CosimulationResult) -> Row:
         options = {"formulation": point.settings["formulation"], **self.inner}
@@ -176,20 +142,6 @@ def _is_allowed(simulation: Simulation, point: StudyPoint, names: Mapping[str, s
     return True
 
 
-def _metadata(summary: Mapping[str, Any]) -> Row:
-    """Return the numbers of a summary, without those that are settings of the point."""
-    own = ("model", "formulation", "solver", "step", "algorithm", "extrapolation")
-    return {
-        name: value
-        for name, value in summary.items()
-        if name not in own and isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 @lru_cache(maxsize=4)
 def _simulation(model: str, parts: UserParts, options: str) -> Simulation:
     with parts.given():
@@ -200,18 +152,3 @@ def _simulation(model: str, parts: UserParts, options: str) -> Simulation:
 def _machines(model: str, parts: UserParts, options: str) -> EnsembleCode:
     with parts.given():
         return EnsembleCode.of(CoupledModel.from_dict(json.loads(model)), json.loads(options))
-
-
-@lru_cache(maxsize=1)
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="mbsfmu-")
-    Finalize(None, folder.cleanup, exitpriority=1)  # where a worker ends, Python's own clean-up is left out
-    return folder
-
-
-def _package(content: bytes) -> Path:
-    """Return a file of the package, written once per process and removed at its end."""
-    path = Path(_folder().name) / f"{hashlib.sha256(content).hexdigest()[:16]}.ssp"
-    if not path.exists():
-        path.write_bytes(content)
-    return path

@@ -91,11 +91,6 @@ class StudyOptions(Options):
     def check(self) -> None:
         """Check names and words, and that every option has an effect."""
         settings = self.settings or {}
-        every = {*CouplingOptions.known(), "formulation"} if self.coupled else {*RunOptions.known()}
-        known = every - _NO_SETTINGS
-        for name in settings:
-            if name not in known:
-                raise InputError(f"there is no setting '{name}'; {closest_match(name, sorted(known))}")
         for algorithm in settings.get("algorithm", ()):
             parted(str(algorithm))
         for word in settings.get("formulation", ()):
@@ -106,8 +101,12 @@ class StudyOptions(Options):
             _STEP.taken("step", step)
         if self.newton_tolerance is not None and "newton_tolerance" in settings:
             raise InputError("the Newton tolerance is given twice, for all runs and as a setting")
-        if not self.coupled:
-            self._refuse_of_coupled_runs()
+
+    def _check_settings(self, known: Iterable[str]) -> None:
+        """Check that all settings are known ones."""
+        for name in self.settings or {}:
+            if name not in known:
+                raise InputError(f"there is no setting '{name}'; {closest_match(name, sorted(known))}")
 
     def _refuse_of_coupled_runs(self) -> None:
         if self.errors:
@@ -123,12 +122,35 @@ class StudyOptions(Options):
         Raises
         ------
         InputError
-            When it has one system only.
+            When a setting is not one of its runs, an option has no effect on them, or FMUs of one system are coupled.
         """
+        coupled = {*CouplingOptions.known(), "formulation"}
+        self._check_settings((coupled if self.coupled else {*RunOptions.known()}) - _NO_SETTINGS)
+        if not self.coupled:
+            self._refuse_of_coupled_runs()
         if self.coupled and len(model.systems) < 2:
             raise InputError("the model has one system; there is nothing to couple, so no algorithm")
         # The first of all settings, whether given or not.
         return self.model_copy(update={"settings": {"formulation": [formulation_of(model)], **(self.settings or {})}})
+
+    def of_fmus(self) -> Self:
+        """Return the options for FMUs that are there; what is no setting is as in `cosimulate`.
+
+        Raises
+        ------
+        InputError
+            When a setting is not one of `cosimulate` or has no such value, or an option has no effect on FMUs.
+        """
+        self._check_settings({*CouplingOptions.known()} - _NO_SETTINGS)
+        for name in ("errors", "backend", "internal_step", "newton_tolerance"):
+            if value := getattr(self, name):
+                raise InputError(
+                    f"{self.known()[name].words(name)} = {value} has no effect on FMUs; it is for studies of models"
+                )
+        for name, values in (self.settings or {}).items():
+            for value in values if name != "algorithm" else ():
+                CouplingOptions.known()[name].taken(name, value)
+        return self
 
     @property
     def lists(self) -> dict[str, list[Any]]:

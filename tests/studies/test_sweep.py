@@ -20,7 +20,7 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.studies import point_run
+from mbsfmu.studies import point_run, rows
 
 MASSES = [150.0, 300.0]
 STOP = 1.2
@@ -118,7 +118,7 @@ def test_processor_time_is_that_of_the_run(
 
         monkeypatch.setattr(owner, name, timing)
 
-    timed(*((point_run, "cosimulate") if coupled else (Simulation, "run")), "run")
+    timed(*((rows, "cosimulate") if coupled else (Simulation, "run")), "run")
     timed(mbsfmu.CoupledModel, "simulation", "made")
     # Points run one by one, whether the code of an ensemble is kept or not.
     monkeypatch.setattr(point_run.Study, "_in_ensemble", lambda *_: {})
@@ -286,7 +286,7 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ),
         ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
-        ({}, {"tempo": 1}, "there is no option 'tempo' of a study; there are vary, samples, output, fresh"),
+        ({}, {"tempo": 1}, "there is no option 'tempo' of a study; there are vary, samples, connections, output"),
         ({}, {"settings": {"step": 1e-3}}, "the settings are {'step': 0.001}; they must be lists of values by name"),
         ({}, {"settings": {"solver": "rk45"}}, "they must be lists of values by name"),
         ({}, {"stop": float("nan")}, "the stop time is nan; it must be finite"),

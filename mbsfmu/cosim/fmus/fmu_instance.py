@@ -376,7 +376,7 @@ class Instance(ABC):
         Raises
         ------
         InputError
-            When there is no such variable, or the value is none of its type.
+            When there is no such variable, or the value is none of its type or beyond its bounds.
         """
 
     @abstractmethod

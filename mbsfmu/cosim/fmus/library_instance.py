@@ -41,6 +41,7 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
     unit_name,
 )
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.variables import out_of_range
 
 _EXACT = 2.0**53
 """Integers of at least this magnitude are not all floating-point numbers."""
@@ -702,7 +703,7 @@ class LibraryInstance(Instance):
         Raises
         ------
         InputError
-            When there is no such variable, or the value is none of its type.
+            When there is no such variable, or the value is none of its type or beyond its bounds.
         """
         if name not in self._elements:
             raise InputError(f"{self.name} has no variable '{name}'; {closest_match(name, self._elements)}")
@@ -713,6 +714,9 @@ class LibraryInstance(Instance):
             raise InputError(f"{self.name}.{name}: {error}") from None
         except (ValueError, TypeError):
             raise InputError(f"{self.name}.{name} is {value!r}; it must be {ALLOWED[self.kinds[name]]}") from None
+        refused = "" if isinstance(typed, str) else out_of_range(f"{self.name}.{name}", self.variables[name], typed)
+        if refused:
+            raise InputError(refused)
         self._set(element, typed)
         self.sent.clear()
         for port in self.partial:

@@ -38,15 +38,43 @@ def described_variable(element: ArrayElement) -> Variable:
         Causality(causality),
         Variability(variability),
         unit_name(described),
+        minimum=_bound(described, "min"),
+        maximum=_bound(described, "max"),
         nominal=float(described.nominal) if described.nominal else None,
         description=described.description or "",
     )
+
+
+def _bound(described: Any, side: str) -> float | None:
+    """Return a bound of a described variable, or of its type; None without one."""
+    for each in (described, described.declaredType):
+        bound = None if each is None else getattr(each, side)
+        if bound is not None:
+            return float(bound)
+    return None
 
 
 def with_article(causality: str) -> str:
     """Return the words for a variable of a causality."""
     known = {"output": "an output", "input": "an input", "local": "a local variable", "independent": "the time"}
     return known.get(causality, f"a {causality}")
+
+
+def refused_start(described: Any) -> str:
+    """Return why a described variable cannot be set before the start of a run; nothing where it can.
+
+    Parameters and inputs can, and whatever has a start value that is neither constant nor calculated [FMI 2.0.4,
+    section 2.2.7; FMI 3.0.2, section 2.4.7.5].
+    """
+    if described.variability == "constant":
+        return "it is a constant"
+    if described.causality in ("parameter", "input"):
+        return ""
+    if described.causality in ("calculatedParameter", "independent") or described.initial == "calculated":
+        return f"the FMU calculates it (causality {described.causality or 'local'})"
+    if described.start is None:
+        return f"it is {with_article(described.causality or 'local')} without a start value"
+    return ""
 
 
 def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:

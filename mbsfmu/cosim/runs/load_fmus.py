@@ -41,10 +41,8 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, s
         one name.
     """
     if isinstance(source, (str, Path)):
-        path = Path(source)
-        if path.is_dir():
-            path = _package_in(path)
-        if path.is_dir() or path.suffix == ".ssp":
+        path = package_of(source)
+        if path is not None:
             folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
             stack.callback(remove_folder, folder)
             graph = read_ssp(path, folder, strict=strict)
@@ -63,6 +61,19 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, s
     if not units:
         raise InputError("no FMU is given; there is nothing to run")
     return SystemGraph(units)
+
+
+def package_of(source: str | Path) -> Path | None:
+    """Return the package that a path means, packed or unpacked; None where it means an FMU.
+
+    Raises
+    ------
+    InputError
+        When a folder holds none, or several.
+    """
+    path = Path(source)
+    path = _package_in(path) if path.is_dir() else path
+    return path if path.is_dir() or path.suffix == ".ssp" else None
 
 
 def _package_in(folder: Path) -> Path:

@@ -1,0 +1,178 @@
+"""Studies of FMUs and of packages, ours or others."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.elements import all_elements
+from mbsfmu.cosim.fmus.variable_descriptions import kind_of, refused_start, unit_name
+from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
+from mbsfmu.studies.journal import Row
+from mbsfmu.studies.points import StudyPoint
+from mbsfmu.studies.rows import coupled_row, file_of, row_of
+from mbsfmu.studies.study_options import StudyOptions
+from mbsfmu.studies.subject import PreparedStudy, Subject
+
+_NUMBERS = ("Real", "Integer", "Enumeration", "Boolean")
+_SENT_AT = (1980, 1, 1, 0, 0, 0)  # of all files of a folder: the same content is the same study
+
+
+@dataclass(frozen=True)
+class FmuStudy:
+    """Shared data of all points, sent to the workers without files of this machine.
+
+    Attributes
+    ----------
+    package
+        The SSP package; empty where there are FMU files.
+    fmus
+        The FMU files by name.
+    connections
+        Of the FMU files, or beside those of the package.
+    outputs
+        Outputs whose final values are told.
+    stop
+        Stop time in s; what package or FMUs suggest by default.
+    """
+
+    package: bytes
+    fmus: Mapping[str, bytes]
+    connections: tuple[Connection, ...]
+    outputs: tuple[str, ...]
+    stop: float | None
+
+    def __call__(self, points: Sequence[StudyPoint]) -> list[Row]:
+        """Return the rows of points; a failure is part of the row: `status` is `ok` or `failed`."""
+        return [row_of(lambda: self._row(point)) for point in points]  # noqa: B023 - called at once
+
+    def _row(self, point: StudyPoint) -> Row:
+        source: Path | list[str] = [f"{name}={file_of(content, '.fmu')}" for name, content in self.fmus.items()]
+        if self.package:
+            source = file_of(self.package, ".ssp")
+        row, _ = coupled_row(
+            source,
+            dict(zip(self.outputs, self.outputs, strict=True)),
+            connections=self.connections,
+            parameters=point.values,
+            stop=self.stop,
+            **point.settings,
+        )
+        return row
+
+
+class FmuSubject(Subject):
+    """FMUs that are there: one, several, or those of a package; nothing of them is loaded here.
+
+    Parameters
+    ----------
+    source
+        A package, a folder with one, or FMU files as `[name=]file`.
+    connections
+        `a.y=b.u`, or pairs.
+
+    Raises
+    ------
+    InputError
+        When a file is not there, cannot be read or does not run on this platform.
+    """
+
+    def __init__(self, source: Sequence[str], connections: Sequence[str | tuple[str, str]] = ()) -> None:
+        self._connections = tuple(map(Connection.of, connections))
+        package = package_of(source[0]) if len(source) == 1 else None
+        self._package = b"" if package is None else _packed(package)
+        self._fmus: dict[str, bytes] = {}
+        self._aliases: dict[str, str] = {}
+        self._refusals: dict[str, str] = {}
+        self._outputs: dict[str, str] = {}
+        units: dict[str, str] = {}
+        with ExitStack() as stack:
+            graph = load_graph(source[0] if package is not None else list(source), stack)
+            graph = replace(graph, connections=(*graph.connections, *self._connections))
+            for name in graph.units:
+                units |= self._described(name, graph)
+            if package is None:
+                self._fmus = {name: file.read_bytes() for name, file in graph.units.items()}
+        units |= {each.name: each.unit for each in graph.inputs}
+        self.units = units
+        self._outputs |= {each.name: each.unit for each in graph.outputs}
+        self.name = ", ".join(graph.units) if package is None else package.stem
+        self.data = json.dumps({"name": self.name, "files": self._identities()})
+
+    def _described(self, name: str, graph: SystemGraph) -> dict[str, str]:
+        """Return the units of the variables of an FMU that can be varied; take in its others."""
+        file = graph.units[name]
+        driven = {each.target: each for each in graph.connections}
+        units: dict[str, str] = {}
+        with closing(Archive(file, graph.exchanged.get(name), graph.called.get(file))) as archive:
+            for flat, structured in archive.flat_names.items():
+                self._aliases[f"{name}.{flat}"] = f"{name}.{structured}"
+            for element in all_elements(archive.description):
+                called, kind = f"{name}.{element.name}", kind_of(element.described)
+                refused = refused_start(element.described)
+                if kind not in _NUMBERS:
+                    self._refusals[called] = f"it is of type {kind}, and no number"
+                elif refused:
+                    self._refusals[called] = refused
+                elif connection := driven.get((name, element.name)) or driven.get((name, element.described.name)):
+                    self._refusals[called] = f"the connection {connection} drives it"
+                else:
+                    units[called] = unit_name(element.described)
+                if kind in _NUMBERS and element.described.causality == "output":
+                    self._outputs[called] = unit_name(element.described)
+        return units
+
+    def _identities(self) -> dict[str, str]:
+        content = {"package": self._package} if self._package else self._fmus
+        return {name: hashlib.sha256(each).hexdigest() for name, each in content.items()}
+
+    def options(self, given: StudyOptions) -> StudyOptions:
+        """Return the options; errors as for `StudyOptions.of_fmus`."""
+        return given.of_fmus()
+
+    def refusals(self) -> Mapping[str, str]:
+        """Return why the other variables of the FMUs cannot be varied, by full name."""
+        return self._refusals
+
+    def known_name(self, name: str) -> str:
+        """Return the structured name of a variable that may be called by its flat one."""
+        return self._aliases.get(name, name)
+
+    def content(self, chosen: StudyOptions, executor: Executor | None) -> dict[str, Any]:
+        """Return the data that determine the results of all points."""
+        del executor  # files can be sent to any
+        connections = sorted(map(repr, self._connections))
+        files = self._identities()
+        return {"version": version("mbsfmu"), "files": files, "connections": connections, "stop": chosen.stop}
+
+    def prepared(self, chosen: StudyOptions, first: Mapping[str, Any], points: Sequence[StudyPoint]) -> PreparedStudy:
+        """Return the study of points, one a task."""
+        del first
+        run = FmuStudy(self._package, self._fmus, self._connections, tuple(self._outputs), chosen.stop)
+        return PreparedStudy(run, [(point,) for point in points], self._outputs)
+
+
+def _packed(package: Path) -> bytes:
+    """Return the bytes of a package, also of an unpacked one."""
+    if package.is_file():
+        return package.read_bytes()
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in _files(package):
+            archive.writestr(zipfile.ZipInfo(file.relative_to(package).as_posix(), _SENT_AT), file.read_bytes())
+    return stream.getvalue()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (each for each in sorted(folder.rglob("*")) if each.is_file())

@@ -191,6 +191,7 @@ CALLS = {
             "bonds": "`bonds=[\"a.effort,b.flow\"]`",
             "joints": "`joints=[\"spherical:a.pin=b.pin\"]`",
             "output": "`output=\"run.parquet\"` writes as it runs; `run.to_file(\"run.parquet\")` afterwards",
+            "checkpoint": "`checkpoint=mbsfmu.Checkpoint(\"run.checkpoint\", seconds=60)`, with `output`",
             "report": REPORT,
             "json_file": "`json.dumps(run.summary())`",
         },
@@ -206,6 +207,8 @@ CALLS = {
         (mbsfmu.sweep,),
         (mbsfmu.StudyOptions,),
         {
+            "model": "of FMUs `mbsfmu.sweep(\"system.ssp\", …)`, or `mbsfmu.sweep([\"a.fmu\", \"b.fmu\"], …)`",
+            "connect": "`connections=[\"a.y=b.u\"]`",
             "vary": "`vary={\"boom.mass\": [100.0, 200.0]}`, the second argument",
             "points": "`samples=mbsfmu.studies.read_samples(\"samples.csv\")`",
             "sample": "`samples=mbsfmu.studies.draw({\"boom.mass\": (100.0, 400.0)}, 100, method=\"sobol\")`",

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from mbsfmu.fmu.validation import Finding, validate
     from mbsfmu.integration.error_measure import ErrorEstimate
     from mbsfmu.integration.solver import Statistics
+    from mbsfmu.io.checkpoints import Checkpoint
     from mbsfmu.io.part_files import UserParts, load_parts
     from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, read_signal
     from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
@@ -145,7 +146,6 @@ if TYPE_CHECKING:
         Universal,
     )
     from mbsfmu.rules import Rule
-    from mbsfmu.simulation.checkpoints import Checkpoint
     from mbsfmu.simulation.ensemble_result import EnsembleResult
     from mbsfmu.simulation.run_options import RunKeywords, RunOptions
     from mbsfmu.simulation.run_result import Result
@@ -191,6 +191,7 @@ _HOMES = {
     "exporting.reference_results": "ReferenceDeviation check_reference",
     "fmu.validation": "Finding validate",
     "integration.solver": "Statistics",
+    "io.checkpoints": "Checkpoint",
     "io.part_files": "load_parts UserParts",
     "io.signals": "LinearSignal read_signal SineSignal StepSignal",
     "io.smooth_signals": "PolynomialSignal RestToRestSignal SplineSignal",
@@ -217,7 +218,6 @@ _HOMES = {
     "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
     "simulation.ensemble_result": "EnsembleResult",
-    "simulation.checkpoints": "Checkpoint",
     "simulation.run_options": "RunKeywords RunOptions",
     "simulation.run_result": "Result",
     "simulation.simulation": "Simulation",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.common_options import checkpoint_option, common_options
 from mbsfmu.cli.coupled_options import rates_of
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import parts_option
@@ -20,6 +20,7 @@ from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.sweeps import AITKEN
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
 from mbsfmu.model.run_remarks import log_remarks
@@ -83,6 +84,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
 @click.option("--until", type=float, help="Time in s at which to interrupt the run before its stop time.")
 @click.option("--save", callback=output_file(".zip"), help="File to save the interrupted run to.")
 @click.option("--resume", help="File of a saved run of the same call, to continue it.")
+@checkpoint_option
 @report_option
 @parts_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
@@ -95,6 +97,7 @@ def command(
     tables: tuple[str, ...],
     scenario: str | None,
     output: str | None,
+    checkpoint: float | None,
     report: str | None,
     parts: tuple[str, ...],
     json_file: str | None,
@@ -112,6 +115,7 @@ def command(
     Example: mbsfmu cosim out/four-bar.ssp --algorithm newton --extrapolation linear --step 1e-3
     Example: mbsfmu cosim out/four-bar.ssp --extrapolation linear --control error --tolerance 1e-4
     Example: mbsfmu cosim out/four-bar.ssp --input circuit.valve.command=measured.csv:command -o run.parquet
+    Example: mbsfmu cosim out/four-bar.ssp --stop 3600 -o hour.parquet --checkpoint 60
     """
     log_to_stderr(quiet)
     read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
@@ -124,6 +128,7 @@ def command(
         if sum(name == other for other, _ in values) > 1:
             raise InputError(f"{name} is given twice; a variable has one start value")
     inputs = {name: read_signal(table) for name, table in map(assignment, tables)}
+    kept = Checkpoint.beside(output, checkpoint)
     reporter = Reporter(report)
     with load_parts(parts).given(), progress_bar("stepping", quiet) as progress:
         result = _run(
@@ -135,10 +140,13 @@ def command(
                 scenario=scenario,
                 output=output,
                 progress=progress,
+                checkpoint=kept,
                 **options,
             ),
             reporter,
         )
+        if kept is not None:
+            kept.remove()
         _tell_remarks(result)
     if result.control == "fixed":
         _LOGGER.info(

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from mbsfmu.base.errors import InputError
 from mbsfmu.cli.assigned_values import assigned, set_values, values_option
-from mbsfmu.cli.common_options import common_options
+from mbsfmu.cli.common_options import checkpoint_option, common_options
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.live_option import live_machine, live_option
@@ -17,7 +16,7 @@ from mbsfmu.cli.option_types import FORMATS, RUN, options_of, output_file, refus
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, recorded, report_option
 from mbsfmu.cli.terminal import at_work, print_table, progress_bar, shown
-from mbsfmu.simulation.checkpoints import Checkpoint
+from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.simulation.run_options import RunOptions
 
 
@@ -35,11 +34,7 @@ from mbsfmu.simulation.run_options import RunOptions
 @click.option(
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
 )
-@click.option(
-    "--checkpoint",
-    type=float,
-    help="Time in s between saves to OUTPUT.checkpoint, from which the same call goes on after it was killed.",
-)
+@checkpoint_option
 @report_option
 @live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for the statistics of the run.")
@@ -72,7 +67,7 @@ def command(
     refuse_same_files(
         output, report, json_file, inputs=[model, *parts, *([inputs.removesuffix(":steps")] if inputs else [])]
     )
-    kept = _checkpoint(output, checkpoint)
+    kept = Checkpoint.beside(output, checkpoint)
     reporter = Reporter(report)
     with at_work("preparing", quiet):
         found = find_model(model, parts)
@@ -94,18 +89,3 @@ def command(
     for level, count in result.statistics.iterations.items():
         facts[f"{level} iterations"] = f"{count.mean:.2f} on average, {count.most} at most"
     print_table("run", ["fact", "value"], [[key, shown(value)] for key, value in facts.items()])
-
-
-def _checkpoint(output: str | None, seconds: float | None) -> Checkpoint | None:
-    """Return the checkpoint of a run beside its output.
-
-    Raises
-    ------
-    InputError
-        When there is no output, or the time is not positive.
-    """
-    if seconds is None:
-        return None
-    if output is None:
-        raise InputError(f"--checkpoint {seconds:g} needs --output: the run is saved beside it")
-    return Checkpoint(f"{output}.checkpoint", seconds)

@@ -197,25 +197,36 @@ class SignalStream:
                 self._ready.unlink()
             self._ready = None
 
-    def take_over(self, rows: int) -> None:
+    def take_over(self, rows: int, last: tuple[Floats, Floats] | None = None) -> None:
         """Start with the first rows of an earlier run's file, complete or not.
+
+        Parameters
+        ----------
+        rows
+            Number of rows.
+        last
+            Time in s of the last of them, shape (1,), and its values, shape (1, number of signals), where known.
 
         Raises
         ------
         InputError
-            When there is none, its columns are others, or it has fewer rows.
+            When there is none, its columns are others, it has fewer rows, or another last one.
         """
         source = self.found
         if not source.is_file():
             raise InputError(f"there is no file {self.path} that could be continued")
-        left = rows
+        left, found = rows, np.zeros((0, 0))
         for group in self._format.groups(source):
             if list(group.columns) != list(self._units) or any(group.units.get(k) != u for k, u in self._units.items()):
                 raise InputError(f"{source} has other columns than those that are recorded; it cannot be continued")
             time, *values = group.arrays().values()
             if not left:
                 break
-            self.add(time[:left], np.column_stack([np.zeros((len(time), 0)), *values])[:left])
+            taken = np.column_stack([np.zeros((len(time), 0)), *values])[:left]
+            self.add(time[:left], taken)
+            found = np.column_stack([time[:left], taken])
             left -= min(left, len(time))
         if left:
             raise InputError(f"{source} has {rows - left} rows; it must have the {rows} that were recorded")
+        if last is not None and not np.array_equal(found[-1:], np.column_stack(last), equal_nan=True):
+            raise InputError(f"{source} has other rows than those that were recorded; it cannot be continued")

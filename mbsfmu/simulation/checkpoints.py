@@ -4,69 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import math
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mbsfmu.base.errors import InputError
 from mbsfmu.integration.solver import Statistics
-from mbsfmu.io.saved_files import read_saved, write_saved
+from mbsfmu.io.checkpoints import PARTS, CheckpointFile
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.tracing.workspace import Floats
-
-PARTS = 256
-"""Parts of a run with checkpoints, between which one may be written: they follow from the outputs alone, and not from
-the clock, as steps end there."""
-
-_LOGGER = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """File that a run is saved to on its way, so that the same call goes on from there after its process was killed.
-
-    Parameters
-    ----------
-    path
-        The file. It is written whole or not at all; `remove` it when what the run has given is safe.
-    seconds
-        Time on the clock in s between two checkpoints.
-
-    Raises
-    ------
-    InputError
-        When the time is not positive.
-    """
-
-    path: str | Path
-    seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        if not (self.seconds > 0.0 and math.isfinite(self.seconds)):
-            raise InputError(f"the time between checkpoints is {self.seconds:g} s; it must be positive and finite")
-
-    @cached_property
-    def file(self) -> Path:
-        """The file."""
-        return Path(self.path)
-
-    def remove(self) -> None:
-        """Remove the file, and what killed processes have left of writing it."""
-        self.file.unlink(missing_ok=True)
-        self.remove_partial()
-
-    def remove_partial(self) -> None:
-        """Remove what killed processes have left of writing the file."""
-        for left in self.file.absolute().parent.glob(f"{self.file.name}*.part"):
-            left.unlink(missing_ok=True)
 
 
 @dataclass
@@ -75,18 +24,15 @@ class CheckedRun:
 
     Attributes
     ----------
-    checkpoint
-        File and time.
-    call
-        What the run was called with, in words; checkpoints of other calls are refused.
+    file
+        The checkpoint of its call.
     save, restore
         Functions that give the complete state of the simulation as bytes, and put it back.
     seconds
         Time on the clock in s that the run took in earlier processes.
     """
 
-    checkpoint: Checkpoint
-    call: Mapping[str, str]
+    file: CheckpointFile
     save: Callable[[], bytes]
     restore: Callable[[bytes], None]
     seconds: float = 0.0
@@ -106,10 +52,9 @@ class CheckedRun:
         InputError
             When the checkpoint is of another call, or damaged.
         """
-        self.checkpoint.remove_partial()
-        if not self.checkpoint.file.exists():
+        content = self.file.read()
+        if content is None:
             return
-        content = read_saved(self.checkpoint.file, self.call)
         self.restore(content["state"])
         rows: Floats = content["rows"]
         assert recording.rows is not None
@@ -117,21 +62,20 @@ class CheckedRun:
         recording.done = len(rows)
         _put_back(statistics, content["statistics"])
         self.seconds = content["seconds"]
-        time = float(recording.times[recording.done - 1])
-        _LOGGER.info("the run goes on from the checkpoint at t = %.6g s in %s", time, self.checkpoint.file)
+        self.file.report(float(recording.times[recording.done - 1]))
 
     def parts(self, recording: Recording, statistics: Statistics) -> Iterator[Recording]:
         """Yield the parts of a recording that are left, and write checkpoints between them.
 
-        Where a part ends, the state is saved and put back, whether a file is written or not: what a run gives does not
-        depend on when somebody ends it.
+        Where a part ends, the state is taken, whether a file is written or not: inputs are moved on to there, so that
+        the result does not depend on when the process ends.
 
         Raises
         ------
         WriteError
             When a checkpoint cannot be written.
         """
-        begin = last = clock.monotonic()
+        begin = clock.monotonic()
         count = len(recording.times) - 1
         ends = [-(-count * part // PARTS) for part in range(1, PARTS + 1)]
         for end in dict.fromkeys(ends):
@@ -147,16 +91,12 @@ class CheckedRun:
             if end == count:
                 return
             saved = self.save()
-            self.restore(saved)
-            now = clock.monotonic()
-            if now - last >= self.checkpoint.seconds:
-                self._write(saved, recording, statistics, self.seconds + now - begin)
-                last = clock.monotonic()
+            if self.file.is_due:
+                self._write(saved, recording, statistics, self.seconds + clock.monotonic() - begin)
 
     def _write(self, saved: bytes, recording: Recording, statistics: Statistics, seconds: float) -> None:
         _, rows = recording.recorded
-        content = {"state": saved, "rows": rows, "statistics": _counted(statistics), "seconds": seconds}
-        write_saved(self.checkpoint.file, self.call, content, compressed=False)
+        self.file.write({"state": saved, "rows": rows, "statistics": _counted(statistics), "seconds": seconds})
 
 
 def call_in_words(

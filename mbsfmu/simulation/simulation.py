@@ -17,13 +17,14 @@ from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Solver, Statistics
 from mbsfmu.integration.steps_past_stop import untouched
+from mbsfmu.io.checkpoints import Checkpoint, CheckpointFile
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.run_remarks import log_remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
-from mbsfmu.simulation.checkpoints import CheckedRun, Checkpoint, call_in_words
+from mbsfmu.simulation.checkpoints import CheckedRun, call_in_words
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
@@ -382,7 +383,7 @@ class Simulation:
             self.run_loop.inputs.advance(self.time)
             return self.save()
 
-        checked = CheckedRun(checkpoint, call, save, self.restore)
+        checked = CheckedRun(CheckpointFile(checkpoint, call), save, self.restore)
         checked.go_on(recording, self.statistics)
         return checked
 

@@ -65,6 +65,9 @@ MORE = """
   </ModelVariables>"""
 
 
+TYPE = '<TypeDefinitions><SimpleType name="Rate"><Real min="0.1"/></SimpleType></TypeDefinitions>'
+
+
 def bounded(fmu: Path, folder: Path) -> Path:
     """Write the lag with bounds for its rate, a calculated parameter, a constant and a text."""
     path = folder / "bounded.fmu"
@@ -75,7 +78,8 @@ def bounded(fmu: Path, folder: Path) -> Path:
                 text = content.decode().replace("  </ModelVariables>", MORE)
                 rate = 'valueReference="2" causality="parameter" variability="fixed" initial="exact"><Real start="1"'
                 assert rate in text
-                content = text.replace(rate, f'{rate} min="0.1" max="5"').encode()
+                text = text.replace(rate, f'{rate} max="5" declaredType="Rate"')
+                content = text.replace("  <DefaultExperiment", f"{TYPE}\n  <DefaultExperiment").encode()
             target.writestr(name, content)
     return path
 
@@ -277,6 +281,18 @@ def test_files_that_cannot_be_run_are_refused_at_once(tmp_path: Path) -> None:
         mbsfmu.sweep(tmp_path / "none.fmu", {"a": [1.0]})
     with pytest.raises(InputError, match="the connections of pendulum-1 are its own"):
         mbsfmu.sweep(mbsfmu.models.pendulum(1), {}, connections=["a.y=b.u"])
+
+
+def test_outputs_with_a_start_value_are_varied_and_others_refused(foreign: Foreign) -> None:
+    """A rod of no weight that turns on from the rate it is given."""
+    settings = {"step": [0.1]}
+    light = {"length": [1.0], "mass": [1.0], "fy": [0.5 * 9.81]}
+    study = mbsfmu.sweep(
+        foreign("rocker"), {"rate": [0.5, 1.0], **light}, stop=0.2, settings=settings, executor=InlineExecutor()
+    )
+    np.testing.assert_allclose(study["final.rocker.angle"], [0.1, 0.2], rtol=1e-12)
+    with pytest.raises(InputError, match=r"lag\.x cannot be varied: it is an output without a start value"):
+        mbsfmu.sweep(foreign("lag"), {"x": [1.0]})
 
 
 def test_bounds_hold_for_single_runs_too(foreign: Foreign, tmp_path: Path) -> None:

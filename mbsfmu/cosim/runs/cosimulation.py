@@ -46,8 +46,9 @@ from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
 from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
-from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, put_all_back
+from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, check_serialization, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
+from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile
 from mbsfmu.io.formats import format_of
 from mbsfmu.io.saved_files import read_saved, write_saved
 
@@ -68,7 +69,9 @@ class Cosimulation:
 
     Parameters
     ----------
-    source, options, connections, parameters, inputs, scenario, bonds, joints, output, progress, resume, given
+    source, options, connections, parameters, inputs, scenario, bonds, joints, output, progress, resume, checkpoint
+        As for `cosimulate`.
+    given
         As for `cosimulate`.
 
     Raises
@@ -94,20 +97,25 @@ class Cosimulation:
         output: str | os.PathLike[str] | None = None,
         progress: Callable[[float], None] | None = None,
         resume: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
         **given: Unpack[CouplingKeywords],
     ) -> None:
         beside = ("connections", "parameters", "inputs", "scenario", "bonds", "joints", "output", "progress", "resume")
-        self.options = CouplingOptions.of(options, given, beside)
+        self.options = CouplingOptions.of(options, given, (*beside, "checkpoint"))
+        if checkpoint is not None and output is None:
+            raise InputError("a checkpoint needs an output: the rows of the run are kept in its file")
         if output is not None:
             format_of(output)
         self._source, self._progress, self._here = source, progress, Path.cwd()  # which an FMU may leave
         self._output, self._resume = (None if each is None else self._here / each for each in (output, resume))
+        self._checkpoint = checkpoint
         self._connections = tuple(map(Connection.of, connections))
         self._joints = tuple(CoupledJoint.parse(each) if isinstance(each, str) else each for each in joints)
         self._parameters, self._inputs = dict(parameters or {}), dict(inputs or {})
         self._scenario = read_scenario(scenario or {})
         self._bonds = tuple(bonds)
         self._stack = ExitStack()
+        self._saves: CheckpointFile | None = None
         self._run_loop: CoupledRunLoop | None = None
         self._ended = self._failed = False
 
@@ -157,6 +165,8 @@ class Cosimulation:
         """Load the FMUs, and bring them to their start, or to where a saved run is."""
         chosen = self.options
         graph, instances = self._graph, self._instances = self._load(stack)
+        if self._checkpoint is not None:
+            check_serialization(instances)
         settings = chosen.settings(instances)
         followed = by_instance(behind_connectors(self._inputs, graph), instances)
         driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
@@ -200,12 +210,24 @@ class Cosimulation:
         # In words only where they are asked for: every FMU file is read for them.
         self._call = partial(call_in_words, chosen, graph, step, stop, given, followed, self._scenario)
         with self._guarded(run_loop):
-            if self._resume is None:
+            if self._checkpoint is not None:
+                self._saves = CheckpointFile(self._checkpoint, self._call())
+            content = self._saved_before()
+            if content is None:
                 run_loop.begin()
             else:
-                put_all_back(self._instances, self._changing(run_loop), read_saved(self._resume, self._call()))
+                put_all_back(self._instances, self._changing(run_loop), content)
                 self._record.go_on()
         self._run_loop = run_loop
+
+    def _saved_before(self) -> dict[str, Any] | None:
+        """Return where the run is in its last checkpoint, or in the file to resume; None at its start."""
+        content = None if self._saves is None else self._saves.read()
+        if content is not None and self._saves is not None:
+            self._saves.report(float(content["time"]))
+        elif self._resume is not None:
+            content = read_saved(self._resume, self._call())
+        return content
 
     def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
         """Return the parts of the run with its record; times in s."""
@@ -312,9 +334,27 @@ class Cosimulation:
         run_loop = self._running()
         if until is not None:
             check_until(until, run_loop)
-        with self._guarded(run_loop):
-            run_loop.run(until, self._pacer)
+        for end in self._parts_until(run_loop, until):
+            with self._guarded(run_loop):
+                run_loop.run(end, self._pacer)
+            if self._saves is not None and self._saves.is_due and not run_loop.done:
+                with self._guarded(run_loop):
+                    self._record.write()
+                    self._saves.write(self._all_changes(run_loop))
         return self.result()
+
+    def _parts_until(self, run_loop: CoupledRunLoop, until: float | None) -> Iterator[float | None]:
+        """Yield the ends in s of the parts of a run that are left; None is the end of the run."""
+        start, stop = run_loop.parts.start, run_loop.parts.stop
+        for part in range(1, PARTS) if self._saves is not None else ():
+            end = start + (stop - start) * part / PARTS
+            if run_loop.time < end < (stop if until is None else until) and not run_loop.done:
+                yield end
+        if not run_loop.done:
+            yield until
+
+    def _all_changes(self, run_loop: CoupledRunLoop) -> dict[str, Any]:
+        return {"time": run_loop.time, **all_changes(self._instances, self._changing(run_loop))}
 
     # -- in another process -----------------------------------------------------------------------------------------
 
@@ -338,7 +378,7 @@ class Cosimulation:
         if self._failed or self._run_loop is None or self._run_loop.over:
             raise InputError(f"the run has ended at t = {self.time:.9g} s before its time; it cannot be saved")
         self._record.flush()
-        write_saved(self._here / path, self._call(), all_changes(self._instances, self._changing(self._run_loop)))
+        write_saved(self._here / path, self._call(), self._all_changes(self._run_loop))
 
     def _changing(self, run_loop: CoupledRunLoop) -> dict[str, Any]:
         """Return all objects with changing state, except the FMUs."""

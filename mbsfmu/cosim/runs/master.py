@@ -14,6 +14,7 @@ from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.cosim.runs.coupling_options import CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.scenario import Table
+from mbsfmu.io.checkpoints import Checkpoint
 
 
 def cosimulate(
@@ -31,6 +32,7 @@ def cosimulate(
     until: float | None = None,
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
+    checkpoint: Checkpoint | None = None,
     **given: Unpack[CouplingKeywords],
 ) -> CosimulationResult:
     """Run coupled co-simulation FMUs of FMI 2.0 and 3.0.
@@ -69,6 +71,9 @@ def cosimulate(
         File that the run is saved to where it is left, so that another call goes on with it.
     resume
         File of a run that was saved by the same call, to go on from there.
+    checkpoint
+        File that the run is saved to on its way, at communication points, 256 times at most; `output` must be given. If
+        there is a checkpoint of the same call, the run goes on from there; `remove` it when the rows are safe.
 
     Raises
     ------
@@ -92,6 +97,7 @@ def cosimulate(
         output=output,
         progress=progress,
         resume=resume,
+        checkpoint=checkpoint,
         **given,
     ) as run:
         run.run(until)

@@ -321,16 +321,31 @@ class Record:
         else:
             self.stream.add(times, values)
 
+    def write(self) -> None:
+        """Write the rows that wait to the file.
+
+        Raises
+        ------
+        WriteError
+            When the file does not take them.
+        """
+        self.flush()
+        if self.stream is not None:
+            self.stream.write()
+
     def go_on(self) -> None:
         """Go on where another record was that has been put back: with its rows, or the last one where none are kept.
 
         Raises
         ------
         InputError
-            When the file has them not.
+            When the file does not have them.
+        WriteError
+            When the file to go on with cannot be written.
         """
         if self.stream is not None:
-            self.stream.take_over(self.position)
+            self.stream.take_over(self.position, self._last if self._last_is_in else None)
+            self.stream.write()  # before it takes the place of the file that has the rows
             self.stream.begin()
         elif self._last is not None and self._last_is_in:
             self._kept.append((self._last[0], self._last[1]))

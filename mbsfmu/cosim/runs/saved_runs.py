@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mbsfmu.base.errors import InputError
@@ -14,6 +14,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.cosim.runs.saved import changes_of, identity_of, put_back
 from mbsfmu.cosim.runs.scenario import Table
+from mbsfmu.modelling import Data
 
 _MAY_DIFFER = ("stop", "step", "isolate", "time_limit", "threads", "pace", "start_time")
 
@@ -24,7 +25,7 @@ def call_in_words(
     step: float,
     stop: float,
     values: Mapping[tuple[str, str], Any],
-    followed: Collection[tuple[str, str]],
+    followed: Mapping[tuple[str, str], Any],
     scenario: Table,
 ) -> dict[str, str]:
     """Return the identity of a call: its FMUs, their coupling, and inputs.
@@ -38,11 +39,12 @@ def call_in_words(
     values
         Start values that were given.
     followed
-        Inputs that follow signals; what these are is not looked at.
+        Signals that inputs follow; functions are not looked at.
     scenario
         Values by times in s.
     """
     files = {file: identity_of(file) for file in {*graph.units.values()}}
+    signals = {".".join(each): signal.to_dict() for each, signal in followed.items() if isinstance(signal, Data)}
     table = {repr(time): {name: str(value) for name, value in values.items()} for time, values in scenario.items()}
     return {
         **{f"the {options.known()[name].words(name)}": str(value) for name, value in options.content(*_MAY_DIFFER)},
@@ -53,9 +55,14 @@ def call_in_words(
         "the joints": ", ".join(sorted(repr(each) for each in graph.joints)) or "none",
         "the values": ", ".join(sorted(f"{unit}.{name}={value}" for (unit, name), value in values.items())) or "none",
         "signals for": ", ".join(sorted(".".join(each) for each in followed)) or "none",
-        "the scenario": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()[:12],
+        "the signals": _hashed(signals),
+        "the scenario": _hashed(table),
         **{f"the file of {name}": files[file][:12] for name, file in graph.units.items()},
     }
+
+
+def _hashed(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,14 +75,14 @@ def all_changes(instances: Mapping[str, Instance], changing: Mapping[str, Any]) 
     FmuError
         When one refuses.
     """
-    _check_units(instances)
+    check_serialization(instances)
     units = {name: [instance.serialize(), instance.time, instance.steps] for name, instance in instances.items()}
     return {"units": units, **{name: changes_of(each) for name, each in changing.items()}}
 
 
 def put_all_back(instances: Mapping[str, Instance], changing: Mapping[str, Any], content: Mapping[str, Any]) -> None:
     """Restore FMUs and other objects; errors as for `all_changes`."""
-    _check_units(instances)
+    check_serialization(instances)
     for name, (state, time, steps) in content["units"].items():
         instances[name].deserialize(state)
         instances[name].time, instances[name].steps = time, steps
@@ -83,7 +90,14 @@ def put_all_back(instances: Mapping[str, Instance], changing: Mapping[str, Any],
         put_back(each, content[name])
 
 
-def _check_units(instances: Mapping[str, Instance]) -> None:
+def check_serialization(instances: Mapping[str, Instance]) -> None:
+    """Check that all FMUs can save their states for another process.
+
+    Raises
+    ------
+    InputError
+        When one cannot; the sentence names it.
+    """
     without = [name for name, instance in instances.items() if not instance.serializes_state]
     if without:
         raise InputError(f"{names_of(without)} cannot save the state for another process; the run cannot be saved")

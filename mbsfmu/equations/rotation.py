@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -59,13 +61,16 @@ def quaternion_from_vector(vector: ArrayLike) -> Array:
 
 def rotation_from_quaternion(quaternion: Array) -> Array:
     """Return the rotation matrix of a unit quaternion (w, x, y, z), shape (3, 3)."""
-    w, x, y, z = quaternion
-    rows = [
+    return np.stack([np.stack(row) for row in rotation_elements(*quaternion)])
+
+
+def rotation_elements(w: Any, x: Any, y: Any, z: Any) -> list[list[Any]]:
+    """Return the elements of the same row by row, of symbols or plain numbers."""
+    return [
         [w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
         [2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)],
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z],
     ]
-    return np.stack([np.stack(row) for row in rows])
 
 
 def quaternion_from_rotation(rotation: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,37 @@ def test_iteration_that_does_not_converge(coupled: Coupled, failures: Failures, 
     )  # fmt: skip
     assert str(errors[0]) == str(errors[1])
     assert "does not converge in the step from t = 0" in str(errors[1])
+
+
+@pytest.mark.parametrize("algorithm", ["newton", "fixed-point"])
+def test_what_is_saved_beside_states(
+    foreign: Callable[[str], Path], halves_exact: list[Path], both: Run, made: list[int], algorithm: str
+) -> None:
+    """The next event of an FMU of FMI 3.0, and that steps count which are not undone to a time before them."""
+    result = both(
+        [foreign("ticking"), foreign("committing"), *halves_exact], connections=CONNECTIONS, step=0.02, stop=1.0,
+        extrapolation="linear", algorithm=algorithm,
+    )  # fmt: skip
+    assert result.rollbacks >= sum(made) == result.steps == 50
+    np.testing.assert_allclose(result["ticking.height"], 1.0 - np.abs(result.time - 1.0), atol=1e-12)
+    assert result["ticking.count"][-1] == 3
+    clock = next(name for name in result.names if name.startswith("committing."))
+    np.testing.assert_allclose(result[clock], result.time, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", ITERATED, ids=str)
+def test_slow_iterations(
+    coupled: Coupled, both: Run, made: list[int], monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Jacobians are made anew where two sweeps have brought little, and relaxations stay within their bounds."""
+    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_newton._SLOW", 1e-9)
+    monkeypatch.setattr("mbsfmu.cosim.coupling.fixed_point._RELAXATION_RANGE", (0.97, 1.01))
+    result = both(
+        coupled.units, connections=coupled.connections, step=0.1, stop=0.4, extrapolation="zero", **options,
+        iteration_tolerance=1e-12, maximum_iterations=200,
+    )  # fmt: skip
+    assert sum(made) == 4
+    assert result.iterations >= 8
 
 
 def test_updates_make_secants() -> None:

@@ -430,14 +430,13 @@ class JoinedModels(IntegratedModel):
         return states - scales * _least(self._slopes * scales, gaps)
 
     def _find_slopes(self, time: float, states: Floats, gaps: Floats) -> None:
-        """Find the derivatives of gaps by states, by differences."""
+        """Find the derivatives of gaps by states, by differences; the FMUs are brought elsewhere."""
         scales = self.tolerances
         for place, value in enumerate(states):
             moved = states.copy()
             moved[place] += _DIFFERENCE * max(scales[place], abs(value))
             self._put(time, moved)
             self._slopes[:, place] = (self._gaps(self._motions()) - gaps) / (moved[place] - value)
-        self._put(time, states)
         self._knows_slopes = True
 
     def _slowed(self, states: Floats, rows: Floats, rates: Floats) -> Floats:

@@ -11,6 +11,7 @@ from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.joints.bound_joints import BoundHandle, BoundJoint, columns_of
 from mbsfmu.cosim.joints.joint_algorithm import Advance
+from mbsfmu.cosim.joints.joint_equations import speeds
 
 OPEN = "before the joints are closed"
 """Slot of the states at the start of a step."""
@@ -115,9 +116,10 @@ class JointTrials:
         self._restore(self.members)
         self._advance(self.members)
         motions = self._motions()
+        rows = self._rows(motions)
         if self.follows:
-            self._next = self._rows(motions)
-        return self._residual(motions)
+            self._next = rows
+        return self._residual(motions, rows)
 
     def follow(self) -> bool:
         """Take directions of the wrench at the end of the step from the first trial; return whether they change."""
@@ -151,7 +153,8 @@ class JointTrials:
                         self._load(moved)
                         self._restore(members)
                         self._advance(members)
-                        found.append(self._residual(self._motions()))
+                        motions = self._motions()
+                        found.append(self._residual(motions, self._rows(motions)))
                     jacobian[:, column] = (found[0] - found[1]) / (2.0 * perturbations[column])
             self._load(multipliers)
             self._restore(members)
@@ -175,11 +178,14 @@ class JointTrials:
             rows[0, part], rows[1, part] = joint.equations.rows(*each)
         return rows
 
-    def _residual(self, motions: list[tuple[Floats, Floats]]) -> Floats:
-        equations = [joint.equations for joint in self.joints]
-        gaps = [each.gap(*motion) for each, motion in zip(equations, motions, strict=True)]
-        rates = [self._step * each.rate(*motion) for each, motion in zip(equations, motions, strict=True)]
-        return np.concatenate([*gaps, *rates])
+    def _residual(self, motions: list[tuple[Floats, Floats]], rows: Floats) -> Floats:
+        """Return gaps, and their rates times the step, by G₁ and G₂ of all joints."""
+        residual = np.zeros(2 * self.count)
+        for joint, part, (first, second) in zip(self.joints, self.parts, motions, strict=True):
+            residual[part] = joint.equations.gap(first, second)
+            rates = rows[0, part] @ speeds(first) + rows[1, part] @ speeds(second)
+            residual[part.start + self.count : part.stop + self.count] = self._step * rates
+        return residual
 
     def _load(self, multipliers: Floats) -> None:
         """Write the wrenches of multipliers into the polynomials."""

@@ -49,7 +49,8 @@ class ActingForce(LocatedPart):
     ) -> None:
         self.force = force
         super().__init__(force, mechanism, points, properties, first_state=first_state, first_input=first_input)
-        self.event_indicators = tuple(map(self.in_words, force.event_indicators()))
+        self._indicators = force.event_indicators()  # which there are may follow from data, which checks hide
+        self.event_indicators = tuple(map(self.in_words, self._indicators))
 
     # -- equations ------------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class ActingForce(LocatedPart):
     def evaluate_event_indicators(self, motion: MotionState, given: Given) -> list[Array | float]:
         """Return its event indicators."""
         returned = self.force.evaluate_event_indicators(self.present(motion, given))
-        return in_order(self.owner, "evaluate_event_indicators", self.force.event_indicators(), returned)
+        return in_order(self.owner, "evaluate_event_indicators", self._indicators, returned)
 
     def initial_states(self, parameters: Array) -> list[Array | float]:
         """Return its initial states."""

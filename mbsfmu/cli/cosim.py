@@ -32,6 +32,11 @@ MOST_READ = 200 * 10**6
 """Size in bytes of a file of results up to which it is read for remarks: rows went there to keep memory free."""
 
 
+def workers_of(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
+    """Read workers by FMU, as `a=host-1,b=host-2`."""
+    return None if value is None else dict(assignment(each) for each in value.split(","))
+
+
 def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
     try:
         return value if value in (None, AITKEN) else float(value)
@@ -56,6 +61,11 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
     "model_exchange",
     "unit_solver",
     "isolate",
+)
+@click.option("--place", callback=workers_of, help=CouplingOptions.help("place"))
+@options_of(
+    CouplingOptions,
+    "scheduler",
     "time_limit",
     "strict",
     "start_time",

@@ -243,7 +243,7 @@ def test_fmus_beside_the_joint_are_coupled_as_usual(jumper: Jumper, version: int
     [
         ({"model_exchange": ["left"]}, "left is run by model exchange and right by co-simulation; joints need FMUs of"),
         ({"model_exchange": ["right"]}, "right is run by model exchange and left by co-simulation"),
-        ({"isolate": ["right"]}, "right is isolated, but FMUs that joints join by model exchange"),
+        ({"isolate": ["right"]}, "right is isolated or placed, but FMUs that joints join by model exchange"),
         ({"rates": {"right": 2}}, "the rate of right is 2, but joints let one integrator choose"),
         ({"inputs": {"left.load.force.x": lambda _: 1.0}}, r"left\.load\.force\.x is driven twice"),
         ({"scenario": {0.1: {"left.load.force.x": 1.0}}}, r"left\.load\.force\.x"),

@@ -129,6 +129,24 @@ class CoupledInstance:
             self._set(part(self.taken, index / self.rate, (index + 1) / self.rate), step / self.rate)
             self._step(time + index * step / self.rate, step / self.rate)
 
+    @property
+    def steps_apart(self) -> bool:
+        """Whether `begin` and `complete` make a communication step in two parts, between which others step."""
+        return self.rate == 1 and self.instance.steps_apart
+
+    def begin(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> None:
+        """Set the inputs as `advance` does, and begin the step; `complete` waits for its end."""
+        self.take(polynomials, correction)
+        self.set_inputs(step)
+        self.instance.send_step(time, step)
+
+    def complete(self, time: float, step: float) -> None:
+        """Wait for the end of a communication step that was begun."""
+        try:
+            self.instance.finish_step()
+        except FmuError as error:
+            self.finish(error, time, step)
+
     def take(self, polynomials: Floats, correction: Floats | None) -> None:
         """Take what the inputs run along over a communication step, without setting them; see `advance`."""
         taken = self.taken

@@ -129,6 +129,8 @@ class SystemGraph:
         What messages call FMU files that were unpacked for the run, by their files.
     joints
         Joints between mechanisms of the FMUs.
+    placed
+        Workers that instances run on where the run has a scheduler.
     """
 
     units: Mapping[str, Path]
@@ -141,6 +143,7 @@ class SystemGraph:
     exchanged: Mapping[str, bool] = field(default_factory=dict)
     called: Mapping[Path, str] = field(default_factory=dict)
     joints: tuple[CoupledJoint, ...] = ()
+    placed: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> None:

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory, ends, mean
 from mbsfmu.cosim.fmus.fmu_instance import Floats
@@ -174,15 +175,36 @@ class Algorithm(ABC):
     def _advance_all(
         self, members: Sequence[CoupledInstance], polynomials: Floats, time: float, step: float, integral: Floats | None
     ) -> None:
-        """Let some members step with the same polynomials, in threads where there are some."""
+        """Let some members step with the same polynomials, in threads where there are some.
+
+        Those in other processes begin, those in this one step, and only then the others are waited for, all of them
+        before one that failed ends the step.
+        """
+
+        def correction(member: CoupledInstance) -> Floats | None:
+            return None if integral is None else integral[member.entry_place] / step
 
         def advance(member: CoupledInstance) -> None:
-            correction = None if integral is None else integral[member.entry_place] / step
-            member.advance(polynomials, correction, time, step)
+            member.advance(polynomials, correction(member), time, step)
 
         if self._pool is None:
-            for member in members:
-                advance(member)
+            apart = [member for member in members if member.steps_apart]
+            failures: list[SimulationError] = []
+            for member in apart:
+                member.begin(polynomials, correction(member), time, step)
+            try:
+                for member in members:
+                    if member not in apart:
+                        advance(member)
+            except SimulationError as error:
+                failures.append(error)
+            for member in apart:
+                try:
+                    member.complete(time, step)
+                except SimulationError as error:
+                    failures.append(error)
+            if failures:
+                raise failures[0]
             return
         made = [self._pool.submit(advance, member) for member in members]
         wait(made)  # all of them, before one that failed ends the step

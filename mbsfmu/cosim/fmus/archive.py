@@ -6,7 +6,7 @@ import tempfile
 import zipfile
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import fmpy
 from fmpy.model_description import Unknown
@@ -20,6 +20,20 @@ PLATFORMS = {"1.0": fmpy.platform, "2.0": fmpy.platform, "3.0": fmpy.platform_tu
 """What this platform is called in each version of FMI."""
 _KINDS = {False: "co-simulation", True: "model exchange"}
 """What an FMU is for, by whether it is run by model exchange."""
+
+
+class PlacedArchive(NamedTuple):
+    """What the master knows of an FMU that another host has unpacked.
+
+    Attributes
+    ----------
+    flat_names, exchanged, carried
+        As of `Archive`.
+    """
+
+    flat_names: dict[str, str]
+    exchanged: bool
+    carried: str | None
 
 
 class Archive:

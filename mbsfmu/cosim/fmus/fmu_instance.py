@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,6 +179,8 @@ class Instance(ABC):
         What it says of the machine that it is, for pictures; None where it does not.
     """
 
+    steps_apart: ClassVar[bool] = False
+    """Whether a step can be begun and waited for later, while others step."""
     variables: Mapping[str, Variable]
     kinds: Mapping[str, str]
     units: Mapping[str, UnitOfMeasurement]
@@ -291,6 +293,14 @@ class Instance(ABC):
         FmuEnded
             When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
+
+    def send_step(self, time: float, step: float) -> None:
+        """Begin a step in s, which `finish_step` waits for, if supported."""
+        raise NotImplementedError
+
+    def finish_step(self) -> None:
+        """Wait for the end of a step that was begun, if supported; raises what `step` raises."""
+        raise NotImplementedError
 
     def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
         """Return the step function for compiled code; None if Python is required, as with saved states beside a slot's.

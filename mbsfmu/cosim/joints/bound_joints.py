@@ -292,8 +292,8 @@ def bind(
             )
         if exchanged and not isinstance(instance, ModelExchangeInstance):
             raise InputError(
-                f"{handle.unit} is isolated, but FMUs that joints join by model exchange are evaluated too often for "
-                "messages between processes; take it out of `isolate`"
+                f"{handle.unit} is isolated or placed, but FMUs that joints join by model exchange are evaluated too "
+                "often for messages between processes; take it out of `isolate` and `place`"
             )
         if not exchanged and not instance.saves_state:
             raise InputError(

@@ -155,6 +155,8 @@ class Cosimulation:
                 limit=chosen.time_limit or TIME_LIMIT,
                 exchanged=chosen.model_exchange or (),
                 solver=chosen.unit_solver,
+                placed=chosen.place,
+                scheduler=chosen.scheduler,
             )
         )
         graph = connect_elements(graph, instances)

@@ -17,7 +17,10 @@ from mbsfmu.cosim.fmus.model_exchange import SOLVERS
 
 TOLERANCE = 1e-4
 """Default tolerance of step control."""
-OF_COURSES = ("isolate", "time_limit", "start_time", "record", "record_every", "record_interval", "pace")
+OF_COURSES = (
+    *("isolate", "place", "scheduler", "time_limit"),
+    *("start_time", "record", "record_every", "record_interval", "pace"),
+)
 """Options without effect on the coupling."""
 TIME_LIMIT = 60.0
 """Default time limit of a call of an isolated FMU in s of wall time."""
@@ -48,6 +51,15 @@ class _Units(ListOption):
         return super().taken(name, [value] if isinstance(value, str) else value)
 
 
+class _Places(Option):
+    """Names of workers by FMU."""
+
+    def taken(self, name: str, value: Any) -> Mapping[str, str]:
+        if not isinstance(value, Mapping):
+            raise InputError(f"the {name} is {value!r}; it must be workers by FMU, such as {{'plant': 'host-1'}}")
+        return {str(unit): str(worker) for unit, worker in value.items()}
+
+
 class CouplingKeywords(TypedDict, total=False):
     """The options of a co-simulation as keywords, for editors and type checkers; `CouplingOptions` explains them."""
 
@@ -72,6 +84,8 @@ class CouplingKeywords(TypedDict, total=False):
     model_exchange: Sequence[str] | Literal["all"] | None
     unit_solver: Literal["radau", "dop853"] | None
     isolate: Sequence[str] | Literal["all"] | None
+    place: Mapping[str, str] | None
+    scheduler: str | None
     time_limit: float | None
     strict: bool | None
     start_time: float | None
@@ -235,10 +249,19 @@ class CouplingOptions(Options):
             each=Option("", called="isolated FMU"),
         ),
     ] = None
+    place: Annotated[
+        Mapping[str, str] | None,
+        _Places("Workers of a Dask cluster to run FMUs on, by name or address: a=host-1,b=host-2, or all=host-1"),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        Option("Address of the scheduler of the Dask cluster that FMUs are placed on: tcp://host:8786"),
+    ] = None
     time_limit: Annotated[
         float | None,
         Number(
-            f"Wall-clock time in s after which a call of an isolated FMU is taken to hang; {TIME_LIMIT:g} by default",
+            "Wall-clock time in s after which a call of an isolated or placed FMU is taken to hang; "
+            f"{TIME_LIMIT:g} by default",
             unit="s",
             bounds=POSITIVE,
         ),
@@ -295,8 +318,16 @@ class CouplingOptions(Options):
                 raise option.without_effect(name, value, f"the algorithm '{self.algorithm}'", algorithms)
             if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":
                 raise option.without_effect(name, value, "the control 'fixed'", CONTROLS[1:])
-            if name == "time_limit" and self.isolate is None:
-                raise option.without_effect(name, value, "FMUs in the process of the master", ["isolate"])
+            if name == "time_limit" and self.isolate is None and self.scheduler is None:
+                raise option.without_effect(name, value, "FMUs in the process of the master", ["isolate", "place"])
+        if self.place is not None and self.scheduler is None:
+            raise InputError(
+                f"{names_of(list(self.place))} cannot be placed on workers without the address of their scheduler; "
+                "give scheduler, such as tcp://host:8786"
+            )
+        placed, isolated = set(self.place or ()), set(self.isolate or ())
+        if both := sorted(isolated if ALL in placed else placed if ALL in isolated else placed & isolated):
+            raise InputError(f"{names_of(both)} cannot be isolated on this machine and placed on a worker; choose one")
 
     def settings(self, instances: Mapping[str, Instance]) -> Settings:
         """Return how steps of FMUs are made.

@@ -14,8 +14,10 @@ from mbsfmu.cosim.coupling.arrays import by_element
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.cosim.fmus.hosts.placed_fmu import PlacedFmu, Workers
 from mbsfmu.cosim.fmus.instantiation import make_instance
 from mbsfmu.cosim.fmus.isolation import FmuProcess, IsolatedInstance
+from mbsfmu.cosim.fmus.isolation.remote_fmu import RemoteFmu
 from mbsfmu.cosim.fmus.model_exchange import SOLVERS
 from mbsfmu.cosim.runs.coupling_options import ALL
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
@@ -103,6 +105,8 @@ def instantiate(
     limit: float | None = None,
     exchanged: Collection[str] = (),
     solver: str = SOLVERS[0],
+    placed: Mapping[str, str] | None = None,
+    scheduler: str | None = None,
 ) -> Iterator[dict[str, Instance]]:
     """Give the instances of all FMUs by name; they are freed at the end.
 
@@ -118,39 +122,78 @@ def instantiate(
         Names of those that are run by model exchange though they are for co-simulation too; `all` means all.
     solver
         Of FMUs for model exchange.
+    placed
+        Workers of a Dask cluster, by the names of the FMUs that run on them.
+    scheduler
+        Address of its scheduler.
 
     Raises
     ------
     InputError
-        When an FMU cannot be run, or a name means no FMU.
+        When an FMU cannot be run, there is no such worker, or a name means no FMU.
     """
-    for names, what in ((isolated, "to be isolated"), (exchanged, "to be run by model exchange")):
+    placed = {**(graph.placed if scheduler is not None else {}), **(placed or {})}
+    if scheduler is not None and not placed:
+        raise InputError(
+            f"scheduler = {scheduler} has no effect with FMUs on this machine; it has with place, or a package that "
+            "names workers"
+        )
+    wanted = ((isolated, "to be isolated"), (exchanged, "to be run by model exchange"), (placed, "to be placed"))
+    for names, what in wanted:
         for name in names:
             if name not in (ALL, *graph.units):
                 raise InputError(f"there is no FMU '{name}' {what}; {closest_match(name, (ALL, *graph.units))}")
     with ExitStack() as stack:
         archives: dict[tuple[Path, bool | None], Archive] = {}
         instances: dict[str, Instance] = {}
-        processes: dict[str, FmuProcess] = {}
-        for name in graph.units:  # all begin before one is waited for
-            if name in isolated or ALL in isolated:
-                processes[name] = FmuProcess(name, limit)
-                stack.callback(processes[name].close)
+        remote = _begun(graph, isolated, placed, scheduler, limit, stack)
         for name, file in graph.units.items():
             how = True if name in exchanged or ALL in exchanged else graph.exchanged.get(name)
-            if (file, how) not in archives:
-                archives[file, how] = Archive(file, how, graph.called.get(file))
-                stack.callback(archives[file, how].close)
-            archive, process = archives[file, how], processes.get(name)
-            if process is None:
-                instances[name] = make_instance(name, archive, solver)
+            there = remote.get(name)
+            if isinstance(there, PlacedFmu):
+                archive = there.unpack(file, how, graph.called.get(file))
+                instances[name] = IsolatedInstance(name, archive, there, solver)
             else:
-                instances[name] = IsolatedInstance(name, archive, process, solver)
+                if (file, how) not in archives:
+                    archives[file, how] = Archive(file, how, graph.called.get(file))
+                    stack.callback(archives[file, how].close)
+                archive = archives[file, how]
+                instances[name] = (
+                    make_instance(name, archive, solver)
+                    if there is None
+                    else IsolatedInstance(name, archive, there, solver)
+                )
             instances[name].carried = archive.carried
             stack.callback(instances[name].close)
-        if solver != SOLVERS[0] and not any(archive.exchanged for archive in archives.values()):
+        if solver != SOLVERS[0] and not any(instance.is_exchanged for instance in instances.values()):
             raise InputError(f"the FMU solver '{solver}' has no effect: no FMU is run by model exchange")
         yield instances
+
+
+def _begun(
+    graph: SystemGraph,
+    isolated: Collection[str],
+    placed: Mapping[str, str],
+    scheduler: str | None,
+    limit: float | None,
+    stack: ExitStack,
+) -> dict[str, RemoteFmu]:
+    """Begin the processes of FMUs that run in others, all before one is waited for; the stack ends them."""
+    remote: dict[str, RemoteFmu] = {}
+    workers = None if scheduler is None else Workers(scheduler)
+    if workers is not None:
+        stack.callback(workers.close)
+    for name in graph.units:
+        worker = placed.get(name, placed.get(ALL))
+        if worker is not None:
+            assert workers is not None
+            remote[name] = PlacedFmu(name, workers, worker, limit)
+        elif name in isolated or ALL in isolated:
+            remote[name] = FmuProcess(name, limit)
+        else:
+            continue
+        stack.callback(remote[name].close)
+    return remote
 
 
 def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:

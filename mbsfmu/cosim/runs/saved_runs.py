@@ -16,7 +16,7 @@ from mbsfmu.cosim.runs.saved import changes_of, identity_of, put_back
 from mbsfmu.cosim.runs.scenario import Table
 from mbsfmu.modelling import Data
 
-_MAY_DIFFER = ("stop", "step", "isolate", "time_limit", "threads", "pace", "start_time")
+_MAY_DIFFER = ("stop", "step", "isolate", "place", "scheduler", "time_limit", "threads", "pace", "start_time")
 
 
 def call_in_words(

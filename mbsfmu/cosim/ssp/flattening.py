@@ -146,6 +146,11 @@ class Flattening:
             },
             self._called,
             tuple(self._structure.system.joined()),
+            {
+                "/".join(path): each.worker
+                for path, each in self._structure.system.components()
+                if each.worker is not None
+            },
         )
 
     def _add_inward(self, target: Place, connections: list[Connection], inputs: list[Exposed]) -> None:

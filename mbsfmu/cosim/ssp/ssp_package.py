@@ -36,6 +36,7 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
+from mbsfmu.modelling import closest_match
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}
@@ -131,6 +132,7 @@ def write_ssp(
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     version: str | None = None,
     joints: Iterable[CoupledJoint] = (),
+    place: Mapping[str, str] | None = None,
 ) -> Path:
     """Write a package of FMUs.
 
@@ -152,11 +154,14 @@ def write_ssp(
         Of SSP; 1.0 by default, and 2.0 where a unit is of FMI 3.0.
     joints
         Joints between mechanisms of the FMUs, written as an annotation.
+    place
+        Workers of a Dask cluster by component, written as annotations; they count where a run has a scheduler.
 
     Raises
     ------
     InputError
-        When two files of one name are different FMUs: in the package one would take the other's place.
+        When a component that is placed is none, or two files of one name are different FMUs: in the package one would
+        take the other's place.
     """
     defined: dict[str, UnitOfMeasurement] = {}
     descriptions = {file: fmpy.read_model_description(str(file), validate=False) for file in set(units.values())}
@@ -172,8 +177,14 @@ def write_ssp(
         component: {written((component, name))[1]: value for name, value in values.items()}
         for component, values in (parameters or {}).items()
     }
+    for component in place or ():
+        if component not in units:
+            raise InputError(f"there is no component '{component}' to be placed; {closest_match(component, units)}")
     components = [
-        _component(component, file, descriptions[file], given.get(component, {}), defined, version)
+        replace(
+            _component(component, file, descriptions[file], given.get(component, {}), defined, version),
+            worker=(place or {}).get(component),
+        )
         for component, file in units.items()
     ]
     wires = [

@@ -11,6 +11,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.joint_annotation import read_joints
+from mbsfmu.cosim.ssp.place_annotation import read_place
 from mbsfmu.cosim.ssp.ssp_names import FMU_TYPE, MAPPING_TYPE, SET_TYPE, SSC, SSD, SSM, SSV, STRUCTURE, check_schema
 from mbsfmu.cosim.ssp.structure import (
     BASIC_TYPES,
@@ -142,7 +143,8 @@ class StructureReader:
         if not self._path(source).is_file():
             raise InputError(f"{self._name} holds no file '{source}' for its component '{name}'")
         exchanged = {word: how for how, word in IMPLEMENTATIONS.items()}.get(component.get("implementation", "any"))
-        return SspComponent(name, source, self._connectors(component), self._bindings(component), exchanged)
+        worker = read_place(component, self._name)
+        return SspComponent(name, source, self._connectors(component), self._bindings(component), exchanged, worker)
 
     def _connectors(self, element: etree._Element) -> tuple[Connector, ...]:
         return self._faults.each(self._connector, element.iterfind(f"{_SSD}Connectors/{_SSD}Connector"))

@@ -6,6 +6,7 @@ from lxml import etree
 
 from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, LinearMap, UnitOfMeasurement
 from mbsfmu.cosim.ssp.joint_annotation import add_joints
+from mbsfmu.cosim.ssp.place_annotation import add_place
 from mbsfmu.cosim.ssp.ssp_names import FMU_TYPE, SSC, SSD, SSM, SSV, check_schema
 from mbsfmu.cosim.ssp.structure import (
     IMPLEMENTATIONS,
@@ -73,6 +74,7 @@ def _add_component(parent: etree._Element, component: SspComponent, version: str
     )
     _add_connectors(node, component.connectors)
     _add_bindings(node, component.bindings, version)
+    add_place(node, component.worker)
 
 
 def _add_connectors(parent: etree._Element, connectors: tuple[Connector, ...]) -> None:

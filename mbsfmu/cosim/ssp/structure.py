@@ -138,13 +138,17 @@ IMPLEMENTATIONS = {None: "any", False: "CoSimulation", True: "ModelExchange"}
 
 @dataclass(frozen=True)
 class SspComponent:
-    """An FMU: its file in the package, the connectors that are used, and how it is run; see `IMPLEMENTATIONS`."""
+    """An FMU: its file in the package, the connectors that are used, how and on which worker it is run.
+
+    How it is run: see `IMPLEMENTATIONS`.
+    """
 
     name: str
     source: str
     connectors: tuple[Connector, ...] = ()
     bindings: tuple[Binding, ...] = ()
     exchanged: bool | None = None
+    worker: str | None = None
 
 
 @dataclass(frozen=True)

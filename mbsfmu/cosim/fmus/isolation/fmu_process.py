@@ -1,34 +1,27 @@
-"""The process of an FMU as the master sees it: it is asked, and may end or be late."""
+"""A process of its own for an FMU, on this machine."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from socket import socketpair
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.fmus.fmu_instance import FmuError
 from mbsfmu.cosim.fmus.isolation.channel import Channel
 from mbsfmu.cosim.fmus.isolation.messages import Call, Reply
+from mbsfmu.cosim.fmus.isolation.remote_fmu import RemoteFmu, doing
 
 _PATIENCE = 5.0  # s for a process to end
 _PATIENCE_AT_FIRST = 120.0  # s for a process to begin
-_DOING = {
-    "make": "while it was loaded",
-    "setup": "in its initialization",
-    "enter_initialization": "in its initialization",
-    "exit_initialization": "in its initialization",
-    "step": "in its step",
-    "close": "while it was freed",
-}
-_OTHERWISE = "while its variables were set and read"
 
 
-class FmuProcess:
+class FmuProcess(RemoteFmu):
     """A process of its own for an FMU.
 
     Parameters
@@ -37,11 +30,6 @@ class FmuProcess:
         Name of the FMU.
     limit
         Time in s of the clock that a call may take; None for any.
-
-    Attributes
-    ----------
-    end
-        When the FMU has ended the run, in s; None where it has not.
 
     Raises
     ------
@@ -52,9 +40,11 @@ class FmuProcess:
     def __init__(self, name: str, limit: float | None) -> None:
         if os.name != "posix":
             raise InputError(f"{name} cannot have a process of its own on {sys.platform}; leave out isolate")
-        self.name, self._limit = name, limit
+        super().__init__(name)
+        self._limit = limit
         self._began = self._asked = self._closed = False
-        self.end: float | None = None
+        self._calls: list[Call] = []
+        self._time = 0.0
         ours, theirs = socketpair()
         self._channel = Channel(ours)
         inside, self._lifeline = os.pipe()
@@ -72,35 +62,35 @@ class FmuProcess:
             theirs.close()
             os.close(inside)
 
-    def ask(self, calls: list[Call], time: float) -> Reply:
-        """Let the FMU make calls at a time in s, and return what they gave.
-
-        Raises
-        ------
-        FmuError
-            When the process ends or does not answer in time: then it is ended; what a call raises otherwise.
-        """
-        self._asked = True
-        try:
+    def send(self, calls: list[Call], time: float) -> None:
+        """Let the FMU make calls at a time in s; raises what the base says."""
+        self._asked, self._calls, self._time = True, calls, time
+        with self._watched():
             if not self._began:
                 self._begin()
             self._channel.send(calls)
+
+    def receive(self) -> Reply:
+        """Wait for what the calls gave, and return it; raises what the base says."""
+        with self._watched():
             reply = Reply(*self._channel.receive())
+        self._asked = False
+        return reply
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Say in words how the process ends, and end it when it is late."""
+        try:
+            yield
         except TimeoutError:
             self._end()
-            message = f"did not come back within {self._limit:g} s {self._doing(calls)}, and was ended"
+            message = f"did not come back within {self._limit:g} s {doing(self._calls)}, and was ended"
             raise FmuError(
-                f"{self.name} at t = {time:.9g} s {message}; a larger time limit gives it longer", True
+                f"{self.name} at t = {self._time:.9g} s {message}; a larger time limit gives it longer", True
             ) from None
         except (EOFError, ConnectionError):
-            doing = self._doing(calls)
-            raise FmuError(f"{self.name} at t = {time:.9g} s: its process {self._death()} {doing}", True) from None
-        self._asked, self.end = False, reply.end
-        for logger, level, text in reply.logs:
-            logging.getLogger(logger).log(level, "%s", text)
-        if reply.failure is not None:
-            raise reply.failure.exception()
-        return reply
+            message = f"its process {self._death()} {doing(self._calls)}"
+            raise FmuError(f"{self.name} at t = {self._time:.9g} s: {message}", True) from None
 
     def _begin(self) -> None:
         """Wait until the process has loaded what it needs, which says nothing of its FMU."""
@@ -108,10 +98,6 @@ class FmuProcess:
         self._channel.receive()
         self._channel.wait_for(self._limit)
         self._began = True
-
-    @staticmethod
-    def _doing(calls: list[Call]) -> str:
-        return next((_DOING[name] for name, *_ in reversed(calls) if name in _DOING), _OTHERWISE)
 
     def _death(self) -> str:
         """Wait for the process and say how it has ended."""

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.archive import Archive, PlacedArchive
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError, Instance, Port
-from mbsfmu.cosim.fmus.isolation.fmu_process import FmuProcess
 from mbsfmu.cosim.fmus.isolation.messages import Call, Failure
+from mbsfmu.cosim.fmus.isolation.remote_fmu import RemoteFmu
 
 logger = logging.getLogger(__name__)
 
 
 class IsolatedInstance(Instance):
-    """An instance in a process of its own, in which it is one as any other.
+    """An instance in a process of its own, here or on another host, in which it is one as any other.
 
     What is set, saved and restored waits for the next call that has an answer; what was read after the last step is
     read with the next one at once. So a step is one message to and fro, and the FMU sees the same calls in one order.
@@ -29,37 +30,57 @@ class IsolatedInstance(Instance):
     archive
         The unpacked FMU.
     process
-        Its process.
+        Where it is.
     solver
         For an FMU for model exchange.
     """
 
-    def __init__(self, name: str, archive: Archive, process: FmuProcess, solver: str) -> None:
+    def __init__(self, name: str, archive: Archive | PlacedArchive, process: RemoteFmu, solver: str) -> None:
         super().__init__(name)
         self.flat_names = archive.flat_names
         self._process = process
         self._waiting: list[Call] = []
         self._answers: dict[Call, Any] = {}
         self._wanted: dict[Call, None] = {}
-        self._ports = 0
+        self._stepping: list[Call] = []
+        self._ports = self._waited = 0
         level = logging.getLogger("mbsfmu").getEffectiveLevel()
         for attribute, value in self._ask(("make", name, archive, solver, level)).items():
             setattr(self, attribute, value)
+
+    steps_apart: ClassVar[bool] = True
 
     def _ask(self, *calls: Call) -> Any:
         """Let the FMU make calls, after those that wait; return what the first of these gave."""
         return self._ask_all(calls)[0]
 
     def _ask_all(self, calls: Sequence[Call]) -> list[Any]:
+        self._send(calls)
+        return self._answered()
+
+    def _send(self, calls: Sequence[Call]) -> None:
+        """Let the FMU make calls, after those that wait."""
         waiting, self._waiting = self._waiting, []
+        self._waited = len(waiting)
         self._answers.clear()
+        with self._noted():
+            self._process.send([*waiting, *calls], self.time)
+
+    def _answered(self) -> list[Any]:
+        """Return what the calls gave that were sent last."""
+        with self._noted():
+            reply = self._process.answer()
+        self.events, self.happened = reply.events, min(self.happened, reply.happened)
+        return reply.answers[self._waited :]
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Note that the instance cannot be called any more, when an error says so."""
         try:
-            reply = self._process.ask([*waiting, *calls], self.time)
+            yield
         except FmuError as error:
             self._fatal = self._fatal or error.fatal
             raise
-        self.events, self.happened = reply.events, min(self.happened, reply.happened)
-        return reply.answers[len(waiting) :]
 
     def later(self, *call: Any) -> None:
         """Queue a call for the next one with an answer."""
@@ -98,15 +119,24 @@ class IsolatedInstance(Instance):
         FmuEnded
             When the FMU ended the run before the end of the step; at the end, it is noted in `ends`.
         """
+        self.send_step(time, step)
+        self.finish_step()
+
+    def send_step(self, time: float, step: float) -> None:
+        """Begin a step in s, which `finish_step` waits for."""
         self.clock.time = time
         self.clock.steps += 1
-        wanted, self._wanted = list(self._wanted), {}
+        self._stepping, self._wanted = list(self._wanted), {}
+        self._send([("step", time, step), *(("try", *call) for call in self._stepping)])
+
+    def finish_step(self) -> None:
+        """Wait for the end of a step that was begun; raises what `step` raises."""
         try:
-            _, *answers = self._ask_all([("step", time, step), *(("try", *call) for call in wanted)])
+            _, *answers = self._answered()
         finally:
             if self._process.end is not None:
                 self.ends[self.name] = self._process.end
-        self._answers = dict(zip(wanted, answers, strict=True))
+        self._answers = dict(zip(self._stepping, answers, strict=True))
 
     def read_next_event(self) -> float:
         """Return when a signal of the FMU's own jumps or bends next, in s; infinity where it does not say."""

@@ -1,0 +1,1 @@
+"""FMUs on other hosts, which are workers of a Dask cluster."""

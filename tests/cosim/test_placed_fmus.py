@@ -30,7 +30,8 @@ class Cluster:
         spec = {
             name: {"cls": distributed.Nanny, "options": {"nthreads": 1, "name": name}} for name in ("north", "south")
         }
-        scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False, "port": 0, "host": "127.0.0.1"}}
+        options = {"dashboard": False, "dashboard_address": ":0", "port": 0, "host": "127.0.0.1"}
+        scheduler = {"cls": distributed.Scheduler, "options": options}
         self.cluster = distributed.SpecCluster(workers=spec, scheduler=scheduler, silence_logs=logging.CRITICAL)
         self.scheduler = self.cluster.scheduler_address
 

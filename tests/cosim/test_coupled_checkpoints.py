@@ -18,7 +18,9 @@ from started import run_python
 import mbsfmu
 from mbsfmu import Checkpoint, Cosimulation, InputError, StepSignal, Trajectory, cosimulate
 from mbsfmu.cosim import CosimulationInterrupted
+from mbsfmu.cosim.runs.run_recorder import Record
 from mbsfmu.io import checkpoints
+from mbsfmu.io.streams import SignalStream
 
 Foreign = Callable[[str], Path]
 
@@ -38,6 +40,7 @@ def ending_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
             raise Killed
 
     monkeypatch.setattr(checkpoints, "write_saved", counted)
+    monkeypatch.setattr(Record, "finish", lambda _: None)  # a signal leaves no time for it
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -73,6 +76,30 @@ def test_runs_that_go_on_give_the_same_bits(
         assert getattr(made, fact) == getattr(whole, fact), fact
     assert made.wall_seconds > 0.0
     checkpoint.remove()
+
+
+def test_rows_are_there_while_a_run_takes_over_its_file(
+    halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends right after the new file has taken the place of the one with the rows."""
+    call: dict[str, Any] = {"connections": CONNECTIONS, "step": 5e-3, "stop": 1.5, "output": tmp_path / "run.csv"}
+    checkpoint = Checkpoint(tmp_path / "run.checkpoint", 1e-9)
+    with monkeypatch.context() as patched:
+        ending_after(10, patched)
+        with pytest.raises(Killed):
+            cosimulate(halves_exact, checkpoint=checkpoint, **call)
+        begin = SignalStream.begin
+
+        def ended(stream: SignalStream) -> None:
+            begin(stream)
+            raise Killed
+
+        patched.setattr(SignalStream, "begin", ended)
+        with pytest.raises(Killed):
+            cosimulate(halves_exact, checkpoint=checkpoint, **call)
+    made = cosimulate(halves_exact, checkpoint=checkpoint, **call)
+    whole = cosimulate(halves_exact, **(call | {"output": None}))
+    np.testing.assert_array_equal(made.values_by_column, whole.values_by_column)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
@@ -180,7 +207,7 @@ def test_interrupted_runs_keep_their_checkpoint(halves_exact: list[Path], tmp_pa
 def test_checkpoints_are_as_far_apart_as_asked(
     halves_exact: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now, written = [0.0], []
+    now, written = [1e9], []
 
     def passed() -> float:
         now[0] += 1.0

@@ -295,6 +295,13 @@ def test_outputs_with_a_start_value_are_varied_and_others_refused(foreign: Forei
         mbsfmu.sweep(foreign("lag"), {"x": [1.0]})
 
 
+def test_flat_names_mean_the_same_variables(tmp_path: Path) -> None:
+    (fmu,) = mbsfmu.export(mbsfmu.models.pendulum(1), tmp_path, layout="monolithic", naming="flat")
+    study = mbsfmu.sweep(fmu, {"pendulum-1.link_1_mass": [1.0, 2.0]}, stop=0.1, executor=InlineExecutor())
+    assert study.varied == ["pendulum-1.link_1.mass"]
+    assert study["status"].tolist() == ["ok", "ok"]
+
+
 def test_bounds_hold_for_single_runs_too(foreign: Foreign, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"bounded\.rate = 6 is refused: it must be between 0\.1 and 5"):
         mbsfmu.cosimulate(bounded(foreign("dahlquist"), tmp_path), parameters={"bounded.rate": 6.0}, stop=0.1)

@@ -114,20 +114,27 @@ def test_a_process_that_is_killed_at_any_instant_loses_nothing(tmp_path: Path) -
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_motion_that_was_set_by_hand_goes_on_with_its_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Position and velocity of a crank are set: the position runs on, through checkpoints too."""
+@pytest.mark.parametrize("compiled", [True, False])
+def test_motion_that_was_set_by_hand_goes_on_with_its_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    """Position and velocity of a crank are set: the position runs on, through checkpoints too, written or not."""
     model = driven_crank(signal=None)
 
-    def run(file: str) -> mbsfmu.Result:
-        simulation = model.simulation(step=1e-3)
+    def run(file: str, seconds: float = 1e-9) -> mbsfmu.Result:
+        simulation = model.simulation(step=1e-3, compiled=compiled)
         simulation.set("motor.position", START)
         simulation.set("motor.velocity", 3.0)
-        return simulation.run(0.5, checkpoint=Checkpoint(tmp_path / file, 1e-9))
+        return simulation.run(0.5, checkpoint=Checkpoint(tmp_path / file, seconds))
 
-    ending_after(100, monkeypatch)
-    with pytest.raises(Killed):
-        run("killed")
+    unwritten = run("unwritten", 1e6)
+    assert not (tmp_path / "unwritten").exists()
+    with monkeypatch.context() as patched:
+        ending_after(100, patched)
+        with pytest.raises(Killed):
+            run("killed")
     result = run("killed")
+    assert_same(result, unwritten)
     np.testing.assert_allclose(result["crank.angle"], START + 3.0 * result.time, rtol=1e-9)
 
 

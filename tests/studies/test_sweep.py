@@ -20,7 +20,7 @@ import mbsfmu
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.studies import point_run, rows
+from mbsfmu.studies import model_subject, point_run, rows
 
 MASSES = [150.0, 300.0]
 STOP = 1.2
@@ -36,7 +36,9 @@ def pendulum() -> mbsfmu.CoupledModel:
     return mbsfmu.models.pendulum(1)
 
 
-def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel) -> None:
+def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Points run one by one, whether the code of an ensemble is kept or not.
+    monkeypatch.setattr(model_subject, "grouped", lambda _model, points, _stop: [(each,) for each in points])
     table = mbsfmu.sweep(
         pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2
     ).to_arrow()

@@ -172,6 +172,35 @@ def test_slow_iterations(
     assert result.iterations >= 8
 
 
+def test_updates_that_would_turn_singular_are_left_out(
+    coupled: Coupled, both: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In compiled code as in Python: with a bound just below 1, of the inverse that is true already, few are added."""
+    added: list[int] = []
+    for least in (1e-3, 0.999):
+        monkeypatch.setattr("mbsfmu.cosim.coupling.interface_inverse._LEAST", least)
+        result = both(
+            coupled.units, connections=coupled.connections, step=0.004, stop=0.2, extrapolation="linear",
+            algorithm="newton", jacobian="directional",
+        )  # fmt: skip
+        added.append(result.iterations)
+    assert added[1] > added[0]
+
+
+def test_updates_that_say_nothing_are_left_out() -> None:
+    """Of changes that are too small, across what the residual did, and beyond the memory."""
+    inverse = InterfaceInverse(2, IterationTable())
+    inverse.set(np.eye(2))
+    across, ones = np.array([0.0, 1.0]), np.ones(2)
+    inverse.update(np.array([1.0, 0.0]), across, ones, 0.0)
+    inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones, 1e-6)
+    assert inverse.updates == 0
+    for count in range(1, 32):
+        inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones, 0.99e-6)
+        assert inverse.updates == min(count, 30)
+        assert inverse.is_full is (count >= 30)
+
+
 def test_updates_make_secants() -> None:
     """H Δr = Δz for the last change, and as before across it."""
     random = np.random.default_rng(3)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cosim.joined_mechanisms import PIN, inside
 from cosim.test_integrated_joints import bar
 from model_exchange_fmus.runs import Jumper
 
@@ -147,3 +149,17 @@ def test_values_are_handed_on_in_turn(jumper: Jumper, algorithm: str, late: int,
     np.testing.assert_allclose(result["b.v"], pushed, atol=1e-9)
     fourth = np.concatenate([[0.0], np.cumsum(step * result["b.v"][late : len(pushed) - 1 + late])])
     np.testing.assert_allclose(result["d.v"], fourth, atol=1e-9)
+
+
+def test_differences_of_steps_leave_the_fmus_where_they_were(pinned: list[Path]) -> None:
+    """To the last bit, for what other joints are open by is read from there."""
+    parameters = inside("left", "right", step=1e-3)
+    with Cosimulation(pinned, joints=[PIN], step=2e-3, stop=0.1, parameters=parameters) as run:
+        run.step()
+        closing = run._algorithm
+        closing._trials.follow()
+        residual = closing._trials.evaluate(closing._lines[0])
+        before = closing.exchange.read().copy()
+        jacobian = closing._trials.differences(closing._lines[0], np.full(residual.shape, 1.0))
+        np.testing.assert_array_equal(closing.exchange.read(), before)
+        assert np.max(np.abs(jacobian)) > 1e-9

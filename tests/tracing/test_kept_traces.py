@@ -158,6 +158,16 @@ def refused(*_: object, **__: object) -> None:
     raise AssertionError("something is compiled")
 
 
+def test_rules_have_functions_of_their_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one rule left there changes nothing of another one."""
+    model, results = rod(angle=0.3), {}
+    for cache, rule in (("kept", "trapezoidal"), ("kept", "bdf2"), ("another", "bdf2")):
+        monkeypatch.setenv(kept.FOLDER, str(folder.parent / cache))
+        results[cache, rule] = model.simulation(solver=rule, step=0.02).run(1.0)["rod.angle"]
+    assert np.array_equal(results["kept", "bdf2"], results["another", "bdf2"])
+    assert np.max(np.abs(results["kept", "bdf2"] - results["kept", "trapezoidal"])) > 1e-5
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("changed", "acceleration"),

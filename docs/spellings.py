@@ -125,6 +125,7 @@ CALLS = {
         (mbsfmu.CoupledModel.fit,),
         (RunOptions,),
         {
+            "model": "of FMUs `found = mbsfmu.fit_fmu(\"their.fmu\", [\"log.csv\"], {\"damping\": (0.1, 2.0)})`",
             "delay": "`delays={\"boom.angle\": (0.0, 0.05)}`",
             "output": "`found.model.to_file(\"fitted.json\")`",
             "report": "`mbsfmu.write_report(found, \"page.html\")`",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mbsfmu import models
     from mbsfmu import rules as rules
     from mbsfmu.analysis.fitting import FitResult, FitSignal
+    from mbsfmu.analysis.fmu_fitting import fit_fmu
     from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
     from mbsfmu.analysis.gradient import Gradient
     from mbsfmu.analysis.linear_system import LinearSystem, Mode, OperatingValue
@@ -164,6 +165,7 @@ if TYPE_CHECKING:
 # need not have FMPy and lxml.
 _HOMES = {
     "analysis.fitting": "FitResult FitSignal",
+    "analysis.fmu_fitting": "fit_fmu",
     "analysis.gradient": "Gradient",
     "analysis.fmu_linearization": "linearize root_locus_of_fmus",
     "analysis.modal_analysis": "ModalAnalysis ModeShape",
@@ -420,6 +422,7 @@ __all__ = [
     "cosimulate",
     "export",
     "export_coupled",
+    "fit_fmu",
     "gaps",
     "linearize",
     "live",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -47,8 +47,32 @@ class Experiment:
 
     @property
     def stop(self) -> float:
-        """The last time in s."""
-        return max(float(each[-1]) for each in self.times)
+        """The last time in s; 0 where nothing was measured."""
+        return max((float(each[-1]) for each in self.times if len(each)), default=0.0)
+
+    def until(self, time: float) -> Experiment:
+        """Return the experiment with what was measured until a time in s."""
+        kept = [each <= time for each in self.times]
+        shorter = [
+            tuple(each[inside] for each, inside in zip(arrays, kept, strict=True))
+            for arrays in (self.times, self.values)
+        ]
+        return replace(self, times=shorter[0], values=shorter[1])
+
+
+def listed(measured: Measured | Sequence[Measured]) -> list[Measured]:
+    """Return experiments, of which one or several are given.
+
+    Raises
+    ------
+    InputError
+        When none is given.
+    """
+    one = isinstance(measured, str | os.PathLike | Trajectory | Mapping)
+    found: list[Any] = [measured] if one else list(measured)
+    if not found:
+        raise InputError("no experiment is given; give one at least")
+    return found
 
 
 def read_experiment(

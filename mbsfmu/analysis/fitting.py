@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment
+from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, first_values
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
-from mbsfmu.analysis.sensitivities import along_run, computed_variables, warn_outside
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.modelling.variables import Variable
-from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.modelling import closest_match
 from mbsfmu.tracing.workspace import Floats
 
+_LOGGER = logging.getLogger(__name__)
 Loss = Literal["linear", "soft_l1", "huber", "cauchy"]
 LOSSES: tuple[Loss, ...] = ("linear", "soft_l1", "huber", "cauchy")
 """Losses of `scipy.optimize.least_squares` that are robust to outliers."""
@@ -32,8 +34,18 @@ _FAR, _MANY_FAR, _ONE_SIDE = 5.0, 0.01, 0.8
 """Standard deviations, by the median, beyond which a value is an outlier: of normal noise one in two million is; share
 of a signal from which on outliers are told; share of them on one side, from which on all losses but cauchy follow them.
 """
-_PASSES = 2
-"""Number of fits if the noise is unknown: the second one has the weights from the residuals of the first."""
+_TOLERANCE, _NOISE_TOLERANCE = 1e-8, 1e-2
+"""Relative change of the sum of squares that ends the search; of one for the noise, which need be no more exact."""
+_LEAVES, _ABOVE_LEVEL, _WINDOW, _MOST_OFF = 0.1, 2.0, 10, 2.0
+"""A run has left the log where the root mean square of so many residuals exceeds a share of the range, as an
+oscillation does that is 6° out of step; noise is tolerated up to twice the level left before. A residual counts as at
+most so many times this limit, so that an outlier alone does not reach it."""
+_FIRST_SHARE, _GROWTH, _MOST_STAGES = 0.05, 1.05, 20
+"""Least share of the log that is fitted at first, least factor by which it grows, and how often at most."""
+_STAGE_RUNS, _STAGE_TOLERANCE, _PRIOR = 10, 1e-2, 0.1
+"""Of a part of the log: number of runs, relative change of the sum of squares that ends the search, and the misfit, as
+a share of a signal's range, that is worth a change of a parameter over its whole range: parameters of which a part says
+nothing stay."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,8 @@ class FitResult:
         Measured and fitted outputs.
     runs
         Number of runs of an experiment.
+    derivatives
+        How runs were differentiated, in words; empty where derivatives are exact.
     model
         The model with the fitted values.
     """
@@ -101,6 +115,7 @@ class FitResult:
     sentences: tuple[str, ...]
     signals: tuple[FitSignal, ...]
     runs: int
+    derivatives: str = ""
     model: Any = field(repr=False, default=None)
 
     def __getitem__(self, name: str) -> float:
@@ -141,6 +156,7 @@ class FitResult:
                 for each in self.signals
             ],
             "runs": self.runs,
+            "derivatives": self.derivatives or "exact",
         }
 
 
@@ -164,65 +180,214 @@ class Free:
     high: Floats
 
 
+Experiments = Sequence[tuple[Experiment, FittedMachine]]
+"""Experiments, each with the machine that follows its inputs."""
+
+
 class _Residuals:
-    """Residuals of all experiments, and their derivatives, in the units of the outputs.
+    """Fitted values of all experiments, and their derivatives, in the units of the outputs.
 
     Parameters
     ----------
     experiments
-        Each with the simulation that follows its inputs.
+        The experiments.
     free
         What is fitted.
+    counter
+        Gets a number for each run; None for a counter of its own.
     """
 
-    def __init__(self, experiments: Sequence[tuple[Experiment, Simulation]], free: Free) -> None:
+    def __init__(self, experiments: Experiments, free: Free, counter: list[int] | None = None) -> None:
         self._experiments, self._free = list(experiments), free
-        self.runs = 0
-        self._known: tuple[Floats, Floats, Floats] | None = None
+        self._counter = [0] if counter is None else counter
+        self._known: tuple[Floats, list[FittedRun], Floats] | None = None
+        self._slopes: Floats | None = None
         outputs = [(each, place) for each, _ in experiments for place in range(len(each.outputs))]
         counts = [len(each.times[place]) for each, place in outputs]
         self.owners = np.repeat(np.arange(len(outputs)), counts)
         self.outputs = outputs
         self.measured = np.concatenate([each.values[place] for each, place in outputs])
+        self.times = np.concatenate([each.times[place] for each, place in outputs])
 
-    def at(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return fitted values at the measured times, shape (k,), and their derivatives, (k, p)."""
+    @property
+    def runs(self) -> int:
+        """Number of runs of an experiment."""
+        return self._counter[0]
+
+    def until(self, time: float) -> _Residuals:
+        """Return the residuals of what was measured until a time in s."""
+        shorter = [(each.until(time), machine) for each, machine in self._experiments]
+        return _Residuals(shorter, self._free, self._counter)
+
+    def at(self, values: Floats) -> Floats:
+        """Return fitted values at the measured times, shape (k,)."""
         if self._known is None or not np.array_equal(self._known[0], values):
-            parts = [self._of(each, simulation, values) for each, simulation in self._experiments]
-            fitted, slopes = (np.concatenate([part[index] for part in parts]) for index in (0, 1))
-            self._known = values.copy(), fitted, slopes
-        return self._known[1], self._known[2]
+            runs: list[FittedRun] = []
+            fitted: list[Floats] = []
+            for experiment, machine in self._experiments:
+                self._counter[0] += 1
+                run = machine.run(
+                    self._free.parameters,
+                    values[: len(self._free.parameters)],
+                    experiment.stop,
+                    experiment.outputs,
+                )
+                runs.append(run)
+                for row in range(len(experiment.outputs)):
+                    step, share = self._places(experiment, machine, run, row, values)
+                    fitted.append((1.0 - share) * run.begin[step, row] + share * run.end[step, row])
+            self._known, self._slopes = (values.copy(), runs, np.concatenate(fitted)), None
+        return self._known[2]
 
-    def _of(self, experiment: Experiment, simulation: Simulation, values: Floats) -> tuple[Floats, Floats]:
+    def slopes(self, values: Floats) -> Floats:
+        """Return the derivatives of the fitted values, shape (k, p)."""
+        self.at(values)
+        assert self._known is not None
+        if self._slopes is None:
+            found: list[Floats] = []
+            for (experiment, machine), run in zip(self._experiments, self._known[1], strict=True):
+                found += self._of(experiment, machine, run, values)
+            self._slopes = np.concatenate(found)
+        return self._slopes
+
+    def _of(self, experiment: Experiment, machine: FittedMachine, run: FittedRun, values: Floats) -> list[Floats]:
         free, count = self._free, len(self._free.parameters)
-        simulation.reset()
-        variables = simulation.functions.system.parameters
-        for index, value in zip(free.parameters, values, strict=False):
-            simulation.set(variables[index].name, float(value))
-        self.runs += 1
-        stop = max(experiment.stop, simulation.step_size)
-        found = along_run(simulation, stop, experiment.outputs, free.parameters)
-        fitted, slopes = [], []
-        names = computed_variables(simulation)
-        for row, (place, times) in enumerate(zip(experiment.outputs, experiment.times, strict=True)):
-            delay = values[count + free.delays.index(place)] if place in free.delays else 0.0
-            moved = np.clip(times - delay, 0.0, found.times[-1])
-            step, share = places_in_steps(found.times, moved, names[place].name)
-            begin, end = found.begin[step, row], found.end[step, row]
-            fitted.append((1.0 - share) * begin + share * end)
-            slope = np.zeros((len(times), len(values)))
-            slope[:, :count] = (1.0 - share)[:, None] * found.begin_slopes[step, row]
-            slope[:, :count] += share[:, None] * found.end_slopes[step, row]
+        at_begin, at_end = run.slopes(free.parameters)
+        slopes = []
+        for row, place in enumerate(experiment.outputs):
+            step, share = self._places(experiment, machine, run, row, values)
+            slope = np.zeros((len(step), len(values)))
+            slope[:, :count] = (1.0 - share)[:, None] * at_begin[step, row] + share[:, None] * at_end[step, row]
             if place in free.delays:
-                inside = times - delay > 0.0
-                rate = (end - begin) / np.diff(found.times)[step]
-                slope[:, count + free.delays.index(place)] = np.where(inside, -rate, 0.0)
+                delayed = count + free.delays.index(place)
+                inside = experiment.times[row] - values[delayed] > 0.0
+                rate = (run.end[step, row] - run.begin[step, row]) / np.diff(run.times)[step]
+                slope[:, delayed] = np.where(inside, -rate, 0.0)
             slopes.append(slope)
-        return np.concatenate(fitted), np.concatenate(slopes)
+        return slopes
+
+    def _places(
+        self, experiment: Experiment, machine: FittedMachine, run: FittedRun, row: int, values: Floats
+    ) -> tuple[np.ndarray, Floats]:
+        """Return the step of each measured value of an output, and the fraction of it before, with its delay."""
+        free, place, times = self._free, experiment.outputs[row], experiment.times[row]
+        delay = values[len(free.parameters) + free.delays.index(place)] if place in free.delays else 0.0
+        moved = np.clip(times - delay, 0.0, run.times[-1])
+        return places_in_steps(run.times, moved, machine.outputs[place].name)
+
+
+class _Search:
+    """Search for values by least squares within bounds, in shares of the ranges between these.
+
+    Parameters
+    ----------
+    residuals
+        Of all experiments.
+    free
+        What is fitted.
+    loss
+        ρ.
+    progress
+        Called with the number of runs so far.
+    """
+
+    def __init__(self, residuals: _Residuals, free: Free, loss: Loss, progress: Callable[[int], None] | None) -> None:
+        self._residuals, self._progress = residuals, progress
+        self._loss: Loss = loss
+        self._low, self._width = free.low, free.high - free.low
+
+    def values(self, shares: Floats) -> Floats:
+        """Return the values of shares."""
+        return self._low + self._width * shares
+
+    def ended(
+        self, residuals: _Residuals, weights: Floats, begin: Floats, *, prior: float = 0.0, **given: Any
+    ) -> tuple[Floats, Floats]:
+        """Return where `scipy.optimize.least_squares` ends, and what is left of the measured values there.
+
+        Parameters
+        ----------
+        residuals, weights
+            Those that count, and their weights, shape (k,).
+        begin
+            Where the search begins.
+        prior
+            Weight of the distance from there.
+        given
+            Its options.
+        """
+        from scipy.optimize import least_squares  # noqa: PLC0415 - takes long to load
+
+        count, one = len(weights), np.eye(len(begin))
+
+        def off(shares: Floats) -> Floats:
+            try:
+                fitted = residuals.at(self.values(shares))
+            except (SimulationError, InputError):
+                return np.full(count + len(begin), _FAILED)
+            if self._progress is not None:
+                self._progress(residuals.runs)
+            return np.concatenate([(fitted - residuals.measured) * weights, prior * (shares - begin)])
+
+        def slopes(shares: Floats) -> Floats:
+            found = residuals.slopes(self.values(shares)) * self._width * weights[:, None]
+            return np.concatenate([found, prior * one])
+
+        found = least_squares(
+            off, begin, slopes, bounds=(0.0, 1.0), loss=self._loss, x_scale="jac", xtol=1e-10, **given
+        )
+        return np.asarray(found.x), np.asarray(found.fun[:count]) / weights
+
+    def grown(self, ranges: Floats, begin: Floats) -> Floats:
+        """Return values from which the fit of the whole log begins.
+
+        Where the run with the first values leaves the log, residuals bend, and a search by their slopes goes astray:
+        oscillations come out of step. So the log is fitted up to there first, and on from there as far as the run with
+        the values found follows it, until it does so to the end.
+
+        Parameters
+        ----------
+        ranges
+            Of each measured output.
+        begin
+            Where the search begins.
+        """
+        whole, shares, horizon = self._residuals, begin, 0.0
+        end, levels = float(whole.times.max()), np.zeros(len(ranges))
+        for _ in range(_MOST_STAGES):
+            leaves = self._leaves(shares, np.maximum(_LEAVES * ranges, _ABOVE_LEVEL * levels))
+            if leaves >= end or horizon >= end:
+                break
+            horizon = min(end, max(leaves, _GROWTH * horizon, _FIRST_SHARE * end))
+            part = whole.until(horizon)
+            shares, left = self.ended(
+                part, 1.0 / ranges[part.owners], shares, prior=_PRIOR, ftol=_STAGE_TOLERANCE, max_nfev=_STAGE_RUNS,
+                f_scale=_LEAVES,
+            )  # fmt: skip
+            for index in np.unique(part.owners).tolist():
+                levels[index] = float(np.median(np.abs(left[part.owners == index])))
+            _LOGGER.info("the log is fitted until %.4g s", horizon)
+        return shares
+
+    def _leaves(self, shares: Floats, far: Floats) -> float:
+        """Return the time in s when a run leaves the log by root mean squares; infinite where it does not."""
+        whole, first = self._residuals, np.inf
+        try:
+            off = np.abs(whole.at(self.values(shares)) - whole.measured)
+        except (SimulationError, InputError):
+            return 0.0
+        for index, limit in enumerate(far.tolist()):
+            own = whole.owners == index
+            window = min(_WINDOW, int(own.sum()))
+            squares = np.minimum(off[own], _MOST_OFF * limit) ** 2
+            beyond = np.lib.stride_tricks.sliding_window_view(squares, window).mean(axis=1) > limit**2
+            if beyond.any():
+                first = min(first, float(whole.times[own][int(np.argmax(beyond)) + window - 1]))
+        return first
 
 
 def fit(
-    experiments: Sequence[tuple[Experiment, Simulation]],
+    experiments: Experiments,
     free: Free,
     noise: Mapping[int, float],
     loss: Loss,
@@ -230,13 +395,14 @@ def fit(
 ) -> FitResult:
     """Fit parameters and delays to experiments: minimise Σ ρ(((y − m) / σ)²) within bounds.
 
-    By `scipy.optimize.least_squares` (trust region, reflective) with the exact derivatives of the runs. Where σ of an
-    output is not given, the fit is made twice: σ is the range of the output at first, then what the first fit left.
+    By `scipy.optimize.least_squares` (trust region, reflective) with the derivatives of the runs. Where σ of an output
+    is not given, the fit is made twice: σ is the range of the output at first, then what the first fit left. Where the
+    run with the first values leaves the log, its beginning is fitted before (`_Search.grown`).
 
     Parameters
     ----------
     experiments
-        Each with the simulation that follows its inputs.
+        The experiments.
     free
         What is fitted.
     noise
@@ -249,12 +415,13 @@ def fit(
     Raises
     ------
     InputError
-        When there are fewer measured values than parameters, or a delay may be longer than its signal.
+        When the loss is unknown, there are fewer measured values than parameters, or a delay may be longer than its
+        signal.
     SimulationError
         When the run with the first values fails.
     """
-    from scipy.optimize import least_squares  # noqa: PLC0415 - takes long to load
-
+    if loss not in LOSSES:
+        raise InputError(f"the loss '{loss}' is unknown; {closest_match(loss, LOSSES)}")
     residuals, first = _Residuals(experiments, free), experiments[0][1]
     _check_delays(residuals, free, first)
     count, width = len(residuals.measured), free.high - free.low
@@ -265,37 +432,23 @@ def fit(
     start = _first_values(first, free)
     residuals.at(start)
     places = [each.outputs[place] for each, place in residuals.outputs]
-    ranges = [float(np.ptp(each.values[place])) for each, place in residuals.outputs]
-    sizes = [noise.get(place, extent or 1.0) for place, extent in zip(places, ranges, strict=True)]
+    ranges = np.array([float(np.ptp(each.values[place])) or 1.0 for each, place in residuals.outputs])
+    sizes = [noise.get(place, extent) for place, extent in zip(places, ranges.tolist(), strict=True)]
     estimated = [place not in noise for place in places]
-    scaled = (start - free.low) / width
-    for _ in range(_PASSES if any(estimated) else 1):
+    search = _Search(residuals, free, loss, progress)
+    scaled = search.grown(ranges, np.clip((start - free.low) / width, 0.0, 1.0))
+    for tolerance in (_NOISE_TOLERANCE, _TOLERANCE) if any(estimated) else (_TOLERANCE,):
         weights = 1.0 / np.array(sizes)[residuals.owners]
-
-        def off(shares: Floats, weights: Floats = weights) -> Floats:
-            try:
-                fitted = residuals.at(free.low + width * shares)[0]
-            except (SimulationError, InputError):
-                return np.full(count, _FAILED)
-            if progress is not None:
-                progress(residuals.runs)
-            return (fitted - residuals.measured) * weights
-
-        def slopes(shares: Floats, weights: Floats = weights) -> Floats:
-            return residuals.at(free.low + width * shares)[1] * width * weights[:, None]
-
-        found = least_squares(off, scaled, slopes, bounds=(0.0, 1.0), loss=loss, x_scale="jac", xtol=1e-10, ftol=1e-10)
-        scaled = found.x
-        left = found.fun / weights
+        scaled, left = search.ended(residuals, weights, scaled, ftol=tolerance)
         for index, place in enumerate(places):
             if estimated[index]:
                 own = left[np.array(places)[residuals.owners] == place]  # all experiments have the noise of an output
                 sizes[index] = _spread(own, loss, len(width) / len(set(places)))
-    values = free.low + width * scaled
-    fitted = residuals.at(values)[0]
+    values = search.values(scaled)
+    fitted = residuals.at(values)
     weights = 1.0 / np.array(sizes)[residuals.owners]
     off_here = (fitted - residuals.measured) * weights
-    jacobian = residuals.at(values)[1] * weights[:, None] * np.sqrt(_influence(off_here, loss))[:, None]
+    jacobian = residuals.slopes(values) * weights[:, None] * np.sqrt(_influence(off_here, loss))[:, None]
     names, units = _names(first, free)
     known = information(jacobian, names, units, values, width)
     deviations = np.sqrt(np.diag(known.covariance))
@@ -307,12 +460,11 @@ def fit(
         for name, value, share in zip(names, values, scaled, strict=True)
         if min(share, 1.0 - share) < 1e-6
     ]
-    computed = computed_variables(first)
     signals = tuple(
         FitSignal(
             each.name,
-            computed[each.outputs[place]].name,
-            computed[each.outputs[place]].unit,
+            first.outputs[each.outputs[place]].name,
+            first.outputs[each.outputs[place]].unit,
             each.times[place],
             each.values[place],
             fitted[residuals.owners == index],
@@ -320,6 +472,7 @@ def fit(
         )
         for index, (each, place) in enumerate(residuals.outputs)
     )
+    differences = [first.derivatives] if first.derivatives else []
     return FitResult(
         names,
         units,
@@ -329,21 +482,42 @@ def fit(
         values + reach,
         known.covariance,
         known.correlation,
-        (*known.sentences, *bounds, *_unexplained(signals), *_successive(signals), *_outlying(signals, loss)),
+        (
+            *known.sentences,
+            *bounds,
+            *_unexplained(signals),
+            *_successive(signals),
+            *_outlying(signals, loss),
+            *differences,
+        ),
         signals,
         residuals.runs,
+        first.derivatives,
     )
 
 
-def _check_delays(residuals: _Residuals, free: Free, simulation: Simulation) -> None:
+def checked_bounds(name: str, low: float, high: float) -> tuple[float, float]:
+    """Return the bounds of a parameter or delay; refuse what is no interval."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
+    return low, high
+
+
+def checked_noise(name: str, value: float) -> float:
+    """Return the standard deviation of an output; refuse what is none."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"the noise of {name} is {value:g}; it must be positive")
+    return value
+
+
+def _check_delays(residuals: _Residuals, free: Free, machine: FittedMachine) -> None:
     """Refuse delays longer than a signal."""
-    computed = computed_variables(simulation)
     for index, place in enumerate(free.delays, start=len(free.parameters)):
         ends = [each.times[own][-1] for each, own in residuals.outputs if each.outputs[own] == place]
         if ends and not free.high[index] < min(ends):
             raise InputError(
-                f"the delay of {computed[place].name} may be up to {free.high[index]:.6g} s, but its signal ends at "
-                f"{min(ends):.6g} s; give a smaller bound"
+                f"the delay of {machine.outputs[place].name} may be up to {free.high[index]:.6g} s, but its signal "
+                f"ends at {min(ends):.6g} s; give a smaller bound"
             )
 
 
@@ -408,19 +582,15 @@ def _influence(off: Floats, loss: Loss) -> Floats:
     }[loss]
 
 
-def _first_values(simulation: Simulation, free: Free) -> Floats:
-    """Return the model's values if within the bounds, otherwise the middle; delays start in the middle."""
-    given = simulation.run_loop.parameters[list(free.parameters)]
-    warn_outside(simulation, free.parameters, free.low[: len(given)], free.high[: len(given)])
-    middle = 0.5 * (free.low + free.high)
-    start = middle.copy()
-    inside = (given > free.low[: len(given)]) & (given < free.high[: len(given)])
-    start[: len(given)] = np.where(inside, given, middle[: len(given)])
+def _first_values(machine: FittedMachine, free: Free) -> Floats:
+    """Return where the search begins: see `first_values`; delays begin in the middle of their bounds."""
+    chosen, start = list(free.parameters), 0.5 * (free.low + free.high)
+    variables, count = [machine.parameters[each] for each in chosen], len(chosen)
+    start[:count] = first_values(variables, machine.given[chosen], free.low[:count], free.high[:count])
     return start
 
 
-def _names(simulation: Simulation, free: Free) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    computed: list[Variable] = computed_variables(simulation)
-    given = [simulation.functions.system.parameters[each] for each in free.parameters]
-    delays = [f"delay({computed[each].name})" for each in free.delays]
+def _names(machine: FittedMachine, free: Free) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    given = [machine.parameters[each] for each in free.parameters]
+    delays = [f"delay({machine.outputs[each].name})" for each in free.delays]
     return (*(each.name for each in given), *delays), (*(each.unit for each in given), *("s" for _ in delays))

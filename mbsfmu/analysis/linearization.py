@@ -92,7 +92,8 @@ def _linearized(
     simulation.initialize()
     if at > 0.0:
         simulation.step(0.0, at)
-    return _Point(simulation, driving, computed, rows).system()
+    with simulation.functions.at_few_points():
+        return _Point(simulation, driving, computed, rows).system()
 
 
 def _usual(simulation: Simulation, computed: Sequence[Variable]) -> list[int]:

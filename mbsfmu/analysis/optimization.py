@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.analysis.fitted_machines import first_values
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
-from mbsfmu.analysis.sensitivities import parameter_places, warn_outside
+from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.measured import plain_number
 from mbsfmu.simulation.simulation import Simulation
@@ -220,9 +221,9 @@ def optimize(
     measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails
     runs = _Runs(simulation, measures, chosen, low, high, limits)
     runs.stop = stop
-    given = simulation.run_loop.parameters[chosen]
-    warn_outside(simulation, chosen, low, high)
-    start = np.where((given >= low) & (given <= high), (given - low) / (high - low), 0.5)
+    freed = [simulation.functions.system.parameters[each] for each in chosen]
+    begin = first_values(freed, simulation.run_loop.parameters[chosen], low, high)
+    start = np.clip((begin - low) / (high - low), 0.0, 1.0)
     values, slopes = runs.at(start)
     first = float(values[0])
     size = abs(first) or 1.0

@@ -16,7 +16,7 @@ from mbsfmu.base.times import counted
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.integration.implicit import SHORT
-from mbsfmu.native.adjoint_library import AdjointLibrary, PointArrays
+from mbsfmu.native.point_library import PointArrays, PointLibrary
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
@@ -92,6 +92,8 @@ class RecordedRun:
         F at the points, shape (size, points).
     read
         What is read at the points, shape (points, rows).
+    arrays
+        The points for compiled code, where this completes them.
 
     Raises
     ------
@@ -102,7 +104,7 @@ class RecordedRun:
     """
 
     def __init__(
-        self, simulation: Simulation, stop: float, rows: Sequence[int], library: AdjointLibrary | None = None
+        self, simulation: Simulation, stop: float, rows: Sequence[int], library: PointLibrary | None = None
     ) -> None:
         self.simulation = simulation
         formulation = simulation.formulation
@@ -121,11 +123,7 @@ class RecordedRun:
         nodes = self._nodes(stop)
         self._constant = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
         self.points = self._points(nodes)
-        if library is None:
-            self.read = self._complete(rows)
-        else:
-            self.arrays = self._arrays()
-            self.read = library.complete(self.arrays, rows)
+        self.read = self._complete(rows) if library is None else self.complete_in(library, rows)
         self._check()
 
     # -- the run --------------------------------------------------------------------------------------------
@@ -259,6 +257,11 @@ class RecordedRun:
             groups.setdefault(id(each), []).append(index)
         return [np.array(group) for group in groups.values()]
 
+    def complete_in(self, library: PointLibrary, rows: Sequence[int]) -> Floats:
+        """Find accelerations, multipliers and rates in compiled code; return what is read, shape (points, rows)."""
+        self.arrays = self._arrays()
+        return library.complete(self.arrays, rows)
+
     def _arrays(self) -> PointArrays:
         """Return the arrays of compiled code, and add those that it completes."""
         points, functions = self.points, self.functions
@@ -274,9 +277,9 @@ class RecordedRun:
             dependent[place, points.partitions[group[0]].dependent] = 1
             choices[group] = place
         constants = {name: self._constant.get(name, np.zeros(0)) for name in _CONSTANT}
-        return PointArrays(
-            {**constants, **{name: each.T for name, each in values.items()}, "rates": self.rates.T}, dependent, choices
-        )
+        at_points = {name: np.ascontiguousarray(each.T) for name, each in values.items() if name not in _REDUCING}
+        values.update({name: each.T for name, each in at_points.items()})  # compiled code writes into them
+        return PointArrays({**constants, **at_points, "rates": self.rates.T}, dependent, choices)
 
     def _complete(self, rows: Sequence[int]) -> Floats:
         """Add independent velocities, accelerations and multipliers as the equations give them; return what is read."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,10 +14,14 @@ from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
+from mbsfmu.native.sensitivity_library import (
+    ForwardSteps,
+    SensitivityLibrary,
+    library_of_points,
+    sensitivity_library,
+)
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -64,27 +67,6 @@ class SensitivityResult:
         return self.derivatives[:, row, column]
 
 
-@dataclass(frozen=True)
-class EndDerivatives:
-    """Values and derivatives where steps begin and where they end.
-
-    Attributes
-    ----------
-    times
-        Ends of steps in s, shape (N + 1,).
-    begin, end
-        What is computed, shape (N, rows).
-    begin_slopes, end_slopes
-        Their derivatives by parameters, shape (N, rows, parameters).
-    """
-
-    times: Floats
-    begin: Floats
-    end: Floats
-    begin_slopes: Floats
-    end_slopes: Floats
-
-
 def computed_variables(simulation: Simulation) -> list[Variable]:
     """Return the differentiable variables: outputs, coordinates, velocities, accelerations, states, integrals."""
     system = simulation.functions.system
@@ -117,48 +99,110 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
     return found
 
 
-def warn_outside(simulation: Simulation, chosen: Sequence[int], low: Floats, high: Floats) -> None:
-    """Warn of parameters of which the model's value is not within the bounds: a search begins in their middle.
-
-    Bounds in another unit than SI, as pressures in bar, show here.
-    """
-    parameters, values = simulation.functions.system.parameters, simulation.run_loop.parameters
-    for index, least, greatest in zip(chosen, low.tolist(), high.tolist(), strict=True):
-        if not least <= values[index] <= greatest:
-            logger.warning(
-                "%s is %.6g %s in the model, which is not between %.6g and %.6g: the search begins in their middle",
-                *(parameters[index].name, values[index], parameters[index].unit, least, greatest),
-            )
-
-
-def along_run(simulation: Simulation, stop: float, rows: Sequence[int], chosen: Sequence[int]) -> EndDerivatives:
-    """Run a simulation and return derivatives of what it computes by parameters.
+class DifferentiableRun:
+    """A run, and the derivatives of what it computes by parameters, which are found when they are asked for.
 
     The step w_{n+1} = w_n + h/2 (F_n + F_{n+1}) is differentiated as it is, so that derivatives are those of the
     computed run: (I − h/2 A_{n+1}) S_{n+1} = (I + h/2 A_n) S_n + h/2 (B_n + B_{n+1}) with A = ∂F/∂w, B = ∂F/∂p. That is
     the staggered direct method [Caracotsios, Stewart 1985] with the Jacobian of the converged step. Where inputs jump,
     A and B jump with them and w does not; the instants do not depend on parameters. Where other coordinates become
-    independent, S follows from the derivatives of the loop equations.
+    independent, S follows from the derivatives of the loop equations. Long runs, and runs that are repeated, do it in
+    compiled code (`runtime/adjoint/sensitivities.c`).
 
     Parameters
     ----------
     simulation, stop
         As for `sensitivities`.
-    rows, chosen
-        Indices of what is read, among `computed_variables`, and of the parameters; errors as for `RecordedRun`.
+    rows
+        Indices of what is read, among `computed_variables`; errors as for `RecordedRun`.
+
+    Attributes
+    ----------
+    times
+        Ends of steps in s, shape (N + 1,).
+    begin, end
+        What is computed where steps begin and end, shape (N, rows).
     """
-    run = RecordedRun(simulation, stop, rows)
-    points = run.points
-    start = start_derivatives(simulation, chosen)
-    columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
-    derivatives = StepDerivatives(run, rows, columns)
-    effect = start.parameters[columns]
-    sensitivity = run.of_states(start.motion)
-    shape = (len(points.steps), len(rows), len(chosen))
-    found = EndDerivatives(
-        points.times, run.read[points.begins], run.read[points.ends], np.empty(shape), np.empty(shape)
+
+    def __init__(self, simulation: Simulation, stop: float, rows: Sequence[int]) -> None:
+        self._simulation, self._rows = simulation, list(rows)
+        self._library = library_of_points(simulation)
+        self._run = RecordedRun(simulation, stop, rows, self._library)
+        points = self._run.points
+        self.times, self.begin, self.end = points.times, self._run.read[points.begins], self._run.read[points.ends]
+
+    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
+
+        The simulation must still have the parameters of the run.
+
+        Parameters
+        ----------
+        chosen
+            Indices of the parameters.
+        """
+        run, points = self._run, self._run.points
+        start = start_derivatives(self._simulation, chosen)
+        columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
+        library = sensitivity_library(self._simulation, columns, self._rows, len(points.steps))
+        if library is not None and self._library is None:
+            run.complete_in(library, self._rows)
+        derivatives = StepDerivatives(run, self._rows, columns)
+        found = np.empty((2, len(points.steps), len(self._rows), len(chosen)))
+        changes = [(step, derivatives.rechosen(step)) for step in range(len(points.steps))]
+        changed = [(step, change) for step, change in changes if change is not None]
+        lasts = [*(step for step, _ in changed), len(points.steps)]
+        sensitivity = run.of_states(start.motion)
+        for (first, change), last in zip([(0, None), *changed], lasts, strict=True):
+            if change is not None:
+                sensitivity = change[0] @ sensitivity + change[1] @ start.parameters
+            effect, steps = start.parameters[columns], slice(first, last)
+            if library is None:
+                sensitivity = _go_forward(derivatives, steps, effect, sensitivity, found)
+            else:
+                sensitivity = _go_forward_compiled(library, run, steps, effect, sensitivity, found)
+        return found[0], found[1]
+
+
+def _go_forward_compiled(
+    library: SensitivityLibrary, run: RecordedRun, part: slice, effect: Floats, sensitivity: Floats, found: Floats
+) -> Floats:
+    """Do the same as `_go_forward` in compiled code."""
+    steps = ForwardSteps(
+        first=part.start,
+        last=part.stop,
+        begins=run.points.begins.astype(np.intc),
+        ends=run.points.ends.astype(np.intc),
+        sizes=run.points.steps,
+        along=np.ascontiguousarray(effect.T),
+        motion=np.array(sensitivity.T, order="C"),
+        at_begin=found[0],
+        at_end=found[1],
     )
-    for part in chunks(len(points.steps)):
+    library.go_forward(run.arrays, steps)
+    return steps.motion.T
+
+
+def _go_forward(
+    derivatives: StepDerivatives, steps: slice, effect: Floats, sensitivity: Floats, found: Floats
+) -> Floats:
+    """Write the derivatives of steps with one choice of coordinates; return those of w behind the last one.
+
+    Parameters
+    ----------
+    derivatives
+        Of the run.
+    steps
+        The steps.
+    effect
+        Directions in the columns of these derivatives, shape (columns, directions).
+    sensitivity
+        Derivatives of w before the first step, shape (size, directions).
+    found
+        Gets those of what is read where steps begin and end, shape (2, N, rows, directions).
+    """
+    run, points = derivatives.run, derivatives.run.points
+    for part in chunks(steps.stop, steps.start):
         begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
         places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
         at_begin, at_end = np.split(inverse, 2)
@@ -168,16 +212,14 @@ def along_run(simulation: Simulation, stop: float, rows: Sequence[int], chosen: 
         added = 0.5 * sizes[:, None, None] * (by_parameters[at_begin] + by_parameters[at_end])
         both = np.linalg.solve(left, np.concatenate([right, added], axis=2))
         size = run.size
-        entered, left_with = np.empty((2, len(sizes), size, len(chosen)))
+        entered, left_with = np.empty((2, len(sizes), size, effect.shape[1]))
         for index in range(len(sizes)):
-            if (change := derivatives.rechosen(part.start + index)) is not None:
-                sensitivity = change[0] @ sensitivity + change[1] @ start.parameters
             entered[index] = sensitivity
             sensitivity = both[index, :, :size] @ sensitivity + both[index, :, size:]
             left_with[index] = sensitivity
-        found.begin_slopes[part] = slopes.read_by_motion[at_begin] @ entered + read_by_parameters[at_begin]
-        found.end_slopes[part] = slopes.read_by_motion[at_end] @ left_with + read_by_parameters[at_end]
-    return found
+        found[0, part] = slopes.read_by_motion[at_begin] @ entered + read_by_parameters[at_begin]
+        found[1, part] = slopes.read_by_motion[at_end] @ left_with + read_by_parameters[at_end]
+    return sensitivity
 
 
 def sensitivities(
@@ -207,15 +249,16 @@ def sensitivities(
     rows = chosen_places(outputs, computed, "output", simulation)
     if not outputs:
         rows = list(range(len(simulation.functions.system.outputs)))
-    found = along_run(simulation, stop, rows, chosen)
+    run = DifferentiableRun(simulation, stop, rows)
+    at_begin, at_end = run.slopes(chosen)
     given = [simulation.functions.system.parameters[each] for each in chosen]
     read = [computed[each] for each in rows]
     return SensitivityResult(
-        found.times,
+        run.times,
         tuple(each.name for each in read),
         tuple(each.name for each in given),
         tuple(each.unit for each in read),
         tuple(each.unit for each in given),
-        np.vstack([found.begin, found.end[-1:]]),
-        np.concatenate([found.begin_slopes, found.end_slopes[-1:]]),
+        np.vstack([run.begin, run.end[-1:]]),
+        np.concatenate([at_begin, at_end[-1:]]),
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
+from mbsfmu.analysis.fmu_fitting import fit_fmu
+from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_argument
+from mbsfmu.cli.model_argument import is_fmu, model_argument
 from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
@@ -66,16 +70,20 @@ def command(
     """Fit parameters of MODEL to measured signals.
 
     Derivatives follow the steps of the run; the table has 95 % intervals, and sentences say what the data do not tell.
+    MODEL may be an FMU, too: its runs are differentiated by differences, and numbers are in its units.
 
     \b
     Example: mbsfmu fit four-bar --measured log.csv --free valve.flow_coefficient=1e-8:1e-7 --free boom.mass=100:400
+    Example: mbsfmu fit their.fmu --measured log.csv --free damping=0.1:2 --delay x=0:0.1 --loss cauchy
     """
     log_to_stderr(quiet)
     refuse_same_files(output, report, json_file, inputs=[model, *parts, *measured])
     reporter = Reporter(report)
-    given = find_model(model, parts)
+    if is_fmu(model) and output is not None:
+        raise InputError(f"-o {output} is refused: it writes a model, and {model} is an FMU; --json writes the values")
+    fitted = partial(fit_fmu, model) if is_fmu(model) else find_model(model, parts).fit
     with at_work("fitting", quiet):
-        found = given.fit(
+        found = fitted(
             list(measured),
             bounds_of(free, "--free"),
             noise={name: number_of(value, f"--noise {name}") for name, value in map(assignment, noise)},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,7 +18,7 @@ from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import model_argument
+from mbsfmu.cli.model_argument import is_fmu, model_argument
 from mbsfmu.cli.option_types import assignment, number_of, output_file, refuse_same_files
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
@@ -98,7 +97,7 @@ def command(
     point = {"at": at, "step": step, "inputs": inputs, "outputs": outputs}
     varied = None if vary is None else _varied(vary)
     with at_work("linearizing", quiet):
-        if not _is_fmu(model):
+        if not is_fmu(model):
             analysis = _of_model(
                 find_model(model, parts), assigned(assignments), point, varied, equilibrium=equilibrium
             )
@@ -166,11 +165,6 @@ def _print_locus(locus: RootLocus) -> None:
     unit = "" if locus.unit in ("", "1") else f" [{locus.unit}]"
     columns = [f"{locus.parameter}{unit}", "greatest real part [1/s]", "least damped: frequency [Hz]", "damping ratio"]
     print_table("root locus", columns, rows)
-
-
-def _is_fmu(argument: str) -> bool:
-    """Return whether MODEL is an FMU, a package, or a folder with one."""
-    return argument.endswith((".fmu", ".ssp")) or Path(argument).is_dir()
 
 
 def _row(mode: Mode) -> list[str]:

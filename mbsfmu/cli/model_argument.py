@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -28,3 +29,8 @@ def parts_option(command: Command) -> Command:
 def model_argument(command: Command) -> Command:
     """Add the model argument and the option for files of parts."""
     return click.argument("model", shell_complete=complete_models)(parts_option(command))
+
+
+def is_fmu(argument: str) -> bool:
+    """Return whether MODEL is an FMU, a package, or a folder with one."""
+    return argument.endswith((".fmu", ".ssp")) or Path(argument).is_dir()

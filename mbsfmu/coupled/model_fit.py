@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from mbsfmu.analysis.experiments import Experiment, Measured, read_experiment
-from mbsfmu.analysis.fitting import LOSSES, FitResult, Free, Loss, fit
+from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
+from mbsfmu.analysis.fitted_machines import ModelMachine
+from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_bounds, checked_noise, fit
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.run_options import RunKeywords
 from mbsfmu.simulation.simulation import Simulation
@@ -56,12 +53,6 @@ def fit_model(
     given: RunKeywords,
 ) -> FitResult:
     """Fit a model; see `CoupledModel.fit`."""
-    if loss not in LOSSES:
-        raise InputError(f"the loss '{loss}' is unknown; {closest_match(loss, LOSSES)}")
-    several = not isinstance(measured, str | os.PathLike | Trajectory | Mapping)
-    given_ones: Sequence[Any] = list(measured) if several else [measured]
-    if not given_ones:
-        raise InputError("no experiment is given; give one at least")
     simulation = model.in_trapezoidal_steps("a fit", given)
     computed, qualified = computed_variables(simulation), simulation.exposed.qualified
     read = [
@@ -73,13 +64,13 @@ def fit_model(
             lambda name: qualified.get(name, name),
             simulation.exposed.by_system,
         )
-        for number, each in enumerate(given_ones, start=1)
+        for number, each in enumerate(listed(measured), start=1)
     ]
     chosen = parameter_places(simulation, list(free))
     delayed = [_output(name, simulation, computed) for name in delays]
-    low, high = np.array([_bounds(name, *each) for name, each in (*free.items(), *delays.items())]).T
-    deviations = {_output(name, simulation, computed): _noise(name, value) for name, value in noise.items()}
-    pairs = [(each, _following(model, each, simulation, given)) for each in read]
+    low, high = np.array([checked_bounds(name, *each) for name, each in (*free.items(), *delays.items())]).T
+    deviations = {_output(name, simulation, computed): checked_noise(name, value) for name, value in noise.items()}
+    pairs = [(each, ModelMachine(_following(model, each, simulation, given))) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
     count = len(chosen)
     return replace(found, model=with_parameters(model, simulation, found.names[:count], found.values[:count]))
@@ -105,15 +96,3 @@ def _output(name: str, simulation: Simulation, computed: Sequence[Variable]) -> 
     if len(found) != 1:
         raise InputError(f"'{name}' means {len(found)} outputs; name one")
     return found[0]
-
-
-def _bounds(name: str, low: float, high: float) -> tuple[float, float]:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
-    return low, high
-
-
-def _noise(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value > 0.0):
-        raise InputError(f"the noise of {name} is {value:g}; it must be positive")
-    return value

@@ -254,12 +254,6 @@ class ReducedEquations:
         """`computed`."""
         return self._functions.traced("reduced_computed", [self.computed])
 
-    @property
-    def of_adjoint(self) -> tuple[TracedFunction, ...]:
-        """Functions that compiled adjoints of trapezoidal steps call, beside those of the system."""
-        fed_through = (self.by_accelerations,) if self.flow_by_accelerations else ()
-        return (self.explicit, self.motion, self.read_all, self.slope, *fed_through, self.pulled_back, self.read_back)
-
     def read(self, rows: Sequence[int]) -> TracedFunction:
         """Return rows of `computed`."""
         return self._once("read", (), rows, lambda: self._functions.traced("computed", [self.computed[list(rows)]]))

@@ -3,54 +3,31 @@
 from __future__ import annotations
 
 import ctypes
-import logging
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled, is_level_given, kept_library
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources, identity_source
-from mbsfmu.native.loop import MisfitError, check_library
+from mbsfmu.native.loop import MisfitError
+from mbsfmu.native.point_library import PointArrays, PointLibrary
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
 
-_LOGGER = logging.getLogger(__name__)
 _LARGE = 1.5e4
 """Operations that take more than some seconds to be optimized."""
 _PATIENCE = 1e-4
 """In s for each operation, as long as optimizing takes: so long tables of operations do, which are made at once."""
-COMPLETED = ("velocities", "independent_velocities", "independent_accelerations", "accelerations", "multipliers")
-"""Arrays at points that are found there."""
-
-
-class _Run(ctypes.Structure):
-    """`Run` of adjoint.c."""
-
-    _fields_ = (
-        ("points", ctypes.c_int),
-        ("failed", ctypes.c_int),
-        *((name, ctypes.c_void_p) for name in ("parameters", "references", "discrete", "loop_iterates", "active")),
-        *((name, ctypes.c_void_p) for name in ("dependent", "choices", "coordinates", "states", "integrals", "inputs")),
-        *((name, ctypes.c_void_p) for name in COMPLETED),
-        ("rates", ctypes.c_void_p),
-        ("read", ctypes.c_void_p),
-        ("read_count", ctypes.c_int),
-        ("values", ctypes.c_void_p),
-    )
 
 
 class _Back(ctypes.Structure):
-    """`Back` there."""
+    """`Back` of adjoint.c."""
 
     _fields_ = (
         ("first", ctypes.c_int),
@@ -61,26 +38,6 @@ class _Back(ctypes.Structure):
         ("read", ctypes.c_int),
         *((name, ctypes.c_void_p) for name in ("at_begin", "at_end", "adjoint", "by_parameters", "by_inputs")),
     )
-
-
-@dataclass(frozen=True)
-class PointArrays:
-    """Arrays of a run at points where steps begin and end, contiguous, with a row for each point.
-
-    Attributes
-    ----------
-    values
-        By name of the part: constants of the run; coordinates, velocities, states, integrals and inputs at points; and
-        what is found there (`COMPLETED`, and F as `rates`).
-    dependent
-        Flags of dependent coordinates for each choice, shape (choices, n).
-    choices
-        Of each point, shape (points,).
-    """
-
-    values: dict[str, Floats]
-    dependent: NDArray[np.intc]
-    choices: NDArray[np.intc]
 
 
 @dataclass(frozen=True)
@@ -116,56 +73,8 @@ class BackwardSteps:
     by_inputs: Floats
 
 
-class AdjointLibrary:
-    """A library of adjoints of one model.
-
-    Parameters
-    ----------
-    library
-        The compiled `adjoint.c`.
-    simulation
-        The simulation that it was made from.
-    identity
-        What the library must say that it was made from.
-
-    Raises
-    ------
-    MisfitError
-        When the library was made from something else, or has other sizes.
-    OSError
-        When it cannot be loaded.
-    """
-
-    def __init__(self, library: Path, simulation: Simulation, identity: str) -> None:
-        self._loaded = loaded = ctypes.CDLL(str(library))
-        functions = simulation.functions
-        system = functions.system
-        coordinates, states, integrals = (len(each) for each in (system.coordinates, system.states, system.integrals))
-        sizes = {
-            "coordinates": coordinates,
-            "constraints": len(functions.rows),
-            "freedom": coordinates - functions.rank,
-            "states": states,
-            "integrals": integrals,
-            "inputs": len(system.inputs),
-            "parameters": len(system.parameters),
-            "computed": len(system.outputs) + 3 * coordinates + states + integrals,
-        }
-        check_library(loaded, library, identity, sizes)
-        self.seconds = 0.0
-
-    def complete(self, points: PointArrays, rows: Sequence[int]) -> Floats:
-        """Find accelerations, multipliers and rates at points, and return what is read there, (points, rows).
-
-        Raises
-        ------
-        SimulationError
-            When loops or masses are singular at a point.
-        """
-        read = np.array(rows, dtype=np.intc)
-        values = np.empty((len(points.choices), len(rows)))
-        self._call(self._loaded.mbsfmu_complete, self._run(points, read, values))
-        return values
+class AdjointLibrary(PointLibrary):
+    """A library of adjoints of one model; the compiled `adjoint.c`."""
 
     def go_back(self, points: PointArrays, steps: BackwardSteps) -> None:
         """Go back over steps with one choice of coordinates; errors as for `complete`."""
@@ -174,22 +83,6 @@ class AdjointLibrary:
         back = _Back(first=steps.first, last=steps.last, read=steps.row, **places, **found)
         run = self._run(points, np.zeros(0, dtype=np.intc), np.zeros(0))
         self._call(self._loaded.mbsfmu_go_back, run, back)
-
-    def _run(self, points: PointArrays, read: NDArray[np.intc], values: Floats) -> _Run:
-        given = {name: array.ctypes.data for name, array in points.values.items()}
-        places = {"dependent": points.dependent.ctypes.data, "choices": points.choices.ctypes.data}
-        reads = {"read": read.ctypes.data, "read_count": len(read), "values": values.ctypes.data}
-        return _Run(points=len(points.choices), failed=-1, **given, **places, **reads)
-
-    def _call(self, function: ctypes._NamedFuncPointer, run: _Run, *others: ctypes.Structure) -> None:
-        begin = time.perf_counter()
-        if not function(ctypes.byref(run), *(ctypes.byref(each) for each in others)):
-            raise MemoryError
-        self.seconds += time.perf_counter() - begin
-        if run.failed >= 0:
-            raise SimulationError(
-                f"the equations are singular at point {run.failed} of the run: it is not differentiated"
-            )
 
 
 @dataclass

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.modelling.variables import ModelExchangeData
@@ -166,26 +165,23 @@ class ModelCode:
         own = {name: text for name, text in helpers.items() if name not in self._helpers_of_rest}
         return self._file(*own.values(), *functions, *self._tables.of_steps(self._simulation.solver))
 
-    def adjoint(self) -> str:
-        """Write what adjoints of the trapezoidal steps of double-step need; the header is written after."""
+    def derivatives_of_runs(self, functions: Sequence[AnyFunction], sizes: Mapping[str, int]) -> str:
+        """Write what derivatives of the trapezoidal steps of double-step need; the header is written after.
+
+        Parameters
+        ----------
+        functions
+            What they call (`derivative_code.adjoint_functions` or `sensitivity_functions`).
+        sizes
+            What the header has beside its own.
+        """
         system = self._system
         self._sizes["COMPUTED"] = len(system.outputs) + 3 * len(system.coordinates) + len(system.states)
         self._sizes["COMPUTED"] += len(system.integrals)
+        self._sizes |= sizes
         helpers: dict[str, str] = {}
-        written = [self._code(each, helpers) for each in self.adjoint_functions()]
+        written = [self._code(each, helpers) for each in functions]
         return self._file(*self._once(helpers), *written)
-
-    def adjoint_functions(self) -> Iterable[AnyFunction]:
-        """Make what these call."""
-        functions, formulation = self._functions, self._simulation.formulation
-        assert isinstance(formulation, DoubleStep)
-        if functions.rows:
-            yield functions.closure
-        if functions.rates_by_accelerations:
-            yield functions.state_rates
-        if not formulation.equations.rates_at_once:
-            yield functions.integral_rates
-        yield from formulation.equations.of_adjoint
 
     def _in_lanes(self, function: TracedFunction, helpers: dict[str, str]) -> str:
         operations = Operations.of(function, helpers)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import casadi as ca
@@ -156,6 +157,19 @@ class Workspace:
         self._symbol_by_part = dict(symbol_by_part)
         self._memory = {part: np.zeros(symbol.numel()) for part, symbol in symbol_by_part.items()}
         self._element_hashes: dict[str, frozenset[int]] = {}
+        self._merges = True
+
+    @contextmanager
+    def at_few_points(self) -> Iterator[None]:
+        """Trace functions that are evaluated at few points: what is computed twice in them costs less than to find it.
+
+        Functions that are cached are not among them.
+        """
+        self._merges = False
+        try:
+            yield
+        finally:
+            self._merges = True
 
     def add_part(self, part: str, rows: int, columns: int | None = None) -> tuple[ca.SX, Floats]:
         """Add a part with its symbols and its array.
@@ -212,7 +226,8 @@ class Workspace:
             Whether hardly anything is computed twice in the expressions as they are, as in derivatives of such: to find
             out takes longer than all else.
         """
-        return TracedFunction(self._function(name, results, merged=merged), self._memory, matrices, into)
+        function = self._function(name, results, merged=merged or not self._merges)
+        return TracedFunction(function, self._memory, matrices, into)
 
     def _function(self, name: str, results: Sequence[ca.SX], *, merged: bool = False) -> ca.Function:
         dense = [ca.densify(result) if result.is_vector() else result for result in results]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from oscillator_in_closed_form import DAMPING, STIFFNESS, motion, oscillator
+from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, motion, oscillator
 
 import mbsfmu
 from mbsfmu import InputError
+from mbsfmu.analysis.fitted_machines import ModelMachine
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.cli.commands import cli
 
@@ -236,6 +237,47 @@ def test_bounds_around_another_value_are_told(caplog: pytest.LogCaptureFixture) 
         started().fit(measured(1), free)
     (told,) = [each.getMessage() for each in caplog.records if "the search begins" in each.getMessage()]
     assert told.startswith("spring.stiffness is 80 N/m in the model, which is not between 100 and 200")
+
+
+@pytest.mark.parametrize("bounds", [(80.0, 200.0), (10.0, 80.0)])
+def test_a_first_value_on_a_bound_is_where_the_search_begins(
+    bounds: tuple[float, float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a fit and of an optimization alike: 80 N/m are in the model, and no warning is due."""
+    tried: list[float] = []
+    run = ModelMachine.run
+
+    def recorded(machine: ModelMachine, chosen: Any, values: Any, stop: float, rows: Any) -> Any:
+        tried.append(values[0])
+        return run(machine, chosen, values, stop, rows)
+
+    monkeypatch.setattr(ModelMachine, "run", recorded)
+    started().fit(measured(1), {"spring.stiffness": bounds})
+    assert tried[0] == 80.0
+    first = started().optimize("end(slider.displacement)", {"spring.stiffness": bounds}, stop=0.1).first
+    exact = started().simulation(solver="trapezoidal").run(0.1)["slider.displacement"][-1]
+    assert first == pytest.approx(exact, rel=1e-12)
+    assert not [each for each in caplog.records if "the search begins" in each.getMessage()]
+
+
+def undamped(times: Any, stiffness: float) -> Any:
+    """Return the closed form of the oscillator without damping and force."""
+    speed = np.sqrt(stiffness / MASS)
+    return START * np.cos(speed * times) + SPEED / speed * np.sin(speed * times)
+
+
+@pytest.mark.parametrize("loss", ["linear", "cauchy"])
+def test_an_oscillation_that_runs_out_of_step_is_fitted_from_its_beginning(loss: Any) -> None:
+    """26 periods in the log and 33 in the first run: from there the sum of squares has a valley for each period."""
+    times = np.linspace(0.05, 33.0, 660)
+    random = np.random.default_rng(0)
+    data = undamped(times, STIFFNESS) + NOISE * random.standard_normal(len(times))
+    if loss == "cauchy":
+        data[random.choice(len(times), 20, replace=False)] += 3.0
+    model = oscillator(driven=False).with_values({"spring.damping": 0.0, "spring.stiffness": 80.0})
+    found = model.fit({"time": times, "slider.displacement": data}, {"spring.stiffness": (10.0, 200.0)}, loss=loss)
+    assert found.values[0] == pytest.approx(STIFFNESS, rel=1e-4)
+    assert found.runs < 200
 
 
 def test_signals_that_the_model_does_not_follow_are_told() -> None:

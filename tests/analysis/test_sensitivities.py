@@ -13,6 +13,8 @@ from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START
 import mbsfmu
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
 from mbsfmu import CoupledModel, InputError, LeastSquares, SineSignal
+from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables, parameter_places
+from mbsfmu.native import sensitivity_library
 
 STEP = 1e-3
 COMPLEX = 1e-30
@@ -186,6 +188,36 @@ def test_compiled_adjoints_are_those_of_numpy(
         scale = np.max(np.abs(derivatives))
         assert scale > 0.0
         np.testing.assert_allclose(gradients[0].inputs[name], derivatives, atol=1e-7 * scale)
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "stop"),
+    [
+        ("four-bar", ["valve.flow_coefficient", "boom.mass", "V3.initial_pressure", "boom.C.along"], 1.04),
+        ("loop-8", ["gravity.y", "link_1.mass"], 0.96),
+        ("pendulum-3", ["gravity.y", "link_2.mass"], 0.2),
+    ],
+)
+def test_compiled_sensitivities_are_those_of_numpy(
+    model: str, names: list[str], stop: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jumps of the valve, other independent coordinates, and a tree; once where NumPy has made the run, once in C."""
+    simulation = mbsfmu.models.built_in(model).in_trapezoidal_steps("a test", {})
+    chosen, rows = parameter_places(simulation, names), list(range(len(simulation.functions.system.outputs)))
+    computed = computed_variables(simulation)
+    kept = [row for row in rows if computed[row].name != "energy.drift"]  # a difference of large numbers
+    found = []
+    for worth in (10**9, 0, 0):
+        monkeypatch.setattr(sensitivity_library, "_WORTH", worth)
+        simulation.reset()
+        run = DifferentiableRun(simulation, stop, kept)
+        found.append([run.begin, run.end, *run.slopes(chosen)])
+    assert sensitivity_library.library_of_points(simulation) is not None
+    for other in found[1:]:
+        for exact, each in zip(found[0], other, strict=True):
+            scale = np.abs(exact).max(axis=0)
+            assert np.count_nonzero(scale)
+            assert np.all(np.abs(each - exact).max(axis=0) <= 1e-6 * scale)  # sums of powers cancel
 
 
 def test_coordinates_that_are_chosen_anew() -> None:

@@ -5,38 +5,9 @@
 #include "linear.c"
 #include "model_adjoint.c"
 
-#include "identity.h"
+#include "run_points.c"
 
-#include "instance.h"
-
-#include "orthogonal.c"
-#include "reduction.c"
-
-enum {
-    FLOW = STATES + INTEGRALS,
-    MOVING = 2 * FREEDOM + STATES,      /* of w, what F depends on */
-    SOLVED = FREEDOM + STATES,          /* unknowns of a step, without positions and integrals */
-    FIRST_INTEGRAL = MOVING
-};
-
-/* A run at its points, where steps begin and end; mbsfmu/native/adjoint_library.py has the same fields. Arrays have a row
- * for each point. */
-typedef struct {
-    int points;
-    int failed;                         /* the first point where the loops or the masses are singular; -1 where none is */
-    const double *parameters, *references, *discrete, *loop_iterates, *active;
-    const int *dependent;               /* flags of the coordinates, for each choice */
-    const int *choices;                 /* of each point */
-    const double *coordinates, *states, *integrals, *inputs;
-    double *velocities;                 /* given are the independent ones; completed on the constraints … */
-    double *independent_velocities, *independent_accelerations, *accelerations, *multipliers;
-    double *rates;                      /* … and F found */
-    const int *read;                    /* which of the outputs, z, z', z'', x and integrals are wanted … */
-    int read_count;
-    double *values;                     /* … and their values */
-} Run;
-
-/* Steps of a run, and a scalar of one of what is computed; the same fields there. */
+/* Steps of a run, and a scalar of one of what is computed; mbsfmu/native/adjoint_library.py has the same fields. */
 typedef struct {
     int first, last;                    /* the steps [first, last) are gone back */
     const int *begins, *ends;           /* points of each step */
@@ -60,16 +31,11 @@ typedef struct {
 } Point;
 
 typedef struct {
-    Instance instance;
+    Evaluation evaluation;
     Point point;
-    double mass[ROOM(FREEDOM * FREEDOM)], load[ROOM(FREEDOM * MOVING)], computed[ROOM(COMPUTED)];
     double matrix[ROOM(SOLVED * SOLVED)];
     double by_parameters[ROOM(PARAMETERS)], by_inputs[ROOM(INPUTS)];
-    double violation[ROOM(CONSTRAINTS)], jacobian[ROOM(CONSTRAINTS * COORDINATES)];
-    DependentFactors factors;
 } Work;
-
-EXPORT const char *mbsfmu_identity(void) { return IDENTITY; }
 
 /* The sizes of all that is handed over, written to at most `room` places; returns how many there are. */
 EXPORT int mbsfmu_sizes(int *sizes, int room) {
@@ -79,102 +45,11 @@ EXPORT int mbsfmu_sizes(int *sizes, int room) {
     return count;
 }
 
-static void begin(Work *work, const Run *run) {
-    const Parts *parts = &work->instance.parts;
-    connect_memory(&work->instance);
-    COPY(parts->parameters, run->parameters, PARAMETERS);
-    COPY(parts->references, run->references, REFERENCES);
-    COPY(parts->discrete, run->discrete, DISCRETE);
-    COPY(parts->loop_iterates, run->loop_iterates, LOOP_ITERATES);
-    COPY(parts->active, run->active, CONSTRAINTS);
-}
-
-/* A row of an array, for each point one of so many numbers. */
-#define ROW(array, point, size) ((array) + (size_t)(point) * (size_t)(size))
-
-/* Bring the arguments to a point, with R_z and G; returns 0 where the loops are singular. */
-static int load_point(Work *work, const Run *run, int point) {
-    const Parts *parts = &work->instance.parts;
-    COPY(parts->coordinates, ROW(run->coordinates, point, COORDINATES), COORDINATES);
-    COPY(parts->velocities, ROW(run->velocities, point, COORDINATES), COORDINATES);
-    COPY(parts->states, ROW(run->states, point, STATES), STATES);
-    COPY(parts->integrals, ROW(run->integrals, point, INTEGRALS), INTEGRALS);
-    COPY(parts->inputs, ROW(run->inputs, point, INPUTS), INPUTS);
-#if CONSTRAINTS > 0
-    const int *dependent = ROW(run->dependent, run->choices[point], COORDINATES);
-    int chosen[ROOM(RANK)], count = 0;
-    closure(parts, work->violation, work->jacobian);
-    for (int j = 0; j < COORDINATES; j++) {
-        if (!dependent[j]) continue;
-        COPY(work->factors.matrix + CONSTRAINTS * count, work->jacobian + CONSTRAINTS * j, CONSTRAINTS);
-        chosen[count++] = j;
-    }
-    if (!factorize_dependent(&work->factors)) return 0;
-    reduce(parts, dependent, chosen, work->jacobian, &work->factors);
-#endif
-    return 1;
-}
-
-/* Find accelerations, multipliers and rates at a point, and what is read there. */
-static int complete_point(Work *work, const Run *run, int point) {
-    const Parts *parts = &work->instance.parts;
-    const int *dependent = ROW(run->dependent, run->choices[point], COORDINATES);
-    double *const rates = ROW(run->rates, point, POINT);
-    int free = 0, pivots[ROOM(FREEDOM)];
-    if (!load_point(work, run, point)) return 0;
-    for (int j = 0; j < COORDINATES; j++) {
-        if (!dependent[j]) parts->independent_velocities[free++] = parts->velocities[j];
-    }
-#if RATES_AT_ONCE
-    reduced_dynamics(
-        parts, work->mass, parts->independent_accelerations, rates + 2 * FREEDOM, rates + 2 * FREEDOM + STATES
-    );
-#else
-    reduced_dynamics(parts, work->mass, parts->independent_accelerations, rates + 2 * FREEDOM);
-#endif
-    if (!factorize(FREEDOM, work->mass, pivots)) return 0;
-    substitute(FREEDOM, work->mass, pivots, parts->independent_accelerations);
-    reduced_motion(parts);
-#if RATES_BY_ACCELERATIONS
-    state_rates(parts, rates + 2 * FREEDOM);
-#endif
-#if !RATES_AT_ONCE
-    integral_rates(parts, rates + 2 * FREEDOM + STATES);
-#endif
-    COPY(rates, parts->independent_velocities, FREEDOM);
-    COPY(rates + FREEDOM, parts->independent_accelerations, FREEDOM);
-    COPY(ROW(run->independent_velocities, point, FREEDOM), parts->independent_velocities, FREEDOM);
-    COPY(ROW(run->independent_accelerations, point, FREEDOM), parts->independent_accelerations, FREEDOM);
-    COPY(ROW(run->velocities, point, COORDINATES), parts->velocities, COORDINATES);
-    COPY(ROW(run->accelerations, point, COORDINATES), parts->accelerations, COORDINATES);
-    COPY(ROW(run->multipliers, point, CONSTRAINTS), parts->multipliers, CONSTRAINTS);
-    if (run->read_count) reduced_computed(parts, work->computed);
-    for (int k = 0; k < run->read_count; k++) run->values[(size_t)point * (size_t)run->read_count + k] = work->computed[run->read[k]];
-    return 1;
-}
-
-/* Complete a run at all of its points; returns 0 without memory. */
-EXPORT int mbsfmu_complete(Run *run) {
-    Work *const work = calloc(1, sizeof *work);
-    if (!work) return 0;
-    begin(work, run);
-    run->failed = -1;
-    for (int point = 0; point < run->points && run->failed < 0; point++) {
-        if (!complete_point(work, run, point)) run->failed = point;
-    }
-    free(work);
-    return 1;
-}
-
 /* Bring the arguments to a completed point, and find the derivatives of F there. */
 static int differentiate(Work *work, const Run *run, int index) {
-    const Parts *parts = &work->instance.parts;
+    const Parts *parts = &work->evaluation.instance.parts;
     Point *point = &work->point;
-    if (!load_point(work, run, index)) return 0;
-    COPY(parts->independent_velocities, ROW(run->independent_velocities, index, FREEDOM), FREEDOM);
-    COPY(parts->independent_accelerations, ROW(run->independent_accelerations, index, FREEDOM), FREEDOM);
-    COPY(parts->accelerations, ROW(run->accelerations, index, COORDINATES), COORDINATES);
-    COPY(parts->multipliers, ROW(run->multipliers, index, CONSTRAINTS), CONSTRAINTS);
+    if (!load_completed(&work->evaluation, run, index)) return 0;
     reduced_slope(parts, point->mass, point->pushed, point->flow);
     if (!factorize(FREEDOM, point->mass, point->pivots)) return 0;
     for (int j = 0; j < MOVING; j++) substitute(FREEDOM, point->mass, point->pivots, point->pushed + FREEDOM * j);
@@ -189,12 +64,6 @@ static int differentiate(Work *work, const Run *run, int index) {
     for (int i = 0; i < POINT; i++) point->by_rates[i] = 0.0;
     for (int i = 0; i < FREEDOM; i++) point->by_accelerations[i] = 0.0;
     return 1;
-}
-
-static inline double dot(int count, const double *a, const double *b) {
-    double sum = 0.0;
-    for (int i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
 }
 
 /* Add the transpose of dF/dw, times rows of F, to rows of w. */
@@ -236,7 +105,7 @@ static int solve_step(Work *work, double half, double *rows) {
 
 /* Add what the scalar's weight of what is read at the point makes of w, parameters and inputs. */
 static void read_back(Work *work, const Back *back, double weight, double *rows, double *by_inputs) {
-    const Parts *parts = &work->instance.parts;
+    const Parts *parts = &work->evaluation.instance.parts;
     Point *point = &work->point;
     double motion[ROOM(POINT)], accelerations[ROOM(FREEDOM)];
     if (weight == 0.0) return;
@@ -252,7 +121,7 @@ static void read_back(Work *work, const Back *back, double weight, double *rows,
 
 /* Add what the weights of F at the point make of parameters and inputs. */
 static void pull_back(Work *work, const Back *back, double *by_inputs) {
-    const Parts *parts = &work->instance.parts;
+    const Parts *parts = &work->evaluation.instance.parts;
     const Point *point = &work->point;
     COPY(parts->by_flow, point->by_rates + 2 * FREEDOM, FLOW);
     for (int i = 0; i < FREEDOM; i++) {
@@ -275,7 +144,7 @@ EXPORT int mbsfmu_go_back(Run *run, const Back *back) {
     double carried = 0.0;               /* weight of what is read where the next step begins, at the same point */
     int here = -1;                      /* the point that the arguments are at */
     if (!work) return 0;
-    begin(work, run);
+    begin(&work->evaluation, run);
     run->failed = -1;
     for (int step = back->last - 1; step >= back->first && run->failed < 0; step--) {
         const double half = 0.5 * back->sizes[step];

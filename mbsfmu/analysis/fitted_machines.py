@@ -1,0 +1,120 @@
+"""What a fit needs of a machine: runs with parameters, and the derivatives of these runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables
+from mbsfmu.modelling.variables import Variable
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
+
+logger = logging.getLogger(__name__)
+
+
+class FittedRun(Protocol):
+    """A run of a machine.
+
+    Attributes
+    ----------
+    times
+        Ends of steps in s, shape (N + 1,).
+    begin, end
+        What is read where steps begin and end, shape (N, rows).
+    """
+
+    times: Floats
+    begin: Floats
+    end: Floats
+
+    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
+
+        They are asked for before the machine runs with other parameters.
+        """
+        ...
+
+
+class FittedMachine(Protocol):
+    """A machine whose parameters are fitted.
+
+    Attributes
+    ----------
+    parameters, outputs
+        What can be fitted, and what can be measured.
+    given
+        Values of all parameters before the fit, in the units of the parameters.
+    derivatives
+        How its runs are differentiated, in words; empty where derivatives are exact.
+    """
+
+    parameters: Sequence[Variable]
+    outputs: Sequence[Variable]
+    given: Floats
+    derivatives: str
+
+    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> FittedRun:
+        """Run the machine.
+
+        Parameters
+        ----------
+        chosen, values
+            Indices of parameters, and their values.
+        stop
+            End of the run in s at least.
+        rows
+            Indices of the outputs that are read.
+
+        Raises
+        ------
+        SimulationError
+            When the run fails.
+        InputError
+            When a value is refused.
+        """
+        ...
+
+
+class ModelMachine:
+    """A model that is fitted, with the exact derivatives of its steps.
+
+    Parameters
+    ----------
+    simulation
+        By `double-step` and the trapezoidal rule.
+    """
+
+    derivatives = ""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self.parameters: Sequence[Variable] = simulation.functions.system.parameters
+        self.outputs: Sequence[Variable] = computed_variables(simulation)
+        self.given: Floats = simulation.run_loop.parameters.copy()
+
+    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> DifferentiableRun:
+        """Run the model; see `FittedMachine`."""
+        simulation = self._simulation
+        simulation.reset()
+        for index, value in zip(chosen, values.tolist(), strict=True):
+            simulation.set(self.parameters[index].name, value)
+        return DifferentiableRun(simulation, max(stop, simulation.step_size), rows)
+
+
+def first_values(variables: Sequence[Variable], given: Floats, low: Floats, high: Floats) -> Floats:
+    """Return where a search within bounds begins: at the given values, those on a bound included.
+
+    A value outside of its bounds is replaced by their middle, with a warning: bounds in another unit than that of the
+    variable, as pressures in bar, show here.
+    """
+    inside = (low <= given) & (given <= high)
+    for place in np.flatnonzero(~inside).tolist():
+        logger.warning(
+            "%s is %.6g %s in the model, which is not between %.6g and %.6g: the search begins in their middle",
+            *(variables[place].name, given[place], variables[place].unit, low[place], high[place]),
+        )
+    return np.where(inside, given, 0.5 * (low + high))

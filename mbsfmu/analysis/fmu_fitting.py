@@ -1,0 +1,290 @@
+"""Fits of FMUs, whose runs are differentiated by differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+
+from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
+from mbsfmu.analysis.fitted_machines import FittedRun
+from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_bounds, checked_noise, fit
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.muted import each_once
+from mbsfmu.cosim.runs.load_fmus import instantiate, load_graph
+from mbsfmu.cosim.runs.master import cosimulate
+from mbsfmu.io.signals import AnySignal
+from mbsfmu.io.tabular import full_name
+from mbsfmu.modelling.variables import Causality, Variability, Variable
+from mbsfmu.tracing.workspace import Floats
+
+_TOLERANCE = 1e-6
+"""Relative error of runs of FMUs that suggest no tolerance: the default of most tools."""
+_LEAST_SHARE = 1e-3
+"""Of the range between the bounds: a parameter next to zero is changed by differences as if it were as large."""
+
+
+@dataclass(frozen=True)
+class _Description:
+    """An FMU as its description has it, units included.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    parameters, inputs, outputs
+        What can be fitted, driven and measured.
+    step, tolerance
+        Suggested communication step in s, and tolerance; None without.
+    """
+
+    name: str
+    parameters: tuple[Variable, ...]
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    step: float | None
+    tolerance: float | None
+
+
+@dataclass
+class _Run:
+    """A run of an FMU; see `FittedRun`."""
+
+    times: Floats
+    begin: Floats
+    end: Floats
+    differences: Callable[[Sequence[int]], tuple[Floats, Floats]]
+
+    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return derivatives by parameters; see `FittedRun`."""
+        return self.differences(chosen)
+
+
+class FmuMachine:
+    """An FMU that is fitted; its runs are differentiated by differences of second order.
+
+    Central differences go to either side by the cube root of the tolerance of the FMU's runs, as a share of the
+    parameter: round-off and error of the difference are then least about [Nocedal, Wright 2006, sect. 8.1]. At a bound
+    they go to one side.
+
+    Parameters
+    ----------
+    source
+        The FMU file.
+    described
+        What it has.
+    values
+        Values of other parameters, by their names.
+    signals
+        Of its inputs, by their names.
+    bounds
+        Of the fitted parameters, by their indices.
+    step
+        Communication step in s.
+    """
+
+    def __init__(
+        self,
+        source: Path,
+        described: _Description,
+        values: Mapping[str, Any],
+        signals: Mapping[str, AnySignal],
+        bounds: Mapping[int, tuple[float, float]],
+        step: float,
+    ) -> None:
+        self._source, self._name = source, described.name
+        self._values, self._signals, self._bounds, self._step = dict(values), dict(signals), dict(bounds), step
+        self.parameters: Sequence[Variable] = described.parameters
+        self.outputs: Sequence[Variable] = described.outputs
+        self.given: Floats = np.array([each.start for each in described.parameters], dtype=float)
+        for place, each in enumerate(described.parameters):
+            self.given[place] = values.get(each.name, self.given[place])
+        tolerance = described.tolerance or _TOLERANCE
+        self._share = float(np.cbrt(tolerance))
+        self.derivatives = (
+            f"derivatives by differences: {described.name} is an FMU, which gives none of a run by its parameters; "
+            f"parameters are changed by {100.0 * self._share:.2g} %, the cube root of its tolerance of {tolerance:g}"
+        )
+
+    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> FittedRun:
+        """Run the FMU; see `FittedMachine`."""
+        times, read = self._rows(chosen, values, stop, rows)
+
+        def differences(by: Sequence[int]) -> tuple[Floats, Floats]:
+            slopes = np.empty((len(times), len(rows), len(by)))
+            for column, index in enumerate(by):
+                place = list(chosen).index(index)
+                (first, second), weights = self._points(index, float(values[place]))
+                ends = []
+                for value in (first, second):
+                    moved = values.copy()
+                    moved[place] = value
+                    others, found = self._rows(chosen, moved, stop, rows)
+                    ends.append([np.interp(times, others, each) for each in found.T])
+                slopes[:, :, column] = weights[0] * read + np.tensordot(weights[1:], np.array(ends), 1).T
+            return slopes[:-1], slopes[1:]
+
+        return _Run(times, read[:-1], read[1:], differences)
+
+    def _points(self, index: int, value: float) -> tuple[tuple[float, float], Floats]:
+        """Return two values next to one of a parameter, and weights of the run there and at these for the slope."""
+        low, high = self._bounds[index]
+        step = self._share * max(abs(value), _LEAST_SHARE * (high - low))
+        step = min(step, 0.25 * (high - low))
+        if low <= value - step and value + step <= high:
+            return (value - step, value + step), np.array([0.0, -0.5, 0.5]) / step
+        step = step if value + 2.0 * step <= high else -step
+        return (value + step, value + 2.0 * step), np.array([-1.5, 2.0, -0.5]) / step
+
+    def _rows(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return times and outputs of a run with parameters, shapes (N + 1,) and (N + 1, rows)."""
+        given = {self.parameters[index].name: value for index, value in zip(chosen, values.tolist(), strict=True)}
+        names = [f"{self._name}.{self.outputs[row].name}" for row in rows]
+        result = cosimulate(
+            f"{self._name}={self._source}",
+            step=self._step,
+            stop=max(math.ceil(stop / self._step - 1e-9), 1) * self._step,
+            parameters={f"{self._name}.{name}": value for name, value in {**self._values, **given}.items()},
+            inputs={f"{self._name}.{name}": signal for name, signal in self._signals.items()},
+            record=names,
+        )
+        times = np.asarray(result.time, dtype=float)
+        once = np.append(np.diff(times) > 0.0, True)  # of several rows at an event the last one
+        return times[once], np.column_stack([result[name] for name in names])[once]
+
+
+def fit_fmu(
+    source: str | Path,
+    measured: Measured | Sequence[Measured],
+    free: Mapping[str, tuple[float, float]],
+    *,
+    noise: Mapping[str, float] | None = None,
+    delays: Mapping[str, tuple[float, float]] | None = None,
+    loss: Loss = "linear",
+    parameters: Mapping[str, Any] | None = None,
+    step: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> FitResult:
+    """Fit parameters of an FMU to measured signals, with derivatives by differences.
+
+    Parameters
+    ----------
+    source
+        The FMU file.
+    measured
+        As for `CoupledModel.fit`; columns are named as variables of the FMU. Without units they are in its units.
+    free
+        Least and greatest values of parameters, and of other start values that can be set, in its units.
+    noise
+        Standard deviations of measured outputs in its units; what the fit leaves, where they are not given.
+    delays, loss, progress
+        As for `CoupledModel.fit`.
+    parameters
+        Values of others of its parameters.
+    step
+        Communication step in s; by default what the FMU suggests, or half of the least time between measured values
+        where this is shorter.
+
+    Returns
+    -------
+    result
+        As of models; `derivatives` and a sentence say that derivatives are differences. It has no model.
+
+    Raises
+    ------
+    InputError
+        When a name means nothing, bounds are none, there are fewer measured values than parameters, or the file is no
+        FMU.
+    SimulationError
+        When the run with the first values fails.
+    """
+    path = Path(source)
+    if path.suffix != ".fmu":
+        raise InputError(f"{source} is refused: a fit is of a model or of one FMU, a file *.fmu")
+    if step is not None and not (math.isfinite(step) and step > 0.0):
+        raise InputError(f"the step is {step:g} s; it must be positive")
+    described = _described(path)
+    short = {f"{described.name}.{each.name}": each.name for each in (*described.inputs, *described.outputs)}
+    experiments = [
+        read_experiment(each, f"experiment {number}", described.inputs, described.outputs, lambda name: name, short)
+        for number, each in enumerate(listed(measured), start=1)
+    ]
+    chosen = [_place(name, described.parameters, described.name, "parameter") for name in free]
+    if twice := [name for place, name in enumerate(free) if chosen[place] in chosen[:place]]:
+        raise InputError(f"the parameter '{twice[0]}' is named twice")
+    known = [each.name for each in described.parameters]
+    values = {known[_place(name, described.parameters, described.name, "parameter")]: value
+              for name, value in (parameters or {}).items()}  # fmt: skip
+    delayed = [_place(name, described.outputs, described.name, "output") for name in delays or {}]
+    deviations = {
+        _place(name, described.outputs, described.name, "output"): checked_noise(name, value)
+        for name, value in (noise or {}).items()
+    }
+    pairs = [*free.items(), *(delays or {}).items()]
+    low, high = np.array([checked_bounds(name, *bounds) for name, bounds in pairs]).reshape(-1, 2).T
+    bounds = dict(zip(chosen, zip(low.tolist(), high.tolist(), strict=False), strict=False))
+    machines = [
+        FmuMachine(path, described, values, each.signals, bounds, step or _step(each, described))
+        for each in experiments
+    ]
+    with each_once():
+        return fit(
+            list(zip(experiments, machines, strict=True)),
+            Free(tuple(chosen), tuple(delayed), low, high),
+            deviations,
+            loss,
+            progress,
+        )
+
+
+def _described(path: Path) -> _Description:
+    """Return what an FMU has; errors as for `fit_fmu`."""
+    with ExitStack() as stack:
+        graph = load_graph(path, stack)
+        (instance,) = stack.enter_context(instantiate(graph)).values()
+        description = fmpy.read_model_description(str(path), validate=False)
+        starts = {each.name: each.start for each in description.modelVariables if each.variability != "constant"}
+        parameters, inputs, outputs = [], [], []
+        for name, each in instance.variables.items():
+            if instance.kinds[name] != "Real":
+                continue
+            variable = replace(each, unit=instance.units[name].name or "1")
+            if each.causality is Causality.INPUT:
+                inputs.append(variable)
+            elif each.variability is Variability.CONTINUOUS:
+                outputs.append(variable)
+            if each.causality is not Causality.INPUT and (start := _settable_start(starts.get(name))) is not None:
+                parameters.append(replace(variable, start=start))
+        suggested = description.defaultExperiment
+    tolerance = None if suggested is None or suggested.tolerance is None else float(suggested.tolerance)
+    return _Description(
+        instance.name, tuple(parameters), tuple(inputs), tuple(outputs), instance.default_experiment[1], tolerance
+    )
+
+
+def _settable_start(written: str | None) -> float | None:
+    """Return the number that a description has as start value; None where there is none."""
+    if written is None:
+        return None
+    try:
+        return float(written)
+    except ValueError:  # of an array
+        return None
+
+
+def _place(name: str, variables: Sequence[Variable], fmu: str, kind: str) -> int:
+    names = [each.name for each in variables]
+    return names.index(full_name(name.removeprefix(f"{fmu}."), names, kind))
+
+
+def _step(experiment: Experiment, described: _Description) -> float:
+    """Return the communication step in s: values between its ends are interpolated."""
+    steps = [float(np.min(found)) for each in experiment.times if len(found := np.diff(each)[np.diff(each) > 0.0])]
+    suggested = [] if described.step is None else [described.step]
+    return min([*suggested, *(0.5 * each for each in steps)], default=experiment.stop)

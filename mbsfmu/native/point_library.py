@@ -1,0 +1,128 @@
+"""Compiled code that evaluates the equations of double-step at the points of a run."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.native.loop import check_library
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
+
+COMPLETED = ("velocities", "independent_velocities", "independent_accelerations", "accelerations", "multipliers")
+"""Arrays at points that are found there."""
+
+
+class Run(ctypes.Structure):
+    """`Run` of run_points.c."""
+
+    _fields_ = (
+        ("points", ctypes.c_int),
+        ("failed", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("parameters", "references", "discrete", "loop_iterates", "active")),
+        *((name, ctypes.c_void_p) for name in ("dependent", "choices", "coordinates", "states", "integrals", "inputs")),
+        *((name, ctypes.c_void_p) for name in COMPLETED),
+        ("rates", ctypes.c_void_p),
+        ("read", ctypes.c_void_p),
+        ("read_count", ctypes.c_int),
+        ("values", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True)
+class PointArrays:
+    """Arrays of a run at points where steps begin and end, contiguous, with a row for each point.
+
+    Attributes
+    ----------
+    values
+        By name of the part: constants of the run; coordinates, velocities, states, integrals and inputs at points; and
+        what is found there (`COMPLETED`, and F as `rates`).
+    dependent
+        Flags of dependent coordinates for each choice, shape (choices, n).
+    choices
+        Of each point, shape (points,).
+    """
+
+    values: dict[str, Floats]
+    dependent: NDArray[np.intc]
+    choices: NDArray[np.intc]
+
+
+class PointLibrary:
+    """A library that evaluates the equations of one model at points of runs.
+
+    Parameters
+    ----------
+    library
+        The compiled file, which includes `run_points.c`.
+    simulation
+        The simulation that it was made from.
+    identity
+        What the library must say that it was made from.
+    sizes
+        Its further sizes by their names, beside those of the model.
+
+    Raises
+    ------
+    MisfitError
+        When the library was made from something else, or has other sizes.
+    OSError
+        When it cannot be loaded.
+    """
+
+    def __init__(
+        self, library: Path, simulation: Simulation, identity: str, sizes: Mapping[str, int] | None = None
+    ) -> None:
+        self._loaded = loaded = ctypes.CDLL(str(library))
+        functions = simulation.functions
+        system = functions.system
+        coordinates, states, integrals = (len(each) for each in (system.coordinates, system.states, system.integrals))
+        own = {
+            "coordinates": coordinates,
+            "constraints": len(functions.rows),
+            "freedom": coordinates - functions.rank,
+            "states": states,
+            "integrals": integrals,
+            "inputs": len(system.inputs),
+            "parameters": len(system.parameters),
+            "computed": len(system.outputs) + 3 * coordinates + states + integrals,
+        }
+        check_library(loaded, library, identity, {**own, **(sizes or {})})
+        self.seconds = 0.0
+
+    def complete(self, points: PointArrays, rows: Sequence[int]) -> Floats:
+        """Find accelerations, multipliers and rates at points, and return what is read there, (points, rows).
+
+        Raises
+        ------
+        SimulationError
+            When loops or masses are singular at a point.
+        """
+        read = np.array(rows, dtype=np.intc)
+        values = np.empty((len(points.choices), len(rows)))
+        self._call(self._loaded.mbsfmu_complete, self._run(points, read, values))
+        return values
+
+    def _run(self, points: PointArrays, read: NDArray[np.intc], values: Floats) -> Run:
+        given = {name: array.ctypes.data for name, array in points.values.items()}
+        places = {"dependent": points.dependent.ctypes.data, "choices": points.choices.ctypes.data}
+        reads = {"read": read.ctypes.data, "read_count": len(read), "values": values.ctypes.data}
+        return Run(points=len(points.choices), failed=-1, **given, **places, **reads)
+
+    def _call(self, function: ctypes._NamedFuncPointer, run: Run, *others: ctypes.Structure) -> None:
+        begin = time.perf_counter()
+        if not function(ctypes.byref(run), *(ctypes.byref(each) for each in others)):
+            raise MemoryError
+        self.seconds += time.perf_counter() - begin
+        if run.failed >= 0:
+            raise SimulationError(
+                f"the equations are singular at point {run.failed} of the run: it is not differentiated"
+            )

@@ -1,0 +1,99 @@
+"""Fits of FMUs that are not ours, by differences, against closed forms: outliers, a delay, an input, bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mbsfmu import InputError, fit_fmu
+from mbsfmu.cli.commands import cli
+from mbsfmu.io.trajectory import Trajectory
+
+Foreign = Callable[[str], Path]
+_RATE, _START, _NOISE = 0.8, 3.0, 0.02
+_STIFFNESS, _DAMPING, _FORCE, _DELAY = 47.0, 0.8, 0.5, 0.03
+
+
+def _decay(times: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
+    """x = x₀ exp(−r t), measured with noise."""
+    noise = _NOISE * np.random.default_rng(seed).standard_normal(len(times))
+    return {"time": times, "x": _START * np.exp(-_RATE * times) + noise}
+
+
+def test_a_decay_in_closed_form(foreign: Foreign) -> None:
+    """(JᵀJ)⁻¹ σ² with J of the closed form gives the intervals; the second experiment has a sensor that lags."""
+    times = np.linspace(0.0, 3.0, 121)
+    found = fit_fmu(foreign("dahlquist"), _decay(times), {"rate": (0.1, 3.0), "dahlquist.x_start": (1.0, 9.0)},
+                    noise={"x": _NOISE})  # fmt: skip
+    exact = np.exp(-_RATE * times)
+    slopes = np.column_stack([-times * _START * exact, exact]) / _NOISE
+    np.testing.assert_allclose(found.deviations, np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))), rtol=0.02)
+    assert np.all((found.lower < [_RATE, _START]) & (found.upper > [_RATE, _START]))
+    assert found.derivatives.startswith("derivatives by differences: dahlquist is an FMU")
+    assert found.derivatives in found.sentences
+    assert found.model is None
+
+
+def test_slopes_are_those_of_the_closed_form_even_at_a_bound(foreign: Foreign) -> None:
+    """Where the search begins at a bound, differences go to one side and stay within."""
+    times = np.linspace(0.0, 3.0, 61)
+    exact = {"time": times, "x": _START * np.exp(-_RATE * times)}
+    for bounds in ((_RATE, 3.0), (0.1, _RATE)):
+        found = fit_fmu(foreign("dahlquist"), exact, {"rate": bounds}, parameters={"x_start": _START, "rate": _RATE},
+                        noise={"x": _NOISE})  # fmt: skip
+        assert found["rate"] == pytest.approx(_RATE, rel=1e-6)
+        slope = times * exact["x"] / _NOISE
+        assert found.deviations[0] == pytest.approx(1.0 / np.sqrt(slope @ slope), rel=1e-3)
+
+
+def test_a_log_with_outliers_and_a_delay(foreign: Foreign, tmp_path: Path) -> None:
+    """A mass of 1 kg on a spring, held by a force: x = r + e^(−d t / 2) (a cos ω t + b sin ω t), in mm, late."""
+    times = np.linspace(0.0, 4.0, 401)
+    late = np.maximum(times - _DELAY, 0.0)
+    rest, speed = 1e3 * _FORCE / _STIFFNESS, np.sqrt(_STIFFNESS - 0.25 * _DAMPING**2)
+    swing = np.cos(speed * late) + 0.5 * _DAMPING / speed * np.sin(speed * late)
+    random = np.random.default_rng(3)
+    x = rest + (100.0 - rest) * np.exp(-0.5 * _DAMPING * late) * swing + random.standard_normal(len(times))
+    x[random.choice(len(x), 20, replace=False)] += 60.0
+    log = tmp_path / "log.csv"
+    columns = np.column_stack([np.full(len(times), _FORCE), x])
+    Trajectory(times, columns, ["force", "damped.x"], ["N", "mm"]).to_file(log)
+    given = ["fit", str(foreign("damped")), "--measured", str(log), "--free", "stiffness=20:80"]
+    given += ["--free", "damping=0.1:2", "--delay", "x=0:0.2", "--loss", "cauchy"]
+    files = ["--json", str(tmp_path / "fit.json"), "--report", str(tmp_path / "page.html")]
+    run = CliRunner().invoke(cli, [*given, *files], catch_exceptions=False)
+    assert run.exit_code == 0
+    assert "derivatives by differences: damped is an FMU" in " ".join(run.output.split())
+    read = json.loads((tmp_path / "fit.json").read_text())
+    assert read["derivatives"].startswith("derivatives by differences")
+    assert "derivatives by differences" in (tmp_path / "page.html").read_text()
+    for each, exact in zip(read["parameters"], (_STIFFNESS, _DAMPING, _DELAY), strict=True):
+        low, high = each["interval_95"]
+        assert low < exact < high, each
+        assert high - low < 0.2 * exact, each
+
+
+def test_what_is_refused(foreign: Foreign) -> None:
+    data = _decay(np.linspace(0.0, 1.0, 11))
+    unit = foreign("dahlquist")
+    with pytest.raises(InputError, match=r"a fit is of a model or of one FMU, a file \*.fmu"):
+        fit_fmu("package.ssp", data, {"rate": (0.1, 3.0)})
+    with pytest.raises(InputError, match=r"no parameter 'rat'"):
+        fit_fmu(unit, data, {"rat": (0.1, 3.0)})
+    with pytest.raises(InputError, match=r"'dahlquist.rate' is named twice"):
+        fit_fmu(unit, data, {"rate": (0.1, 3.0), "dahlquist.rate": (0.1, 3.0)})
+    with pytest.raises(InputError, match=r"rate is to lie between 3 and 1"):
+        fit_fmu(unit, data, {"rate": (3.0, 1.0)})
+    with pytest.raises(InputError, match=r"the step is -1 s; it must be positive"):
+        fit_fmu(unit, data, {"rate": (0.1, 3.0)}, step=-1.0)
+    with pytest.raises(InputError, match=r"the loss 'hubr' is unknown"):
+        fit_fmu(unit, data, {"rate": (0.1, 3.0)}, loss="hubr")  # type: ignore[arg-type]
+    log = ["--measured", "log.csv", "--free", "rate=0.1:3"]
+    run = CliRunner().invoke(cli, ["fit", str(unit), *log, "-o", "fitted.json"])
+    assert run.exit_code != 0
+    assert "it writes a model" in str(run.exception) + run.output

@@ -276,23 +276,12 @@ class DcaAlm(Formulation):
             )
         return Code.LOOPS
 
-    @classmethod
-    def of(
-        cls,
-        initialization: Initialization,
-        system: System,
-        tolerances: NewtonTolerances,
-        rule: Rule,
-        options: FormulationOptions,
-        step: float,
-        kind: StepKind = StepKind.IMPLICIT,
-    ) -> Self:
-        """Return the formulation of a system, with the information whether constraints are redundant."""
-        made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.stiffens = initialization.loops.rank == len(initialization.functions.rows)
-        if made.projects and not made.stiffens:
+    def fit_to(self, initialization: Initialization, step: float) -> None:
+        """Take whether constraints are redundant."""
+        del step
+        self.stiffens = initialization.loops.rank == len(initialization.functions.rows)
+        if self.projects and not self.stiffens:
             _warn_small(initialization)
-        return made
 
     @cached_property
     def flow_rates(self) -> AnyFunction:

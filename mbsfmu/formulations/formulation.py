@@ -319,7 +319,7 @@ class Formulation(FittingStates, ABC):
         tolerances: NewtonTolerances,
         rule: Rule,
         options: FormulationOptions,
-        step: float,  # noqa: ARG003 - of defaults that follow from it
+        step: float,
         kind: StepKind = StepKind.IMPLICIT,
     ) -> Self:
         """Return the formulation of a system, whose start the initialization computes, for steps of a size in s.
@@ -336,7 +336,11 @@ class Formulation(FittingStates, ABC):
         functions = SystemFunctions(system, loops, traces, form, **joining)
         made = cls(functions, tolerances, rule, options)
         made.kind = kind
+        made.fit_to(initialization, step)
         return made
+
+    def fit_to(self, initialization: Initialization, step: float) -> None:
+        """Take from a model's start and the size of steps in s what was not given."""
 
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments of a number of unknowns: coordinates, then all states."""

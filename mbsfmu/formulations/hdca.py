@@ -24,7 +24,6 @@ from mbsfmu.stepping.iteration import Limits, NewtonTolerances
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.recorded_system import RecordedSystem
-from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 
 _LOGGER = logging.getLogger(__name__)
@@ -105,22 +104,11 @@ class Hdca(FirstOrderFormulation):
         self.restarts = bool(options.restart_momenta) and bool(functions.rows)
         self.inertias = np.ones(len(functions.coordinates))
 
-    @classmethod
-    def of(
-        cls,
-        initialization: Initialization,
-        system: System,
-        tolerances: NewtonTolerances,
-        rule: Rule,
-        options: FormulationOptions,
-        step: float,
-        kind: StepKind = StepKind.IMPLICIT,
-    ) -> Self:
-        """Return the formulation, with momenta scaled by velocities at the model's start."""
-        made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.inertias = initialization.apparent_inertias
-        _warn_heavy(initialization, made.inertias)
-        return made
+    def fit_to(self, initialization: Initialization, step: float) -> None:
+        """Scale momenta by velocities at the model's start."""
+        del step
+        self.inertias = initialization.apparent_inertias
+        _warn_heavy(initialization, self.inertias)
 
     def _kinetics(self) -> tuple[ca.SX, ca.SX]:
         """Return ż [eq. 40], and ṗ [eq. 77] with ż and σ as they follow from z and p."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -38,7 +38,6 @@ from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
 if TYPE_CHECKING:
     from mbsfmu.formulations.recorded_augmented import RecordedAugmented
     from mbsfmu.initialization.initialization import Initialization
-    from mbsfmu.systems.system import System
 
 
 _WRITTEN = ("coordinates", "velocities", "accelerations", "states", "rates")
@@ -344,32 +343,15 @@ class Penalty(Formulation):
         super().__init__(functions, tolerances, rule, options)
         self.equations = AugmentedEquations(functions, rule)
         self.equations.penalty[0] = PENALTY if options.penalty is None else options.penalty
+        self._given = options.penalty is not None
 
-    @classmethod
-    def of(
-        cls,
-        initialization: Initialization,
-        system: System,
-        tolerances: NewtonTolerances,
-        rule: Rule,
-        options: FormulationOptions,
-        step: float,
-        kind: StepKind = StepKind.IMPLICIT,
-    ) -> Self:
-        """Return the formulation with a penalty factor suitable for the machine, if none is given.
-
-        A given one is not adapted.
-        """
-        assert isinstance(options, PenaltyOptions)
-        given = options.penalty is not None
-        loops = cls.loops(initialization, system, options, kind)
+    def fit_to(self, initialization: Initialization, step: float) -> None:
+        """Take a penalty factor suitable for the machine, if none is given; a given one is not adapted."""
+        loops = initialization.loops
         redundant = loops.rank < len(loops.rows)
-        if not given:
-            suitable = suitable_penalty(initialization.largest_inertia, step, redundant)
-            options = options.model_copy(update={"penalty": suitable})
-        made = super().of(initialization, system, tolerances, rule, options, step, kind)
-        made.stiffens = not (given or redundant)
-        return made
+        if not self._given:
+            self.equations.penalty[0] = suitable_penalty(initialization.largest_inertia, step, redundant)
+        self.stiffens = not (self._given or redundant)
 
     @property
     def step_multipliers(self) -> int:

@@ -28,7 +28,7 @@ from cosim.linear_units import LinearSystem, export_linear
 from mbsfmu import cosimulate
 
 QUICK = "--quick" in sys.argv  # a taste of it in seconds, which the tests take
-STEP, SHORT, LONG, REPEATS = 1e-3, 20, 60 if QUICK else 1020, 1 if QUICK else 5
+STEP, SHORT, LONG, REPEATS = 1e-3, 20, 60 if QUICK else 320, 1 if QUICK else 3
 NAMES = ("north", "south")
 PORT = 18786
 

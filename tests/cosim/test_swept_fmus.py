@@ -173,7 +173,7 @@ def test_a_killed_dask_worker_loses_nothing(make: Make) -> None:
     here = mbsfmu.sweep(package, {"first.rate": rates}, executor=InlineExecutor(), **JACOBI)
     killed: list[int] = []
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         pids = list(client.run(os.getpid).values())

@@ -327,7 +327,7 @@ def test_points_run_on_a_dask_cluster(four_bar: mbsfmu.CoupledModel) -> None:
     vary = {"boom.mass": [100.0, 200.0, 300.0]}
     here = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=InlineExecutor()).to_arrow()
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         there = mbsfmu.sweep(four_bar, vary, settings=settings, stop=0.2, executor=client.get_executor()).to_arrow()

@@ -70,9 +70,10 @@ def _traced_simulation(
     """
     _warn_of_implausible_data(model)
     content, parts = _content(model), UserParts.of(model)
-    # Data and options determine the equations, which user-defined code may prevent. Signals do not enter them.
+    # Data and options determine the code, which user-defined code may prevent: signals too, as what they say of the
+    # start, and so which loop equations count, stands in it.
     known = is_built_in(options.kind) and not parts
-    equations = {"name": model.name, **{name: value for name, value in content.items() if name != "signals"}}
+    equations = {"name": model.name, **content}
     absolute = options.kind.absolute
     system, traces = coupled_system(model, absolute=absolute, keeps_traces=known, for_others=keeps_traces)
     signals = {system.input_name(reference): signal for reference, signal in model.signals.items()}
@@ -85,8 +86,8 @@ def _traced_simulation(
         "start": model.start,
     }
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
-    # The step is given to compiled code, and so is a second run: they do not enter it.
-    decisive = options.content("step", "check_error"), simulation.formulation.options.content()
+    # The step too: penalty factors follow from it. A second run is given to compiled code.
+    decisive = options.content("check_error"), simulation.formulation.options.content()
     return simulation, (equations, *decisive) if known else None
 
 

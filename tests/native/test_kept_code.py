@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -422,3 +423,57 @@ def test_files_of_others_are_not_used(folder: Path, caplog: pytest.LogCaptureFix
     assert kept.find("content", "maker", ".so") is None
     own.chmod(0o644)
     assert kept.find("content", "maker", ".so") == own
+
+
+def driven_parallelogram(speed: float) -> mbsfmu.CoupledModel:
+    """A parallelogram turned from its dead centre on where the speed is zero: there one loop equation fewer counts."""
+    joints = (
+        mbsfmu.Revolute(name="A", parent="ground.O", child="a.start", angle=1.0),
+        mbsfmu.Revolute(name="B", parent="a.end", child="b.start", angle=-1.0),
+        mbsfmu.Revolute(name="D", parent="ground.P", child="c.start", angle=1.0),
+        mbsfmu.Revolute(name="C", parent="c.end", child="b.end", cut=True),
+    )
+    mechanism = mbsfmu.Mechanism(
+        ground={"O": (0.0, 0.0, 0.0), "P": (1.0, 0.0, 0.0)},
+        bodies=tuple(
+            mbsfmu.Beam(name=name, length=size, mass=1.0) for name, size in (("a", 0.5), ("b", 1.0), ("c", 0.5))
+        ),
+        joints=joints,
+        constraints=(mbsfmu.PrescribedMotion(name="motor", joint="A"),),
+    )
+    motion = mbsfmu.PolynomialSignal(times=(0.0,), coefficients=((speed, 6.0),))
+    return mbsfmu.CoupledModel(
+        name="parallelogram", systems={"mechanism": mechanism}, signals={"mechanism.motor.position": motion}
+    )
+
+
+@pytest.mark.parametrize("formulation", ["dca", "hdca", "penalty"])
+def test_code_of_another_signal_is_not_taken_where_other_loop_equations_count(folder: Path, formulation: str) -> None:
+    """Reactions were off by half of theirs, and nothing was said."""
+    with suppress(mbsfmu.SimulationError):  # what a dead centre leads to does not matter
+        driven_parallelogram(0.0).simulation(formulation=formulation, step=1e-3).run(0.02)
+    compiled, expected = (
+        driven_parallelogram(1.0).simulation(formulation=formulation, step=1e-3, compiled=compiled).run(0.02)
+        for compiled in (True, False)
+    )
+    for name in ("A.force.x", "A.moment.z"):
+        scale = np.max(np.abs(expected[name]))
+        np.testing.assert_allclose(compiled[name], expected[name], atol=1e-6 * scale)
+
+
+def test_ensembles_take_no_code_of_another_signal_either(folder: Path) -> None:
+    masses = {"b.mass": [1.0, 2.0]}
+    for speed in (0.0, 1.0):
+        found = driven_parallelogram(speed).ensemble(masses, step=1e-3).run(stop=0.02, outputs=["A.force.x"])
+    expected = driven_parallelogram(1.0).simulation(step=1e-3, compiled=False).run(0.02)["A.force.x"]
+    np.testing.assert_allclose(found["A.force.x"][0], expected, atol=1e-6 * np.max(np.abs(expected)))
+
+
+def test_penalty_factors_are_those_of_the_step(folder: Path) -> None:
+    """They follow from it, and stand in the code: the first run is one of large steps."""
+    for step in (2e-2, 1e-3):
+        simulation = mbsfmu.models.built_in("bennett").simulation(formulation="penalty", step=step)
+        found = simulation.run(0.1)
+    expected = mbsfmu.models.built_in("bennett").simulation(formulation="penalty", step=1e-3, compiled=False).run(0.1)
+    for name in ("constraint.velocity", "energy.drift"):
+        assert np.max(found[name]) == pytest.approx(np.max(expected[name]), rel=0.05)

@@ -7,7 +7,7 @@ import numpy as np
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorEstimate, ErrorMeasure
-from mbsfmu.integration.error_transport import LOSSES, Loss
+from mbsfmu.integration.error_transport import FARTHEST, LOSSES, Loss
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -92,7 +92,7 @@ class ErrorRecord:
             errors = np.abs(values - self._others(self._formulation.consistent(exact)))
         except SimulationError:
             return None
-        return (errors, values) if np.isfinite(errors).all() else None
+        return (errors, values) if (errors <= FARTHEST).all() else None
 
     def _others(self, state: State) -> Floats:
         self._formulation.load(state)

@@ -19,6 +19,8 @@ from mbsfmu.tracing.workspace import Floats
 
 DEFECT = 1.0 / 12.0
 """Error constant of the trapezoidal rule: its defect is h³/12 times the third derivative by time."""
+FARTHEST = 1e30
+"""Largest error that is carried on: those of a system that departs from itself grow until nothing can be computed."""
 LATE = 2.0
 """Weight of the first second difference after a discontinuity, which is one step late."""
 
@@ -75,7 +77,7 @@ class ErrorTransport:
             error = self._step(problem, inverse, begin, end, defects)
         except SimulationError:
             error = np.full(self.size, np.nan)
-        if np.isfinite(error).all():
+        if (np.abs(error) <= FARTHEST).all():
             return end.with_error(error, history, begin.error_record)
         return end.with_error(begin.error, history, begin.lost(Loss.UNSOLVED))
 

@@ -114,7 +114,7 @@ def _started(simulation: Simulation, name: str, sources: StepSources | None) -> 
 
 def _traced(simulation: Simulation) -> StepSources:
     system = simulation.functions.system
-    _LOGGER.info("%s: equations of %d coordinates are traced", system.name, len(system.coordinates))
+    _LOGGER.info("%s: C is written for the equations of %d coordinates", system.name, len(system.coordinates))
     return StepSources.of(simulation)
 
 

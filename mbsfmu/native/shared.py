@@ -133,6 +133,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "HIGHEST": (energy_watch, "HIGHEST"),
     "DEFECT": (error_transport, "DEFECT"),
     "LATE": (error_transport, "LATE"),
+    "FARTHEST": (error_transport, "FARTHEST"),
     "LOOKS": (error_record, "LOOKS"),
     "MOST_APART": (error_record, "MOST_APART"),
     "GROWN_ERROR": (error_record, "GROWN"),

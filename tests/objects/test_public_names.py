@@ -34,6 +34,7 @@ REACHABLE = {
     *dir(mbsfmu),
     *dir(hydraulics),
     *mbsfmu.cosim.__all__,
+    *mbsfmu.studies.__all__,
     *mbsfmu.rules.__all__,
     "SystemData",
     "MotionlessSystem",

@@ -129,7 +129,8 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
     Mask lost = evaluate_lanes_near(group, coordinates, guess, residual);
     multiply_lanes(UNKNOWNS, UNKNOWNS, group->inverse, residual, increment);
     end_exact_in_lanes(group, step, &ends, increment, error);
-    for (int i = 0; i < ERROR; i++) lost |= ~(error[i] - error[i] == (Lanes){0});
+    const Lanes farthest = (Lanes){0} + FARTHEST;
+    for (int i = 0; i < ERROR; i++) lost |= ~((error[i] <= farthest) & (error[i] >= -farthest));
     const Mask found = made & ~lost;
     for (int i = 0; i < ERROR; i++) group->error[i] = select_lanes(found, error[i], group->error[i]);
     lose_error(group, made & lost, LOST_UNSOLVED);

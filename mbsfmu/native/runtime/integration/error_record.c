@@ -39,11 +39,12 @@ static void compare_outputs(Instance *instance) {
     find_others(instance, exact);
     copy_but_iteration_matrix(state, before);
     instance->known = NOTHING;
-    if (!all_finite(exact, OUTPUTS + REACTIONS)) {
+    for (int i = 0; i < OUTPUTS + REACTIONS; i++) exact[i] -= values[i];
+    if (!all_within(exact, OUTPUTS + REACTIONS, FARTHEST)) {
         record[ERROR_RECORD - 1] = LOST_UNSOLVED;
         return;
     }
-    for (int i = 0; i < OUTPUTS + REACTIONS; i++) note_error(record, DIRECT + i, fabs(values[i] - exact[i]), values[i]);
+    for (int i = 0; i < OUTPUTS + REACTIONS; i++) note_error(record, DIRECT + i, fabs(exact[i]), values[i]);
 }
 
 /* Follow the error at a point that the run has come to. */

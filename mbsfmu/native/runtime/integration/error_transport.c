@@ -149,7 +149,7 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
     if (evaluate_near(instance, step_start->dependent, coordinates, guess, residual)) {
         solve_iteration_matrix(instance, state->iteration_matrix, residual, increment);
         end_exact(instance, step, increment);
-        if (all_finite(state->error, ERROR)) return;
+        if (all_within(state->error, ERROR, FARTHEST)) return;
     }
     COPY(state->error, before, ERROR);
     state->error_record[ERROR_RECORD - 1] = LOST_UNSOLVED;

@@ -36,6 +36,13 @@ static inline int all_finite(const double *values, int count) {
     return one + two + three + four == 0.0;
 }
 
+static inline int all_within(const double *values, int count, double most) {
+    for (int i = 0; i < count; i++) {
+        if (!(fabs(values[i]) <= most)) return 0;
+    }
+    return 1;
+}
+
 /* LU factors in place, partial pivoting. Returns 0 where a pivot is zero. */
 static FLAT int factorize(int n, double *a, int *pivots) {
     for (int k = 0; k < n; k++) {

@@ -86,8 +86,9 @@ def _traced_simulation(
         "start": model.start,
     }
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
-    # The step too: penalty factors follow from it. A second run is given to compiled code.
-    decisive = options.content("check_error"), simulation.formulation.options.content()
+    # The step is given to compiled code, and so is a second run: they do not enter it, but for what follows from them.
+    decisive = options.content("step", "check_error"), simulation.formulation.options.content()
+    decisive = (*decisive, simulation.formulation.fitted)
     return simulation, (equations, *decisive) if known else None
 
 

@@ -342,6 +342,11 @@ class Formulation(FittingStates, ABC):
     def fit_to(self, initialization: Initialization, step: float) -> None:
         """Take from a model's start and the size of steps in s what was not given."""
 
+    @property
+    def fitted(self) -> tuple[float, ...]:
+        """What was taken from the size of steps and stands in compiled code."""
+        return ()
+
     def limits(self, unknowns: int) -> Limits:
         """Return the tolerances of the increments of a number of unknowns: coordinates, then all states."""
         coordinates = unknowns - len(self.state_nominals)

@@ -354,6 +354,11 @@ class Penalty(Formulation):
         self.stiffens = not (self._given or redundant)
 
     @property
+    def fitted(self) -> tuple[float, ...]:
+        """The penalty factor."""
+        return (float(self.equations.penalty[0]),)
+
+    @property
     def step_multipliers(self) -> int:
         """Number of loop equations."""
         return len(self.functions.rows)

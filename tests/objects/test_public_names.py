@@ -14,6 +14,7 @@ from documented import PAGES, ROOT
 
 import hydraulics
 import mbsfmu
+from mbsfmu import studies
 
 PACKAGES = {
     "mbsfmu",
@@ -34,7 +35,7 @@ REACHABLE = {
     *dir(mbsfmu),
     *dir(hydraulics),
     *mbsfmu.cosim.__all__,
-    *mbsfmu.studies.__all__,
+    *studies.__all__,
     *mbsfmu.rules.__all__,
     "SystemData",
     "MotionlessSystem",

@@ -196,7 +196,7 @@ def test_compiled_code_is_kept_by_what_enters_it(monkeypatch: pytest.MonkeyPatch
         formulation: [LOOP.simulation(formulation=formulation, step=step) for step in (1e-3, 1e-1)]
         for formulation in ("double-step", "penalty")
     }
-    factors = [simulation.formulation.options.content() for simulation in made["penalty"]]
+    factors = [simulation.formulation.fitted for simulation in made["penalty"]]
     assert factors[0] != factors[1]
     reduced, reduced_again, stiff, soft = keys
     assert reduced == reduced_again

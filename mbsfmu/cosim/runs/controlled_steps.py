@@ -12,7 +12,7 @@ from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError
 from mbsfmu.cosim.runs.coupled_run_loop import PROGRESS_INTERVAL, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.runs.scenario import Values
 
-_CRAWLING = (1e-2, 1e-3)  # of the first step, from which on a hundred steps crawl, with held inputs and with others
+_CRAWLING = 1e-2  # of the first step, from which on a hundred steps crawl; the smallest one is a thousandth
 
 
 class ControlledRunLoop(CoupledRunLoop):
@@ -170,7 +170,7 @@ class ControlledRunLoop(CoupledRunLoop):
         begin, self._reported_at = self._reported_at, self._time
         mean = (self._time - begin) / PROGRESS_INTERVAL
         stepping = self.parts.stepping
-        if self._crawls or mean > _CRAWLING[bool(stepping.degree)] * self.step:
+        if self._crawls or mean > _CRAWLING * self.step:
             return
         self._crawls = True
         if not stepping.degree:

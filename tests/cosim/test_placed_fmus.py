@@ -146,14 +146,18 @@ def test_wrong_places_are_refused(cluster: Cluster, foreign: Foreign, given: dic
         cosimulate(foreign("dahlquist"), step=0.1, stop=1.0, scheduler=cluster.scheduler, **given)
 
 
-def test_packages_name_workers(cluster: Cluster, foreign: Foreign, tmp_path: Path) -> None:
+def test_packages_name_workers(
+    cluster: Cluster, foreign: Foreign, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """They count with a scheduler alone, and what is given goes before them."""
     units = {"first": foreign("dahlquist"), "second": foreign("dahlquist")}
     place = {"first": "west", "second": "north"}
     package = write_ssp(tmp_path / "placed.ssp", "placed", units, [], 1.0, place=place)
     assert {name: each.worker for (name,), each in read_structure(package, tmp_path).system.components()} == place
     read_ssd(str(package))  # FMPy passes over it
-    here = cosimulate(package, step=0.1)
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        here = cosimulate(package, step=0.1)
+    assert "first and second run here: workers that a package names count with a scheduler" in caplog.text
     np.testing.assert_allclose(here["second.x"], np.exp(-here.time), rtol=1e-12)
     with pytest.raises(InputError, match="the cluster has no worker 'west'"):
         cosimulate(package, step=0.1, scheduler=cluster.scheduler)

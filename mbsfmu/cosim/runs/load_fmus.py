@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import remove_folder
 from mbsfmu.cosim.coupling.arrays import by_element
 from mbsfmu.cosim.coupling.graph import SystemGraph
+from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.hosts.placed_fmu import PlacedFmu, Workers
@@ -22,6 +24,8 @@ from mbsfmu.cosim.fmus.model_exchange import SOLVERS
 from mbsfmu.cosim.runs.coupling_options import ALL
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 from mbsfmu.modelling import closest_match
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, strict: bool = False) -> SystemGraph:
@@ -132,6 +136,8 @@ def instantiate(
     InputError
         When an FMU cannot be run, there is no such worker, or a name means no FMU.
     """
+    if graph.placed and scheduler is None:
+        _LOGGER.info("%s run here: workers that a package names count with a scheduler", names_of(list(graph.placed)))
     placed = {**(graph.placed if scheduler is not None else {}), **(placed or {})}
     if scheduler is not None and not placed:
         raise InputError(

@@ -14,7 +14,7 @@ from mbsfmu.cosim.fmus.isolation.messages import Call, Failure, Reply
 from mbsfmu.cosim.fmus.isolation.remote_fmu import RemoteFmu, doing
 from mbsfmu.modelling import closest_match
 
-_CONNECTING = 30.0  # s for a scheduler to answer
+_CONNECTING = 10.0  # s for a scheduler to answer
 _BEGINNING = 180.0  # s for a worker to load what an FMU needs
 _ON_THE_WAY = 20.0  # s beyond the time limit of a call, which the worker watches, for messages
 

@@ -54,12 +54,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def measured(times: Path, *arguments: str) -> None:
     """Run tests and write the time of each into a file."""
-    environment = {
-        **os.environ,
-        TIMES: str(times),
-        "PYTHONPATH": os.pathsep.join([str(FOLDER), str(FOLDER / "benchmarks")]),
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", Path(__file__).stem, *arguments]
+    # As a module of the folder: the folder itself on the path would take the place of examples of the same name.
+    environment = {**os.environ, TIMES: str(times), "PYTHONPATH": str(FOLDER)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", f"benchmarks.{Path(__file__).stem}", *arguments]
     subprocess.run(command, cwd=FOLDER, env=environment, check=True, stdout=sys.stderr)
 
 

@@ -163,6 +163,9 @@ def test_packages_name_workers(
         cosimulate(package, step=0.1, scheduler=cluster.scheduler)
     there = cosimulate(package, step=0.1, scheduler=cluster.scheduler, place={"first": "north"})
     np.testing.assert_array_equal(there.values_by_column, here.values_by_column)
+    for given in ({"place": {"all": "north"}}, {"isolate": ["first"]}):  # before the west of the package
+        there = cosimulate(package, step=0.1, scheduler=cluster.scheduler, **given)
+        np.testing.assert_array_equal(there.values_by_column, here.values_by_column)
     with pytest.raises(InputError, match="there is no component 'third' to be placed"):
         write_ssp(tmp_path / "none.ssp", "placed", units, [], 1.0, place={"third": "north"})
 

@@ -138,7 +138,9 @@ def instantiate(
     """
     if graph.placed and scheduler is None:
         _LOGGER.info("%s run here: workers that a package names count with a scheduler", names_of(list(graph.placed)))
-    placed = {**(graph.placed if scheduler is not None else {}), **(placed or {})}
+    # What is given for an FMU goes before what the package says.
+    named = {} if scheduler is None or ALL in {*(placed or ()), *isolated} else graph.placed
+    placed = {**{name: worker for name, worker in named.items() if name not in isolated}, **(placed or {})}
     if scheduler is not None and not placed:
         raise InputError(
             f"scheduler = {scheduler} has no effect with FMUs on this machine; it has with place, or a package that "

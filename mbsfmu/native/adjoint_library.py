@@ -6,16 +6,13 @@ import ctypes
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled, is_level_given, kept_library
+from mbsfmu.compiling.compiler import has_compiler, is_compiled, is_level_given, kept_library
 from mbsfmu.compiling.kept import warn_once
-from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources, identity_source
+from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources
 from mbsfmu.native.loop import MisfitError
-from mbsfmu.native.point_library import PointArrays, PointLibrary
+from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
@@ -26,30 +23,21 @@ _PATIENCE = 1e-4
 """In s for each operation, as long as optimizing takes: so long tables of operations do, which are made at once."""
 
 
-class _Back(ctypes.Structure):
+class _Back(StepsTable):
     """`Back` of adjoint.c."""
 
     _fields_ = (
-        ("first", ctypes.c_int),
-        ("last", ctypes.c_int),
-        ("begins", ctypes.c_void_p),
-        ("ends", ctypes.c_void_p),
-        ("sizes", ctypes.c_void_p),
         ("read", ctypes.c_int),
         *((name, ctypes.c_void_p) for name in ("at_begin", "at_end", "adjoint", "by_parameters", "by_inputs")),
     )
 
 
 @dataclass(frozen=True)
-class BackwardSteps:
+class BackwardSteps(DifferentiatedSteps):
     """Steps that are gone back, and a scalar of what is computed.
 
     Attributes
     ----------
-    first, last
-        The steps [first, last).
-    begins, ends, sizes
-        Points of all steps, and their sizes in s.
     row
         Index of what is read.
     at_begin, at_end
@@ -60,11 +48,6 @@ class BackwardSteps:
         Get the derivatives added: shapes (parameters,) and (N + 1, inputs).
     """
 
-    first: int
-    last: int
-    begins: NDArray[np.intc]
-    ends: NDArray[np.intc]
-    sizes: Floats
     row: int
     at_begin: Floats
     at_end: Floats
@@ -78,11 +61,8 @@ class AdjointLibrary(PointLibrary):
 
     def go_back(self, points: PointArrays, steps: BackwardSteps) -> None:
         """Go back over steps with one choice of coordinates; errors as for `complete`."""
-        places = {name: getattr(steps, name).ctypes.data for name in ("begins", "ends", "sizes", "at_begin", "at_end")}
-        found = {name: getattr(steps, name).ctypes.data for name in ("adjoint", "by_parameters", "by_inputs")}
-        back = _Back(first=steps.first, last=steps.last, read=steps.row, **places, **found)
-        run = self._run(points, np.zeros(0, dtype=np.intc), np.zeros(0))
-        self._call(self._loaded.mbsfmu_go_back, run, back)
+        fields = steps.fields("at_begin", "at_end", "adjoint", "by_parameters", "by_inputs")
+        self._call(self._loaded.mbsfmu_go_back, self._run(points), _Back(read=steps.row, **fields))
 
 
 @dataclass
@@ -119,7 +99,7 @@ def adjoint_library(simulation: Simulation) -> AdjointLibrary | None:
     if not made.optimized and made.library.seconds > made.sources.length * _PATIENCE:
         made.optimized = True
         try:
-            made.library = _library(simulation, made.name, made.name, made.sources.code(), ADJOINT)
+            made.library = AdjointLibrary.compiled(simulation, made.name, made.name, made.sources.code(), ADJOINT)
         except (CompilerError, OSError, MisfitError) as error:
             warn_once(f"{error}; code of gradients stays as it is, not optimized")
     return made.library
@@ -131,16 +111,10 @@ def _first(simulation: Simulation) -> _Made | None:
         name = content_key("adjoint", sources.to_dict(), toolkit(), sorted(ADJOINT.items()))
         small = is_level_given() or sources.length < _LARGE or kept_library(name) is not None
         if small:
-            return _Made(sources, name, _library(simulation, name, name, sources.code(), ADJOINT), optimized=True)
+            library = AdjointLibrary.compiled(simulation, name, name, sources.code(), ADJOINT)
+            return _Made(sources, name, library, optimized=True)
         quick = content_key(name, sorted(QUICK_ADJOINT.items()))
-        return _Made(sources, name, _library(simulation, quick, name, sources.tables(), QUICK_ADJOINT))
+        return _Made(sources, name, AdjointLibrary.compiled(simulation, quick, name, sources.tables(), QUICK_ADJOINT))
     except (CompilerError, OSError, MisfitError) as error:
         warn_once(f"{error}; gradients are not compiled, CasADi's interpreter finds them")
         return None
-
-
-def _library(
-    simulation: Simulation, key: str, name: str, files: dict[str, str], levels: dict[str, str]
-) -> AdjointLibrary:
-    library = compile_library({**files, **identity_source(name)}, levels, None, key=key, portable=False)
-    return AdjointLibrary(library, simulation, name)

@@ -7,17 +7,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
+from mbsfmu.compiling.compiler import compile_library
+from mbsfmu.native.c_sources import identity_source
 from mbsfmu.native.loop import check_library
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
 COMPLETED = ("velocities", "independent_velocities", "independent_accelerations", "accelerations", "multipliers")
 """Arrays at points that are found there."""
+_NOTHING_READ, _NO_VALUES = np.zeros(0, dtype=np.intc), np.zeros(0)
 
 
 class Run(ctypes.Structure):
@@ -54,6 +58,42 @@ class PointArrays:
     values: dict[str, Floats]
     dependent: NDArray[np.intc]
     choices: NDArray[np.intc]
+
+
+class StepsTable(ctypes.Structure):
+    """What the structures of steps begin with: the fields of `DifferentiatedSteps`."""
+
+    _fields_ = (
+        ("first", ctypes.c_int),
+        ("last", ctypes.c_int),
+        ("begins", ctypes.c_void_p),
+        ("ends", ctypes.c_void_p),
+        ("sizes", ctypes.c_void_p),
+    )
+
+
+@dataclass(frozen=True)
+class DifferentiatedSteps:
+    """Steps of a run that are differentiated; arrays are contiguous.
+
+    Attributes
+    ----------
+    first, last
+        The steps [first, last).
+    begins, ends, sizes
+        Points of all steps, and their sizes in s.
+    """
+
+    first: int
+    last: int
+    begins: NDArray[np.intc]
+    ends: NDArray[np.intc]
+    sizes: Floats
+
+    def fields(self, *arrays: str) -> dict[str, int]:
+        """Return the fields of a structure of these steps: the addresses of arrays, those of all steps among them."""
+        addresses = {name: getattr(self, name).ctypes.data for name in ("begins", "ends", "sizes", *arrays)}
+        return {"first": self.first, "last": self.last, **addresses}
 
 
 class PointLibrary:
@@ -98,6 +138,37 @@ class PointLibrary:
         check_library(loaded, library, identity, {**own, **(sizes or {})})
         self.seconds = 0.0
 
+    @classmethod
+    def compiled(
+        cls,
+        simulation: Simulation,
+        key: str,
+        identity: str,
+        files: Mapping[str, str],
+        levels: Mapping[str, str],
+        sizes: Mapping[str, int] | None = None,
+    ) -> Self:
+        """Compile a library.
+
+        Parameters
+        ----------
+        simulation, identity, sizes
+            As for the class.
+        key
+            What it is kept under.
+        files, levels
+            Its C files, and those that are compiled with their optimization.
+
+        Raises
+        ------
+        CompilerError
+            When it cannot be compiled.
+        MisfitError, OSError
+            As for the class.
+        """
+        library = compile_library({**files, **identity_source(identity)}, levels, None, key=key, portable=False)
+        return cls(library, simulation, identity, sizes)
+
     def complete(self, points: PointArrays, rows: Sequence[int]) -> Floats:
         """Find accelerations, multipliers and rates at points, and return what is read there, (points, rows).
 
@@ -111,7 +182,7 @@ class PointLibrary:
         self._call(self._loaded.mbsfmu_complete, self._run(points, read, values))
         return values
 
-    def _run(self, points: PointArrays, read: NDArray[np.intc], values: Floats) -> Run:
+    def _run(self, points: PointArrays, read: NDArray[np.intc] = _NOTHING_READ, values: Floats = _NO_VALUES) -> Run:
         given = {name: array.ctypes.data for name, array in points.values.items()}
         places = {"dependent": points.dependent.ctypes.data, "choices": points.choices.ctypes.data}
         reads = {"read": read.ctypes.data, "read_count": len(read), "values": values.ctypes.data}

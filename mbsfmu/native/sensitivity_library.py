@@ -5,19 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from weakref import WeakKeyDictionary
-
-import numpy as np
-from numpy.typing import NDArray
 
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled
+from mbsfmu.compiling.compiler import has_compiler, is_compiled
 from mbsfmu.compiling.kept import warn_once
-from mbsfmu.native.c_sources import SENSITIVITIES, StepSources, identity_source
+from mbsfmu.native.c_sources import SENSITIVITIES, StepSources
 from mbsfmu.native.loop import MisfitError
-from mbsfmu.native.point_library import PointArrays, PointLibrary
+from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
@@ -26,30 +22,21 @@ _WORTH = 3000
 """Steps that take as long in NumPy as the compiler does: both are proportional to the length of the equations."""
 
 
-class _Forward(ctypes.Structure):
+class _Forward(StepsTable):
     """`Forward` of sensitivities.c."""
 
     _fields_ = (
-        ("first", ctypes.c_int),
-        ("last", ctypes.c_int),
-        ("begins", ctypes.c_void_p),
-        ("ends", ctypes.c_void_p),
-        ("sizes", ctypes.c_void_p),
         ("directions", ctypes.c_int),
         *((name, ctypes.c_void_p) for name in ("along", "motion", "at_begin", "at_end")),
     )
 
 
 @dataclass(frozen=True)
-class ForwardSteps:
-    """Steps that are differentiated; arrays are contiguous.
+class ForwardSteps(DifferentiatedSteps):
+    """Steps that are gone forward, and derivatives of what is computed along directions.
 
     Attributes
     ----------
-    first, last
-        The steps [first, last).
-    begins, ends, sizes
-        Points of all steps, and their sizes in s.
     along
         Directions in the parameters of the library, shape (directions, columns).
     motion
@@ -58,11 +45,6 @@ class ForwardSteps:
         Get derivatives of what is read where steps begin and end, shape (N, rows, directions).
     """
 
-    first: int
-    last: int
-    begins: NDArray[np.intc]
-    ends: NDArray[np.intc]
-    sizes: Floats
     along: Floats
     motion: Floats
     at_begin: Floats
@@ -74,10 +56,9 @@ class SensitivityLibrary(PointLibrary):
 
     def go_forward(self, points: PointArrays, steps: ForwardSteps) -> None:
         """Go over steps with one choice of coordinates; errors as for `complete`."""
-        names = ("begins", "ends", "sizes", "along", "motion", "at_begin", "at_end")
-        places = {name: getattr(steps, name).ctypes.data for name in names}
-        forward = _Forward(first=steps.first, last=steps.last, directions=len(steps.along), **places)
-        self._call(self._loaded.mbsfmu_go_forward, self._run(points, np.zeros(0, dtype=np.intc), np.zeros(0)), forward)
+        fields = steps.fields("along", "motion", "at_begin", "at_end")
+        forward = _Forward(directions=len(steps.along), **fields)
+        self._call(self._loaded.mbsfmu_go_forward, self._run(points), forward)
 
 
 @dataclass
@@ -130,9 +111,7 @@ def _made(simulation: Simulation, columns: Sequence[int], rows: Sequence[int]) -
     try:
         sources = StepSources.of_sensitivities(simulation, columns, rows)
         name = content_key("sensitivities", sources.to_dict(), toolkit(), sorted(SENSITIVITIES.items()))
-        files = {**sources.code(), **identity_source(name)}
-        library: Path = compile_library(files, SENSITIVITIES, None, key=name, portable=False)
-        return SensitivityLibrary(library, simulation, name, sizes)
+        return SensitivityLibrary.compiled(simulation, name, name, sources.code(), SENSITIVITIES, sizes)
     except (CompilerError, OSError, MisfitError) as error:
         warn_once(f"{error}; sensitivities are not compiled, NumPy finds them")
         return None

@@ -22,12 +22,12 @@ from lxml import etree
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupled_joint import TOLERANCE, CoupledJoint, JointHandle
-from mbsfmu.cosim.ssp.ssp_names import SSC, SSD
+from mbsfmu.cosim.ssp.annotations import add_annotation, annotations_of
 
 ANNOTATION = "mbsfmu.joints"
 """Type of the annotation."""
 NAMESPACE = "urn:mbsfmu:joints"
-_SSD, _SSC, _OWN = (f"{{{each}}}" for each in (SSD, SSC, NAMESPACE))
+_OWN = f"{{{NAMESPACE}}}"
 _ATTRIBUTES = ("kind", "first", "second", "axis", "name", "tolerance")
 _QUANTITIES = tuple(each.name for each in fields(JointHandle) if each.name not in ("unit", "prefixes"))
 _NONE = "-"
@@ -48,13 +48,12 @@ def read_joints(system: etree._Element, package: str) -> Iterator[CoupledJoint]:
     InputError
         When an annotation is not as it must be.
     """
-    for annotation in system.iterfind(f"{_SSD}Annotations/{_SSC}Annotation"):
-        if annotation.get("type") == ANNOTATION:
-            for joint in annotation.iterfind("*/*"):
-                try:
-                    yield _joint(joint)
-                except InputError as error:
-                    raise InputError(f"{package}, in the annotation {ANNOTATION}: {error}") from None
+    for annotation in annotations_of(system, ANNOTATION):
+        for joint in annotation.iterfind("*/*"):
+            try:
+                yield _joint(joint)
+            except InputError as error:
+                raise InputError(f"{package}, in the annotation {ANNOTATION}: {error}") from None
 
 
 def _joint(element: etree._Element) -> CoupledJoint:
@@ -93,9 +92,7 @@ def add_joints(system: etree._Element, joints: Sequence[CoupledJoint]) -> None:
     """Add the annotation of joints to the element of a system, at its end."""
     if not joints:
         return
-    annotations = etree.SubElement(system, f"{_SSD}Annotations")
-    annotation = etree.SubElement(annotations, f"{_SSC}Annotation", type=ANNOTATION)
-    parent = etree.SubElement(annotation, f"{_OWN}Joints", nsmap={"joints": NAMESPACE})
+    parent = etree.SubElement(add_annotation(system, ANNOTATION), f"{_OWN}Joints", nsmap={"joints": NAMESPACE})
     for joint in joints:
         given = {
             "kind": joint.kind,

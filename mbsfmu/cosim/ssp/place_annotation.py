@@ -12,12 +12,12 @@ from __future__ import annotations
 from lxml import etree
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.ssp.ssp_names import SSC, SSD
+from mbsfmu.cosim.ssp.annotations import add_annotation, annotations_of
 
 ANNOTATION = "mbsfmu.place"
 """Type of the annotation."""
 NAMESPACE = "urn:mbsfmu:place"
-_SSD, _SSC, _OWN = (f"{{{each}}}" for each in (SSD, SSC, NAMESPACE))
+_OWN = f"{{{NAMESPACE}}}"
 
 
 def read_place(component: etree._Element, package: str) -> str | None:
@@ -35,22 +35,19 @@ def read_place(component: etree._Element, package: str) -> str | None:
     InputError
         When an annotation names no worker.
     """
-    for annotation in component.iterfind(f"{_SSD}Annotations/{_SSC}Annotation"):
-        if annotation.get("type") == ANNOTATION:
-            worker = next((each.get("worker") for each in annotation.iterfind(f"{_OWN}Place")), None)
-            if not worker:
-                raise InputError(
-                    f"{package}, in the annotation {ANNOTATION} of '{component.get('name')}', names no worker; it must "
-                    f'read <Place xmlns="{NAMESPACE}" worker="NAME"/>'
-                )
-            return worker
+    for annotation in annotations_of(component, ANNOTATION):
+        worker = next((each.get("worker") for each in annotation.iterfind(f"{_OWN}Place")), None)
+        if not worker:
+            raise InputError(
+                f"{package}, in the annotation {ANNOTATION} of '{component.get('name')}', names no worker; it must "
+                f'read <Place xmlns="{NAMESPACE}" worker="NAME"/>'
+            )
+        return worker
     return None
 
 
 def add_place(component: etree._Element, worker: str | None) -> None:
     """Add the annotation to the element of a component, at its end."""
-    if worker is None:
-        return
-    annotations = etree.SubElement(component, f"{_SSD}Annotations")
-    annotation = etree.SubElement(annotations, f"{_SSC}Annotation", type=ANNOTATION)
-    etree.SubElement(annotation, f"{_OWN}Place", worker=worker, nsmap={"place": NAMESPACE})
+    if worker is not None:
+        annotation = add_annotation(component, ANNOTATION)
+        etree.SubElement(annotation, f"{_OWN}Place", worker=worker, nsmap={"place": NAMESPACE})

@@ -105,8 +105,6 @@ class PlacedFmu(RemoteFmu):
         super().__init__(name)
         self._worker = worker
         self._limit = None if limit is None else limit + _ON_THE_WAY
-        self._calls: list[Call] = []
-        self._time = 0.0
         self._lost = self._closed = False
         self._pending: Any = None
         self._actor: Any = None
@@ -147,11 +145,9 @@ class PlacedFmu(RemoteFmu):
             raise InputError(f"{found.text} (on worker '{self._worker}')")
         return found
 
-    def send(self, calls: list[Call], time: float) -> None:
-        """Let the FMU make calls at a time in s; raises what the base says."""
-        self._calls, self._time = calls, time
+    def _send(self) -> None:
         with self._watched():
-            self._pending = self._actor.serve(calls, time)
+            self._pending = self._actor.serve(self._calls, self._time)
 
     def receive(self) -> Reply:
         """Wait for what the calls gave, and return it; raises what the base says."""

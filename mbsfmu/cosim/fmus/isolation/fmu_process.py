@@ -43,8 +43,6 @@ class FmuProcess(RemoteFmu):
         super().__init__(name)
         self._limit = limit
         self._began = self._asked = self._closed = False
-        self._calls: list[Call] = []
-        self._time = 0.0
         ours, theirs = socketpair()
         self._channel = Channel(ours)
         inside, self._lifeline = os.pipe()
@@ -62,13 +60,12 @@ class FmuProcess(RemoteFmu):
             theirs.close()
             os.close(inside)
 
-    def send(self, calls: list[Call], time: float) -> None:
-        """Let the FMU make calls at a time in s; raises what the base says."""
-        self._asked, self._calls, self._time = True, calls, time
+    def _send(self) -> None:
+        self._asked = True
         with self._watched():
             if not self._began:
                 self._begin()
-            self._channel.send(calls)
+            self._channel.send(self._calls)
 
     def receive(self) -> Reply:
         """Wait for what the calls gave, and return it; raises what the base says."""

@@ -41,8 +41,9 @@ class RemoteFmu(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self.end: float | None = None
+        self._calls: list[Call] = []
+        self._time = 0.0
 
-    @abstractmethod
     def send(self, calls: list[Call], time: float) -> None:
         """Let the FMU make calls at a time in s; `receive` has what they give.
 
@@ -51,6 +52,12 @@ class RemoteFmu(ABC):
         FmuError
             When its process has ended.
         """
+        self._calls, self._time = calls, time
+        self._send()
+
+    @abstractmethod
+    def _send(self) -> None:
+        """Send the present calls; raises what `send` raises."""
 
     @abstractmethod
     def receive(self) -> Reply:

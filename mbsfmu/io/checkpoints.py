@@ -92,7 +92,7 @@ class CheckpointFile:
         self._last = clock.monotonic()
 
     def read(self) -> dict[str, Any] | None:
-        """Return the content of the last checkpoint; None where there is none.
+        """Return the content of the last checkpoint, from which the run goes on; None where there is none.
 
         Raises
         ------
@@ -100,24 +100,25 @@ class CheckpointFile:
             When the checkpoint is of another call, or damaged.
         """
         self._checkpoint.remove_partial()
-        return read_saved(self._checkpoint.file, self._call) if self._checkpoint.file.exists() else None
-
-    def report(self, time: float) -> None:
-        """Log that the run goes on from a time in s."""
+        if not self._checkpoint.file.exists():
+            return None
+        content = read_saved(self._checkpoint.file, self._call)
+        time = float(content["time"])
         _LOGGER.info("the run goes on from the checkpoint at t = %.6g s in %s", time, self._checkpoint.path)
+        return content
 
     @property
     def is_due(self) -> bool:
         """Whether it is time for the next checkpoint."""
         return clock.monotonic() - self._last >= self._checkpoint.seconds
 
-    def write(self, content: Mapping[str, Any]) -> None:
-        """Write a checkpoint in place of the last one.
+    def write(self, time: float, content: Mapping[str, Any]) -> None:
+        """Write a checkpoint at a time in s in place of the last one.
 
         Raises
         ------
         WriteError
             When the disk does not take it.
         """
-        write_saved(self._checkpoint.file, self._call, content, compressed=False)
+        write_saved(self._checkpoint.file, self._call, {"time": time, **content}, compressed=False)
         self._last = clock.monotonic()

@@ -62,7 +62,6 @@ class CheckedRun:
         recording.done = len(rows)
         _put_back(statistics, content["statistics"])
         self.seconds = content["seconds"]
-        self.file.report(float(recording.times[recording.done - 1]))
 
     def parts(self, recording: Recording, statistics: Statistics) -> Iterator[Recording]:
         """Yield the parts of a recording that are left, and write checkpoints between them.
@@ -96,7 +95,8 @@ class CheckedRun:
 
     def _write(self, saved: bytes, recording: Recording, statistics: Statistics, seconds: float) -> None:
         _, rows = recording.recorded
-        self.file.write({"state": saved, "rows": rows, "statistics": _counted(statistics), "seconds": seconds})
+        content = {"state": saved, "rows": rows, "statistics": _counted(statistics), "seconds": seconds}
+        self.file.write(float(recording.times[recording.done - 1]), content)
 
 
 def call_in_words(

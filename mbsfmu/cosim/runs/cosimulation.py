@@ -100,8 +100,11 @@ class Cosimulation:
         checkpoint: Checkpoint | None = None,
         **given: Unpack[CouplingKeywords],
     ) -> None:
-        beside = ("connections", "parameters", "inputs", "scenario", "bonds", "joints", "output", "progress", "resume")
-        self.options = CouplingOptions.of(options, given, (*beside, "checkpoint"))
+        beside = (
+            *("connections", "parameters", "inputs", "scenario", "bonds", "joints"),
+            *("output", "progress", "resume", "checkpoint"),
+        )
+        self.options = CouplingOptions.of(options, given, beside)
         if checkpoint is not None and output is None:
             raise InputError("a checkpoint needs an output: the rows of the run are kept in its file")
         if output is not None:
@@ -225,9 +228,7 @@ class Cosimulation:
     def _saved_before(self) -> dict[str, Any] | None:
         """Return where the run is in its last checkpoint, or in the file to resume; None at its start."""
         content = None if self._saves is None else self._saves.read()
-        if content is not None and self._saves is not None:
-            self._saves.report(float(content["time"]))
-        elif self._resume is not None:
+        if content is None and self._resume is not None:
             content = read_saved(self._resume, self._call())
         return content
 
@@ -342,7 +343,7 @@ class Cosimulation:
             if self._saves is not None and self._saves.is_due and not run_loop.done:
                 with self._guarded(run_loop):
                     self._record.write()
-                    self._saves.write(self._all_changes(run_loop))
+                    self._saves.write(run_loop.time, self._all_changes(run_loop))
         return self.result()
 
     def _parts_until(self, run_loop: CoupledRunLoop, until: float | None) -> Iterator[float | None]:
@@ -356,7 +357,7 @@ class Cosimulation:
             yield until
 
     def _all_changes(self, run_loop: CoupledRunLoop) -> dict[str, Any]:
-        return {"time": run_loop.time, **all_changes(self._instances, self._changing(run_loop))}
+        return all_changes(self._instances, self._changing(run_loop))
 
     # -- in another process -----------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import numpy as np
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import FittedRun
 from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_bounds, checked_noise, fit
+from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.muted import each_once
 from mbsfmu.cosim.runs.load_fmus import instantiate, load_graph
@@ -215,9 +216,8 @@ def fit_fmu(
         read_experiment(each, f"experiment {number}", described.inputs, described.outputs, lambda name: name, short)
         for number, each in enumerate(listed(measured), start=1)
     ]
-    chosen = [_place(name, described.parameters, described.name, "parameter") for name in free]
-    if twice := [name for place, name in enumerate(free) if chosen[place] in chosen[:place]]:
-        raise InputError(f"the parameter '{twice[0]}' is named twice")
+    places = [_place(name, described.parameters, described.name, "parameter") for name in free]
+    chosen = named_once(list(free), places)
     known = [each.name for each in described.parameters]
     values = {known[_place(name, described.parameters, described.name, "parameter")]: value
               for name, value in (parameters or {}).items()}  # fmt: skip

@@ -94,6 +94,17 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
     found = [known.index(full_name(short.get(name, name), known, "parameter")) for name in given]
     if not found:
         raise InputError("no parameter is named; name one at least")
+    return named_once(given, found)
+
+
+def named_once(given: Sequence[str], found: list[int]) -> list[int]:
+    """Return the indices of parameters that names were found to mean.
+
+    Raises
+    ------
+    InputError
+        When one is named twice.
+    """
     if twice := [given[place] for place, index in enumerate(found) if index in found[:place]]:
         raise InputError(f"the parameter '{twice[0]}' is named twice")
     return found

@@ -14,7 +14,7 @@ EXPERT = frozenset(
         # of coupled runs
         *("unit_tolerance", "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations", "relaxation"),
         *("energy_correction", "threads", "model_exchange", "unit_solver", "isolate", "strict", "rates"),
-        *("place", "scheduler", "time_limit"),
+        *("place", "time_limit"),
         *("record_every", "record_interval", "bonds", "internal_step", "scheduler"),
         # of all commands
         "debug",

@@ -87,8 +87,8 @@ def _traced_simulation(
     }
     simulation = make_simulation(system, **described, signals=signals, options=options, traces=traces)
     # The step is given to compiled code, and so is a second run: they do not enter it, but for what follows from them.
-    decisive = options.content("step", "check_error"), simulation.formulation.options.content()
-    decisive = (*decisive, simulation.formulation.fitted)
+    formulation = simulation.formulation
+    decisive = options.content("step", "check_error"), formulation.options.content(), formulation.fitted
     return simulation, (equations, *decisive) if known else None
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.cosim.compiled.layout import IterationTable
+from mbsfmu.cosim.coupling.iterated import pointer_to
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 _MOST = 30
@@ -44,9 +45,8 @@ class InterfaceInverse:
         self._room = np.zeros((2, count))
         self._table = table
         table.most, table.least = _MOST, _LEAST
-        for name, array in (("inverse", self.columns), ("moves", self.moves), ("weights", self.weights)):
-            setattr(table, name, array.ctypes.data_as(type(table.inverse)))
-        table.room = self._room.ctypes.data_as(type(table.inverse))
+        table.inverse, table.room = pointer_to(self.columns), pointer_to(self._room)
+        table.moves, table.weights = pointer_to(self.moves), pointer_to(self.weights)
 
     @property
     def updates(self) -> int:

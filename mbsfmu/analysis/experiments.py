@@ -140,7 +140,7 @@ def read_experiment(
         else:
             found[known.index(meant)] = time[there], numbers
     if not found:
-        raise InputError(f"{name} has no column of an output of the model")
+        raise InputError(f"{name} has no column of an output of the model, beside its first one, the time")
     if min(times[0] for times, _ in found.values()) < 0.0:
         raise InputError(f"{name}: times begin before 0 s, where the run begins")
     return Experiment(name, signals, tuple(found), *(tuple(each[part] for each in found.values()) for part in (0, 1)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables
-from mbsfmu.modelling.variables import Variable
+from mbsfmu.base.errors import InputError
+from mbsfmu.modelling.variables import Variable, out_of_range
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -103,6 +105,28 @@ class ModelMachine:
         for index, value in zip(chosen, values.tolist(), strict=True):
             simulation.set(self.parameters[index].name, value)
         return DifferentiableRun(simulation, max(stop, simulation.step_size), rows)
+
+
+def checked_bounds(variable: Variable, low: float, high: float) -> tuple[float, float]:
+    """Return the bounds of a free parameter.
+
+    Raises
+    ------
+    InputError
+        When they are no interval, or reach beyond the values that the parameter may have: the search would go there.
+    """
+    checked_interval(variable.name, low, high)
+    for bound in (low, high):
+        if refused := out_of_range(variable.name, variable, bound):
+            raise InputError(f"{refused}; give bounds of the search within that")
+    return low, high
+
+
+def checked_interval(name: str, low: float, high: float) -> tuple[float, float]:
+    """Return two numbers that are an interval; refuse others."""
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
+    return low, high
 
 
 def first_values(variables: Sequence[Variable], given: Floats, low: Floats, high: Floats) -> Floats:

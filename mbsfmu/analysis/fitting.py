@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment
-from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, first_values
+from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, checked_interval, first_values
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
 from mbsfmu.base.errors import InputError, SimulationError
@@ -88,8 +88,8 @@ class FitResult:
     names, units
         Of the parameters, and of delays as `delay(output)` in s.
     values, deviations, lower, upper
-        Fitted values, standard deviations, and 95 % intervals (Student's t, by the linearization at the fit);
-        infinite where the data say nothing. Shape (p,).
+        Fitted values, standard deviations, and 95 % intervals (Student's t, by the linearization at the fit; those of
+        delays within their bounds); infinite where the data say nothing. Shape (p,).
     covariance, correlation
         Shape (p, p).
     sentences
@@ -184,6 +184,14 @@ Experiments = Sequence[tuple[Experiment, FittedMachine]]
 """Experiments, each with the machine that follows its inputs."""
 
 
+@dataclass
+class _Tally:
+    """Runs of experiments, and those that failed, in words."""
+
+    runs: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
 class _Residuals:
     """Fitted values of all experiments, and their derivatives, in the units of the outputs.
 
@@ -193,13 +201,13 @@ class _Residuals:
         The experiments.
     free
         What is fitted.
-    counter
-        Gets a number for each run; None for a counter of its own.
+    tally
+        Gets each run.
     """
 
-    def __init__(self, experiments: Experiments, free: Free, counter: list[int] | None = None) -> None:
+    def __init__(self, experiments: Experiments, free: Free, tally: _Tally) -> None:
         self._experiments, self._free = list(experiments), free
-        self._counter = [0] if counter is None else counter
+        self.tally = tally
         self._known: tuple[Floats, list[FittedRun], Floats] | None = None
         self._slopes: Floats | None = None
         outputs = [(each, place) for each, _ in experiments for place in range(len(each.outputs))]
@@ -209,15 +217,10 @@ class _Residuals:
         self.measured = np.concatenate([each.values[place] for each, place in outputs])
         self.times = np.concatenate([each.times[place] for each, place in outputs])
 
-    @property
-    def runs(self) -> int:
-        """Number of runs of an experiment."""
-        return self._counter[0]
-
     def until(self, time: float) -> _Residuals:
         """Return the residuals of what was measured until a time in s."""
         shorter = [(each.until(time), machine) for each, machine in self._experiments]
-        return _Residuals(shorter, self._free, self._counter)
+        return _Residuals(shorter, self._free, self.tally)
 
     def at(self, values: Floats) -> Floats:
         """Return fitted values at the measured times, shape (k,)."""
@@ -225,7 +228,7 @@ class _Residuals:
             runs: list[FittedRun] = []
             fitted: list[Floats] = []
             for experiment, machine in self._experiments:
-                self._counter[0] += 1
+                self.tally.runs += 1
                 run = machine.run(
                     self._free.parameters,
                     values[: len(self._free.parameters)],
@@ -238,6 +241,16 @@ class _Residuals:
                     fitted.append((1.0 - share) * run.begin[step, row] + share * run.end[step, row])
             self._known, self._slopes = (values.copy(), runs, np.concatenate(fitted)), None
         return self._known[2]
+
+    def tried(self, values: Floats) -> Floats | None:
+        """Return the same; None where a run fails, which is noted."""
+        try:
+            return self.at(values)
+        except (SimulationError, InputError) as error:
+            names, _ = _names(self._experiments[0][1], self._free)
+            told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values.tolist(), strict=True))
+            self.tally.failures.append(f"the run with {told} fails: {error}")
+            return None
 
     def slopes(self, values: Floats) -> Floats:
         """Return the derivatives of the fitted values, shape (k, p)."""
@@ -321,12 +334,11 @@ class _Search:
         count, one = len(weights), np.eye(len(begin))
 
         def off(shares: Floats) -> Floats:
-            try:
-                fitted = residuals.at(self.values(shares))
-            except (SimulationError, InputError):
+            fitted = residuals.tried(self.values(shares))
+            if fitted is None:
                 return np.full(count + len(begin), _FAILED)
             if self._progress is not None:
-                self._progress(residuals.runs)
+                self._progress(residuals.tally.runs)
             return np.concatenate([(fitted - residuals.measured) * weights, prior * (shares - begin)])
 
         def slopes(shares: Floats) -> Floats:
@@ -372,10 +384,10 @@ class _Search:
     def _leaves(self, shares: Floats, far: Floats) -> float:
         """Return the time in s when a run leaves the log by root mean squares; infinite where it does not."""
         whole, first = self._residuals, np.inf
-        try:
-            off = np.abs(whole.at(self.values(shares)) - whole.measured)
-        except (SimulationError, InputError):
+        fitted = whole.tried(self.values(shares))
+        if fitted is None:
             return 0.0
+        off = np.abs(fitted - whole.measured)
         for index, limit in enumerate(far.tolist()):
             own = whole.owners == index
             window = min(_WINDOW, int(own.sum()))
@@ -415,14 +427,15 @@ def fit(
     Raises
     ------
     InputError
-        When the loss is unknown, there are fewer measured values than parameters, or a delay may be longer than its
-        signal.
+        When the loss is unknown, there are fewer measured values than parameters, an output has a noise or a delay and
+        is not measured, or a delay may be longer than its signal.
     SimulationError
         When the run with the first values fails.
     """
     if loss not in LOSSES:
         raise InputError(f"the loss '{loss}' is unknown; {closest_match(loss, LOSSES)}")
-    residuals, first = _Residuals(experiments, free), experiments[0][1]
+    residuals, first = _Residuals(experiments, free, _Tally()), experiments[0][1]
+    _check_measured(residuals, [*noise, *free.delays], first)
     _check_delays(residuals, free, first)
     count, width = len(residuals.measured), free.high - free.low
     if count <= len(width):
@@ -455,6 +468,11 @@ def fit(
     from scipy.stats import t  # noqa: PLC0415 - takes long to load
 
     reach = deviations * float(t.ppf(0.975, count - len(values)))
+    lower, upper = values - reach, values + reach
+    delays = slice(len(free.parameters), None)  # what is beyond their bounds was excluded, as a sensor that is ahead
+    lower[delays], upper[delays] = (
+        np.clip(each[delays], free.low[delays], free.high[delays]) for each in (lower, upper)
+    )
     bounds = [
         f"{name} lies at its bound, {value:.6g}: widen it, and see whether it moves on"
         for name, value, share in zip(names, values, scaled, strict=True)
@@ -478,8 +496,8 @@ def fit(
         units,
         values,
         deviations,
-        values - reach,
-        values + reach,
+        lower,
+        upper,
         known.covariance,
         known.correlation,
         (
@@ -488,18 +506,20 @@ def fit(
             *_unexplained(signals),
             *_successive(signals),
             *_outlying(signals, loss),
+            *_failing(residuals.tally),
             *differences,
         ),
         signals,
-        residuals.runs,
+        residuals.tally.runs,
         first.derivatives,
     )
 
 
-def checked_bounds(name: str, low: float, high: float) -> tuple[float, float]:
-    """Return the bounds of a parameter or delay; refuse what is no interval."""
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
+def checked_delay(name: str, low: float, high: float) -> tuple[float, float]:
+    """Return the bounds of a delay of an output in s; refuse what is no interval, and what runs ahead of the output."""
+    checked_interval(f"the delay of {name}", low, high)
+    if low < 0.0:
+        raise InputError(f"the delay of {name} may be {low:g} s; a sensor lags by 0 s at least")
     return low, high
 
 
@@ -510,11 +530,19 @@ def checked_noise(name: str, value: float) -> float:
     return value
 
 
+def _check_measured(residuals: _Residuals, places: Sequence[int], machine: FittedMachine) -> None:
+    """Refuse outputs that have a noise or a delay, and are not measured."""
+    known = {each.outputs[own] for each, own in residuals.outputs}
+    if missing := [machine.outputs[place].name for place in places if place not in known]:
+        measured = ", ".join(machine.outputs[place].name for place in sorted(known))
+        raise InputError(f"{missing[0]} has a noise or a delay, and is not measured; measured are {measured}")
+
+
 def _check_delays(residuals: _Residuals, free: Free, machine: FittedMachine) -> None:
     """Refuse delays longer than a signal."""
     for index, place in enumerate(free.delays, start=len(free.parameters)):
         ends = [each.times[own][-1] for each, own in residuals.outputs if each.outputs[own] == place]
-        if ends and not free.high[index] < min(ends):
+        if not free.high[index] < min(ends):
             raise InputError(
                 f"the delay of {machine.outputs[place].name} may be up to {free.high[index]:.6g} s, but its signal "
                 f"ends at {min(ends):.6g} s; give a smaller bound"
@@ -533,6 +561,16 @@ def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
                 f"and the signal varies by {extent:.3g} {each.unit} about its mean; the intervals do not count"
             )
     return sentences
+
+
+def _failing(tally: _Tally) -> list[str]:
+    """Return a sentence on runs that failed within the bounds."""
+    if not tally.failures:
+        return []
+    return [
+        f"{len(tally.failures)} of {tally.runs} runs failed, from which the search went back; narrow the bounds where "
+        f"it ends next to them; the last: {tally.failures[-1]}"
+    ]
 
 
 def _successive(signals: Sequence[FitSignal]) -> list[str]:

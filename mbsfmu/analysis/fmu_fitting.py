@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import fmpy
 import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
-from mbsfmu.analysis.fitted_machines import FittedRun
-from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_bounds, checked_noise, fit
+from mbsfmu.analysis.fitted_machines import FittedRun, checked_bounds
+from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_delay, checked_noise, fit
 from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.muted import each_once
-from mbsfmu.cosim.runs.load_fmus import instantiate, load_graph
+from mbsfmu.cosim.fmus.archive import Archive
+from mbsfmu.cosim.fmus.elements import all_elements
+from mbsfmu.cosim.fmus.variable_descriptions import described_variable, kind_of, refused_start
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tabular import full_name
@@ -226,8 +227,10 @@ def fit_fmu(
         _place(name, described.outputs, described.name, "output"): checked_noise(name, value)
         for name, value in (noise or {}).items()
     }
-    pairs = [*free.items(), *(delays or {}).items()]
-    low, high = np.array([checked_bounds(name, *bounds) for name, bounds in pairs]).reshape(-1, 2).T
+    freed = zip(chosen, free.values(), strict=True)
+    pairs = [checked_bounds(described.parameters[index], *bounds) for index, bounds in freed]
+    pairs += [checked_delay(name, *bounds) for name, bounds in (delays or {}).items()]
+    low, high = np.array(pairs).reshape(-1, 2).T
     bounds = dict(zip(chosen, zip(low.tolist(), high.tolist(), strict=False), strict=False))
     machines = [
         FmuMachine(path, described, values, each.signals, bounds, step or _step(each, described))
@@ -245,30 +248,30 @@ def fit_fmu(
 
 def _described(path: Path) -> _Description:
     """Return what an FMU has; errors as for `fit_fmu`."""
-    with ExitStack() as stack:
-        graph = load_graph(path, stack)
-        (instance,) = stack.enter_context(instantiate(graph)).values()
-        description = fmpy.read_model_description(str(path), validate=False)
-        starts = {each.name: each.start for each in description.modelVariables if each.variability != "constant"}
+    with closing(Archive(path)) as archive:
+        description = archive.description
         parameters, inputs, outputs = [], [], []
-        for name, each in instance.variables.items():
-            if instance.kinds[name] != "Real":
+        for element in all_elements(description):
+            if kind_of(element.described) != "Real":
                 continue
-            variable = replace(each, unit=instance.units[name].name or "1")
-            if each.causality is Causality.INPUT:
+            variable = described_variable(element)
+            if variable.causality is Causality.INPUT:
                 inputs.append(variable)
-            elif each.variability is Variability.CONTINUOUS:
+            elif variable.variability is Variability.CONTINUOUS:
                 outputs.append(variable)
-            if each.causality is not Causality.INPUT and (start := _settable_start(starts.get(name))) is not None:
+            start = None if refused_start(element.described) else _number(element.described.start)
+            if variable.causality is not Causality.INPUT and start is not None:
                 parameters.append(replace(variable, start=start))
-        suggested = description.defaultExperiment
-    tolerance = None if suggested is None or suggested.tolerance is None else float(suggested.tolerance)
-    return _Description(
-        instance.name, tuple(parameters), tuple(inputs), tuple(outputs), instance.default_experiment[1], tolerance
+    suggested = description.defaultExperiment
+    step, tolerance = (
+        float(given) if given else None
+        for given in (getattr(suggested, name, None) for name in ("stepSize", "tolerance"))
     )
+    name = path.stem.replace(".", "_")  # a dot would part it from its variables
+    return _Description(name, tuple(parameters), tuple(inputs), tuple(outputs), step, tolerance)
 
 
-def _settable_start(written: str | None) -> float | None:
+def _number(written: str | None) -> float | None:
     """Return the number that a description has as start value; None where there is none."""
     if written is None:
         return None

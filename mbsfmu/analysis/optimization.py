@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.fitted_machines import first_values
+from mbsfmu.analysis.fitted_machines import checked_bounds, first_values
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
 from mbsfmu.analysis.sensitivities import parameter_places
@@ -22,11 +22,14 @@ from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
 
-_WRITTEN = re.compile(r"(.+?)\s*(<=|>=)\s*([^<>=]+)")
+_WRITTEN = re.compile(r"([^<>=]+?)\s*(<=|>=)\s*([^<>=]+)")
 _VIOLATED = 1e-6
 """Share of a limit by which the found constraint may miss it: the search ends at its own tolerance."""
 _FLAT = 1e-14
 """Change of the objective over the range of a parameter, relative to its value, below which it is round-off."""
+_FAILED = 1e6
+"""Objective of a run that fails, in magnitudes of the first one: the line search then goes back to a tenth of its step.
+"""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class OptimizationResult:
         What SciPy says of the end of the search, after the constraints that do not hold there.
     runs
         Number of runs.
+    failures
+        Runs that failed, in words: values, and why; the search went back from there.
     model
         The model with these values.
     """
@@ -103,6 +108,7 @@ class OptimizationResult:
     converged: bool
     message: str
     runs: int
+    failures: tuple[str, ...] = ()
     model: Any = field(repr=False, default=None)
 
     def __getitem__(self, name: str) -> float:
@@ -115,7 +121,8 @@ class OptimizationResult:
         """Return it as plain data."""
         values = dict(zip(self.names, self.values.tolist(), strict=True))
         parts = ("first", "value", "limits", "converged", "message", "runs")
-        return {"parameters": values, **{part: getattr(self, part) for part in parts}}
+        rest = {part: getattr(self, part) for part in parts}
+        return {"parameters": values, **rest, "failures": list(self.failures)}
 
 
 class _Runs:
@@ -130,8 +137,27 @@ class _Runs:
         self._best: tuple[tuple[float, float], Floats] | None = None
         self._low, self._width = low, high - low
         self._known: tuple[Floats, Floats, Floats] | None = None
+        self._failed: Floats | None = None
         self.stop = 0.0
         self.count = 0
+        self.failures: list[str] = []
+
+    def tried(self, shares: Floats) -> Floats | None:
+        """Return the scalars, shape (m,); None where the run fails, after one that did not."""
+        if self._failed is not None and np.array_equal(self._failed, shares):
+            return None
+        try:
+            return self.at(shares)[0]
+        except (InputError, SimulationError) as error:
+            if self._known is None:
+                raise
+            self._failed = shares.copy()
+            pairs = zip(self._chosen, (self._low + self._width * shares).tolist(), strict=True)
+            variables = self._simulation.functions.system.parameters
+            told = ", ".join(f"{variables[index].name} = {value:.6g}" for index, value in pairs)
+            self.failures.append(f"the run with {told} fails: {error}")
+            logger.info("%s; the search goes back from there", self.failures[-1])
+            return None
 
     def at(self, shares: Floats) -> tuple[Floats, Floats]:
         """Return the scalars, shape (m,), and their gradients, shape (m, p)."""
@@ -141,11 +167,7 @@ class _Runs:
             names = [simulation.functions.system.parameters[each].name for each in self._chosen]
             for name, value in zip(names, values.tolist(), strict=True):
                 simulation.set(name, value)
-            try:
-                adjoint = Adjoint(simulation, self._measures, self.stop)
-            except (InputError, SimulationError) as error:
-                told = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, values, strict=True))
-                raise SimulationError(f"the run with {told} fails: {error}; take narrower bounds") from error
+            adjoint = Adjoint(simulation, self._measures, self.stop)
             self.count += 1
             rows = [adjoint.gradient(index, self._chosen, ())[0] for index in range(len(self._measures))]
             self._known = shares.copy(), np.array(adjoint.values), np.array(rows) * self._width
@@ -183,7 +205,8 @@ def optimize(
 ) -> OptimizationResult:
     """Minimise a scalar of a run by parameters.
 
-    Each run is logged; an interrupt ends the search with the best of them.
+    Each run is logged; an interrupt ends the search with the best of them. Where a run fails, as lengths do not close a
+    loop, the search goes back.
 
     By sequential quadratic programming, `scipy.optimize.minimize(method="SLSQP")` [Kraft 1988], with the gradients of
     the discrete adjoint: a local minimum.
@@ -206,28 +229,26 @@ def optimize(
     InputError
         When a name means nothing, or bounds are none.
     SimulationError
-        When a run of the search fails.
+        When the run with the first values fails.
     """
     from scipy import optimize as scipy_optimize  # noqa: PLC0415 - takes long to load
 
     chosen = parameter_places(simulation, list(free))
-    for name, (least, greatest) in free.items():
-        if not (math.isfinite(least) and math.isfinite(greatest) and least < greatest):
-            raise InputError(f"{name} is to lie between {least:g} and {greatest:g}; give a smaller, then a greater one")
-    low, high = np.array(list(free.values()), dtype=float).T
+    freed = [simulation.functions.system.parameters[each] for each in chosen]
+    bounds = [checked_bounds(variable, *each) for variable, each in zip(freed, free.values(), strict=True)]
+    low, high = np.array(bounds, dtype=float).T
     limits = [Limit.of(each) for each in subject_to]
     objective = measure(minimize) if isinstance(minimize, str) else minimize
     measures = [objective, *(each.measure for each in limits)]
     measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails
     runs = _Runs(simulation, measures, chosen, low, high, limits)
     runs.stop = stop
-    freed = [simulation.functions.system.parameters[each] for each in chosen]
     begin = first_values(freed, simulation.run_loop.parameters[chosen], low, high)
     start = np.clip((begin - low) / (high - low), 0.0, 1.0)
     values, slopes = runs.at(start)
     first = float(values[0])
-    size = abs(first) or 1.0
-    for index, flat in zip(chosen, np.abs(slopes[0]) <= _FLAT * size, strict=True):
+    size = max(abs(first), float(np.max(np.abs(slopes[0])))) or 1.0  # one that is zero at first has only its slopes
+    for index, flat in zip(chosen, np.abs(slopes[0]) <= _FLAT * (abs(first) or 1.0), strict=True):
         if flat:
             logger.warning(
                 "%s does not change with %s where the search begins, and the search may leave it there: set another "
@@ -236,8 +257,16 @@ def optimize(
                 simulation.functions.system.parameters[index].name,
             )
 
+    def objective_of(shares: Floats) -> float:
+        values = runs.tried(shares)
+        return _FAILED if values is None else float(values[0]) / size
+
     def constraint(index: int) -> Callable[[Floats], float]:
-        return lambda shares: runs.rooms(runs.at(shares)[0])[index]
+        def room(shares: Floats) -> float:
+            values = runs.tried(shares)
+            return 0.0 if values is None else runs.rooms(values)[index]
+
+        return room
 
     def slope(index: int) -> Callable[[Floats], Floats]:
         limit = limits[index]
@@ -245,7 +274,7 @@ def optimize(
 
     try:
         found = scipy_optimize.minimize(
-            lambda shares: runs.at(shares)[0][0] / size,
+            objective_of,
             start,
             jac=lambda shares: runs.at(shares)[1][0] / size,
             method="SLSQP",
@@ -258,6 +287,8 @@ def optimize(
         shares, success = runs.best, False
         message = f"interrupted after {runs.count} runs, of which the best is kept"
     shares = np.clip(shares, 0.0, 1.0)
+    if runs.tried(shares) is None:
+        shares, success = runs.best, False
     values = runs.at(shares)[0]
     broken = [
         f"{limit.text} is {value:.6g}"
@@ -275,6 +306,7 @@ def optimize(
         success and not broken,
         message,
         runs.count,
+        tuple(runs.failures),
     )
 
 

@@ -65,6 +65,8 @@ def command(
     values = zip(found.names, found.values, strict=True)
     print_table("found", ["parameter", "value"], [[name, f"{value:.6g}"] for name, value in values])
     print_table("constraints", ["constraint", "value"], [[text, shown(value)] for text, value in found.limits.items()])
-    say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} runs")
+    say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} run{'s' * (found.runs > 1)}")
+    if found.failures:
+        say(f"runs that failed, from which the search went back: {len(found.failures)}; the last: {found.failures[-1]}")
     if not found.converged:
         raise SimulationError(f"no minimum that keeps the constraints is found: {found.message}")

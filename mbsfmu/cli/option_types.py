@@ -84,9 +84,9 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float
     """Parse `name=low:high` of a repeatable option."""
     found: dict[str, tuple[float, float]] = {}
     for text in given:
-        name, bounds = assignment(text)
+        name, _, bounds = (part.strip() for part in text.partition("="))
         low, colon, high = bounds.partition(":")
-        if not colon:
+        if not (name and colon):
             raise InputError(f"{option} {text} is refused: it must read name=low:high")
         if name in found:
             raise InputError(f"{option} names '{name}' twice")

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
-from mbsfmu.analysis.fitted_machines import ModelMachine
-from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_bounds, checked_noise, fit
+from mbsfmu.analysis.fitted_machines import ModelMachine, checked_bounds
+from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_delay, checked_noise, fit
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
@@ -68,7 +68,10 @@ def fit_model(
     ]
     chosen = parameter_places(simulation, list(free))
     delayed = [_output(name, simulation, computed) for name in delays]
-    low, high = np.array([checked_bounds(name, *each) for name, each in (*free.items(), *delays.items())]).T
+    freed = [simulation.functions.system.parameters[index] for index in chosen]
+    bounds = [checked_bounds(variable, *each) for variable, each in zip(freed, free.values(), strict=True)]
+    bounds += [checked_delay(name, *each) for name, each in delays.items()]
+    low, high = np.array(bounds).T
     deviations = {_output(name, simulation, computed): checked_noise(name, value) for name, value in noise.items()}
     pairs = [(each, ModelMachine(_following(model, each, simulation, given))) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, motion, oscillator
 
 import mbsfmu
-from mbsfmu import InputError
+from mbsfmu import InputError, SimulationError
 from mbsfmu.analysis.fitted_machines import ModelMachine
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.cli.commands import cli
@@ -294,6 +294,54 @@ def test_a_delay_beyond_the_log_and_a_variable_twice_are_refused() -> None:
     twice = {**measured(1), "mechanism.slider.displacement": motion(TIMES)[0]}
     with pytest.raises(InputError, match=r"the columns 'slider\.displacement' and 'mechanism\.slider\.displacement'"):
         started().fit(twice, FREE)
+
+
+def test_delays_and_noise_of_what_is_not_so_measured_are_refused() -> None:
+    """A sensor is not ahead; an output without a column has neither noise nor delay."""
+    with pytest.raises(InputError, match=r"the delay of slider\.displacement may be -0\.01 s; a sensor lags"):
+        started().fit(measured(1), FREE, delays={"slider.displacement": (-0.01, 0.05)})
+    for given in ({"noise": {"slider.velocity": 1.0}}, {"delays": {"slider.velocity": (0.0, 0.1)}}):
+        with pytest.raises(InputError, match=r"slider\.velocity has a noise or a delay, and is not measured; measured"):
+            started().fit(measured(1), FREE, **given)
+
+
+def test_the_interval_of_a_delay_stays_within_its_bounds() -> None:
+    """A sensor without delay: half of the interval would be one that is ahead."""
+    found = started().fit(measured(2), FREE, delays={"slider.displacement": (0.0, 0.05)})
+    assert found.lower[-1] == 0.0
+    assert 0.0 < found.upper[-1] < 5.0 * found.deviations[-1] + found.values[-1]
+    short = started().fit(measured(2, delay=0.02), FREE, delays={"slider.displacement": (0.0, 0.02)})
+    assert short.upper[-1] == 0.02
+
+
+def test_bounds_beyond_what_a_parameter_can_be_are_refused() -> None:
+    """Before a run: a search would go there sooner or later."""
+    for free in ({"slider.mass": (-1.0, 4.0)}, {"spring.damping": (-2.0, 5.0)}):
+        with pytest.raises(InputError, match=r"is refused: it must be at least .*; give bounds of the search within"):
+            started().fit(measured(1), free)
+        with pytest.raises(InputError, match=r"give bounds of the search within"):
+            started().optimize("slider.displacement", free, stop=0.5)
+
+
+def test_a_fit_goes_back_from_runs_that_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All stiffnesses below 49 N/m, next to the true one of 50: the search comes from 150 and tries some of them."""
+    run, tried = ModelMachine.run, []
+
+    def refusing(machine: ModelMachine, chosen: Any, values: Any, stop: float, rows: Any) -> Any:
+        tried.append(values[0])
+        if values[0] < 0.98 * STIFFNESS:
+            raise SimulationError("too soft")
+        return run(machine, chosen, values, stop, rows)
+
+    monkeypatch.setattr(ModelMachine, "run", refusing)
+    data = {"time": TIMES, "slider.displacement": motion(TIMES)[0]}
+    model = started().with_values({"spring.stiffness": 150.0})
+    found = model.fit(data, {"spring.stiffness": (10.0, 400.0), "spring.damping": (0.0, 20.0)})
+    np.testing.assert_allclose(found.values, [STIFFNESS, DAMPING], rtol=1e-3)
+    assert min(tried) < 0.98 * STIFFNESS
+    (told,) = [each for each in found.sentences if "runs failed" in each]
+    assert "the run with spring.stiffness = " in told
+    assert told.endswith("fails: too soft")
 
 
 def test_residuals_that_are_no_noise_are_told(tmp_path: Path) -> None:

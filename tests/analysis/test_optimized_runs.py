@@ -85,6 +85,29 @@ def test_a_lighter_boom_for_less_pressure(tmp_path: Path) -> None:
     assert math.sqrt(np.trapezoid(pressure**2, run.time) / 1.5) == pytest.approx(content["value"], rel=1e-6)
 
 
+def test_a_search_goes_back_from_lengths_that_a_cylinder_does_not_have() -> None:
+    """The shortest cylinder of the four-bar is one that is drawn in: its stroke and less than that have no run."""
+    model = mbsfmu.models.built_in("four-bar")
+    found = model.optimize("end(cylinder.length)", {"link.length": (0.1, 2.0)}, stop=0.01)
+    (least,) = {float(each.rpartition("between ")[2].partition(" and")[0]) for each in found.failures}
+    assert least < found.value < least + 0.02
+    assert all(each.startswith("the run with link.length = ") for each in found.failures)
+    assert found.to_dict()["failures"] == list(found.failures)
+    start = found.model.simulation(formulation="double-step", solver="trapezoidal").run(0.01)["cylinder.length"]
+    assert start[-1] == pytest.approx(found.value, rel=1e-9)
+
+
+def test_an_objective_that_is_zero_at_first() -> None:
+    """x = x₀ cos(5 t) with x₀ = 0 in the model: the search has only the slope to go by."""
+    name = next(each.name for each in MODEL.simulation().variables if each.name.endswith("displacement_start"))
+    free = {name: (-0.2, 0.5)}
+    model = MODEL.with_values({name: 0.0})
+    found = model.optimize("slider.displacement", free, stop=0.1)
+    assert found.first == 0.0
+    assert found.values == pytest.approx([-0.2])
+    assert found.value == pytest.approx(-0.2 * math.cos(0.1 * math.sqrt(25.0)), rel=1e-4)
+
+
 def test_constraints_that_nothing_keeps_are_named() -> None:
     """x = 0.3 cos(ω t) never reaches 1 m; SciPy only has words on its line search."""
     free = {"spring.stiffness": (20.0, 120.0)}
@@ -113,6 +136,8 @@ def test_what_is_refused() -> None:
         ("is no constraint", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x=1"], stop=0.5)),
         ("is no number", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=y"], stop=0.5)),
         ("give a smaller", lambda: MODEL.optimize("slider.displacement", {"spring.stiffness": (2.0, 1.0)}, stop=0.5)),
+        ("is no constraint; write", lambda: MODEL.optimize("x", free, subject_to=["1<=x<=2"], stop=0.5)),
+        ("^the run ends at 0.0001 s", lambda: MODEL.optimize("slider.displacement", free, stop=1e-4)),
         ("must be finite", lambda: MODEL.optimize("slider.displacement", free, subject_to=["x<=inf"], stop=0.5)),
         ("^there is no output", lambda: MODEL.optimize("slider.displacment", free, stop=0.5)),
         ("is no measure", lambda: MODEL.optimize("peak(slider.displacement)", free, stop=0.5)),

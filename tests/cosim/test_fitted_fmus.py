@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,6 +77,22 @@ def test_a_log_with_outliers_and_a_delay(foreign: Foreign, tmp_path: Path) -> No
         low, high = each["interval_95"]
         assert low < exact < high, each
         assert high - low < 0.2 * exact, each
+
+
+def test_what_an_fmu_calculates_is_not_fitted(foreign: Foreign, tmp_path: Path) -> None:
+    """Some tools write a start value for it all the same; it cannot be set. The name of the file may have a dot."""
+    source, changed = foreign("dahlquist"), tmp_path / "dahlquist.v2.fmu"
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(changed, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "modelDescription.xml":
+                content = content.replace(b'initial="calculated"><Real/>', b'initial="calculated"><Real start="3"/>')
+            after.writestr(name, content)
+    data = _decay(np.linspace(0.0, 1.0, 11))
+    with pytest.raises(InputError, match=r"there is no parameter 'x'"):
+        fit_fmu(changed, data, {"x": (1.0, 9.0)})
+    found = fit_fmu(changed, data, {"rate": (0.1, 3.0)}, parameters={"x_start": _START})
+    assert found["rate"] == pytest.approx(_RATE, abs=5.0 * found.deviations[0])
 
 
 def test_what_is_refused(foreign: Foreign) -> None:

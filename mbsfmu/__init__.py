@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mbsfmu.cosim.runs.coupling_options import CouplingKeywords
     from mbsfmu.coupled.coupled_model import CoupledModel
     from mbsfmu.coupled.ensemble import Ensemble
+    from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
     from mbsfmu.coupled.model_overview import overview
     from mbsfmu.equations.closure_equations import (
         Angle,
@@ -185,6 +186,7 @@ _HOMES = {
     "cosim.runs.coupling_options": "CouplingKeywords",
     "coupled.coupled_model": "CoupledModel",
     "coupled.ensemble": "Ensemble",
+    "coupled.ensemble_simulation": "EnsembleSimulation",
     "coupled.model_overview": "overview",
     "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.equilibrium_result": "Equilibrium",
@@ -293,6 +295,7 @@ __all__ = [
     "EndValue",
     "Ensemble",
     "EnsembleResult",
+    "EnsembleSimulation",
     "Equilibrium",
     "ErrorEstimate",
     "Finding",

@@ -22,7 +22,8 @@ from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.muted import each_once
-from mbsfmu.coupled.ensemble import Driving, Ensemble, Values
+from mbsfmu.coupled.ensemble import Driving, Ensemble
+from mbsfmu.coupled.machine_values import Values
 from mbsfmu.coupled.model_fit import fit_model, with_parameters
 from mbsfmu.coupled.model_simulation import (
     ensemble_simulation,

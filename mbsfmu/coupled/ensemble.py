@@ -16,12 +16,20 @@ from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
+from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
+from mbsfmu.coupled.machine_values import Values, check_values, machine_name, named_values, value_array
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.data import Data, DataError
-from mbsfmu.modelling.variables import Causality, Variable, with_unit
-from mbsfmu.native.ensemble_library import EnsembleLibrary, MachineData, MachineRuns, ensemble_library
+from mbsfmu.modelling.variables import Causality, Variable
+from mbsfmu.native.ensemble_library import (
+    EnsembleLibrary,
+    MachineData,
+    MachineRuns,
+    OpenMachines,
+    ensemble_library,
+)
 from mbsfmu.native.loop import count, count_places
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.ensemble_result import EnsembleResult
@@ -29,12 +37,10 @@ from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variable_table import below_minimum, check_value, has_minimum, least_value
+from mbsfmu.simulation.variable_table import below_minimum, has_minimum, least_value
 from mbsfmu.systems.system import starts as start_values
 from mbsfmu.tracing.workspace import Floats
 
-Values = float | Sequence[float] | np.ndarray[Any, Any]
-"""A number for all machines, or one for each."""
 Driving = Values | AnySignal | Sequence[AnySignal]
 """What drives an input: numbers, a signal for all machines, or one for each."""
 _TOLD = 3  # sentences of machines that the log has; the result has all
@@ -92,12 +98,10 @@ class Ensemble:
         self._simulation = simulation
         self._key, self._lanes, self._errors = key, lanes, errors
         self._library = library
-        named = {**parameters, **_started(simulation, starts)}
-        if len(named) < len(parameters) + len(starts):
-            raise InputError("a start value is named among the parameters and the starts; name it once")
+        named = named_values(simulation, parameters, starts)
         driven = {name: value for name, value in inputs.items() if _is_signal(value)}
         held = {name: value for name, value in inputs.items() if name not in driven}
-        numbers = {name: _array(name, value) for name, value in {**named, **held}.items()}
+        numbers = {name: value_array(name, value) for name, value in {**named, **held}.items()}
         lengths = {name: len(value) for name, value in numbers.items() if value.ndim}
         lengths |= {name: len(value) for name, value in driven.items() if isinstance(value, Sequence)}
         self.machines = _common_length(lengths)
@@ -109,7 +113,7 @@ class Ensemble:
         self._places = parameter_places(simulation, list(named)) if named else []
         self._held, self._driven = self._input_places(held), self._input_places(driven)
         for name, values in self._numbers.items():
-            _check(simulation.variable(name), values)
+            check_values(simulation.variable(name), values, np.arange(self.machines))
         self._signals = self._followed(driven)
 
     def __repr__(self) -> str:
@@ -190,14 +194,32 @@ class Ensemble:
         shown = self._columns(outputs)
         columns = list(dict.fromkeys([*shown, *self._watched]))
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
-        if workers is not None and workers < 1:
-            raise InputError(f"workers = {workers} must be at least 1")
+        threads = _threads(workers)
         library = self._compiled()
         simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
-        runs = library.run(self._data(), times, columns, workers or os.cpu_count() or 1, progress)
+        runs = library.run(self._data(), times, columns, threads, progress)
         return self._result(runs, times, columns, len(shown), clock.perf_counter() - begin)
+
+    def start(self, outputs: Sequence[str] = (), *, workers: int | None = None) -> EnsembleSimulation:
+        """Start all machines, to go on as they are asked to, with inputs that are set between.
+
+        Parameters
+        ----------
+        outputs, workers
+            As for `run`.
+
+        Raises
+        ------
+        InputError
+            As for `run`.
+        MemoryError
+            When there is not enough of it; all machines are in memory at once.
+        """
+        threads, columns, library = _threads(workers), self._columns(outputs), self._compiled()
+        machines = OpenMachines(library, self._data(), columns, threads)
+        return EnsembleSimulation(self._simulation, machines, columns, self._numbers, errors=self._errors)
 
     def _compiled(self) -> EnsembleLibrary:
         """Return the compiled code, for this ensemble and others of the same model and options; errors as for `run`."""
@@ -351,13 +373,14 @@ class Ensemble:
         return failures, by_machine
 
     def _machine(self, machine: int) -> str:
-        """Name a machine, with the numbers that it has of its own."""
-        told = (
-            f"{name} = {with_unit(float(values[machine]), self._simulation.variable(name))}"
-            for name, values in self._numbers.items()
-        )
-        numbers = ", ".join(told)
-        return f"machine {machine}" + (f" ({numbers})" if numbers else "")
+        return machine_name(self._simulation, self._numbers, machine)
+
+
+def _threads(workers: int | None) -> int:
+    """Return how many threads are wanted; one a processor by default."""
+    if workers is not None and workers < 1:
+        raise InputError(f"workers = {workers} must be at least 1")
+    return workers or os.cpu_count() or 1
 
 
 def _log(headline: str, machines: int, sentences: Sequence[str]) -> None:
@@ -374,17 +397,6 @@ def _is_signal(value: Any) -> bool:
     return isinstance(first, Data)
 
 
-def _array(name: str, value: Any) -> Floats:
-    """Return the values of all machines, shape (n,), or the one that all have, shape ()."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        array = np.empty((0, 0))
-    if array.ndim > 1 or not array.size:
-        raise InputError(f"{name} must be a number, or an array with a number for each machine, of one dimension")
-    return array
-
-
 def _common_length(lengths: Mapping[str, int]) -> int:
     """Return the number of machines from the values given for each."""
     if not lengths:
@@ -397,27 +409,3 @@ def _common_length(lengths: Mapping[str, int]) -> int:
                 "length"
             )
     return lengths[first]
-
-
-def _started(simulation: Simulation, starts: Mapping[str, Values]) -> dict[str, Values]:
-    """Return the parameters that are start values of variables."""
-    known = {each.name for each in simulation.functions.system.parameters}
-    found = {}
-    for name, value in starts.items():
-        own = simulation.variable(name).name
-        if f"{own}_start" not in known:
-            there = ", ".join(sorted(each.removesuffix("_start") for each in known if each.endswith("_start")))
-            raise InputError(
-                f"{name} has no start value that could be given; those that have one are {there or 'none'}"
-            )
-        found[f"{own}_start"] = value
-    return found
-
-
-def _check(variable: Variable, values: Floats) -> None:
-    """Refuse values that a variable may not have, with the first machine that has one."""
-    for machine, value in enumerate(values.tolist()):
-        try:
-            check_value(variable, value)
-        except InputError as error:
-            raise InputError(f"machine {machine}: {error}") from None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +47,12 @@ class _Machines(ctypes.Structure):
         ("signal_counts", ctypes.c_void_p),
         ("held", ctypes.c_void_p),
         ("step_size", ctypes.c_double),
+        ("chosen", ctypes.c_void_p),
+        ("set", ctypes.c_void_p),
+        ("newly", ctypes.c_void_p),
         ("times", ctypes.c_void_p),
+        ("times_apart", ctypes.c_int),
+        ("first_row", ctypes.c_int),
         ("count", ctypes.c_int),
         ("columns", ctypes.c_void_p),
         ("column_count", ctypes.c_int),
@@ -153,8 +161,9 @@ class EnsembleLibrary:
         loaded.mbsfmu_create_group.argtypes = [_Logger]
         loaded.mbsfmu_create_group.restype = ctypes.c_void_p
         loaded.mbsfmu_destroy_group.argtypes = [ctypes.c_void_p]
-        loaded.mbsfmu_run_machines.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Machines)]
-        loaded.mbsfmu_run_machines.restype = None
+        for function in (loaded.mbsfmu_start_groups, loaded.mbsfmu_advance_groups):
+            function.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Machines), ctypes.c_int]
+            function.restype = None
 
     def run(
         self,
@@ -182,36 +191,103 @@ class EnsembleLibrary:
         return _Runs(self, data, times, columns).made(workers, progress)
 
 
+class _MachineArrays:
+    """What C reads and writes of all machines.
+
+    Parameters
+    ----------
+    library
+        The code.
+    data
+        The machines.
+    times
+        Of rows in s: of all machines, shape (number of rows,), or of each, shape (n, number of rows).
+    columns
+        What is recorded.
+    first_row
+        The row that machines come to next when they go on.
+    """
+
+    def __init__(
+        self, library: EnsembleLibrary, data: MachineData, times: Floats, columns: Sequence[int], first_row: int
+    ) -> None:
+        self._data, self._lanes, self._first_row = data, library.vectors.lanes, first_row
+        self.count = count = len(data.parameters)
+        self.parameters, self.inputs = np.ascontiguousarray(data.parameters), np.ascontiguousarray(data.inputs)
+        self.chosen = np.ones(count, dtype=np.intc)
+        self.set = self.inputs.copy()
+        self.newly = np.zeros(self.inputs.shape[1], dtype=np.intc)
+        self.times = np.ascontiguousarray(times)
+        self._columns = np.array(columns, dtype=np.intc)
+        self.rows = np.full((count, times.shape[-1], len(columns)), np.nan)
+        self.done = np.zeros(count, dtype=np.intc)
+        self.counts = np.zeros((count, library._counts))
+        self.alone = np.zeros(count)
+        self.records = np.zeros((count, library._record))
+        self.reasons = np.zeros((count, library._reason), dtype=np.uint8)
+        self.stop = np.zeros(1, dtype=np.intc)
+        followed = [FollowedSignals.of(each) for each in data.signals]
+        self._followed = followed * (count if len(followed) == 1 else 1)
+        self._signals = (ctypes.POINTER(SignalRow) * count)(*(each.rows for each in self._followed))
+        self._signal_counts = np.array([len(each.rows) for each in self._followed], dtype=np.intc)
+
+    def reason(self, machine: int) -> str:
+        """Return why a machine has failed; empty where it has not."""
+        return bytes(self.reasons[machine]).partition(b"\0")[0].decode()
+
+    def group(self, first: int) -> _Machines:
+        """Return what C is given of the group whose first machine has a number."""
+        times_apart = self.times.shape[1] if self.times.ndim > 1 else 0
+        signals = ctypes.addressof(self._signals) + first * ctypes.sizeof(ctypes.c_void_p)
+        by_machine = {
+            name: getattr(self, name)[first:].ctypes.data
+            for name in (
+                "parameters",
+                "inputs",
+                "chosen",
+                "set",
+                "rows",
+                "done",
+                "counts",
+                "alone",
+                "records",
+                "reasons",
+            )
+        }
+        return _Machines(
+            machines=min(self._lanes, self.count - first),
+            first=first,
+            signals=signals,
+            signal_counts=self._signal_counts[first:].ctypes.data,
+            held=self._data.held.ctypes.data,
+            step_size=self._data.step,
+            newly=self.newly.ctypes.data,
+            times=(self.times[first:] if times_apart else self.times).ctypes.data,
+            times_apart=times_apart,
+            first_row=self._first_row,
+            count=self.times.shape[-1],
+            columns=self._columns.ctypes.data,
+            column_count=len(self._columns),
+            stop=self.stop.ctypes.data,
+            **by_machine,
+        )
+
+
 class _Runs:
     """Runs of all machines, group by group."""
 
     def __init__(self, library: EnsembleLibrary, data: MachineData, times: Floats, columns: Sequence[int]) -> None:
-        self._library, self._loaded, self._lanes = library, library._loaded, library.vectors.lanes
-        self._data = data
-        self._count = len(data.parameters)
-        self._parameters = np.ascontiguousarray(data.parameters)
-        self._inputs = np.ascontiguousarray(data.inputs)
-        self._times = np.ascontiguousarray(times)
-        self._columns = np.array(columns, dtype=np.intc)
-        self._rows = np.full((self._count, len(times), len(columns)), np.nan)
-        self._done = np.zeros(self._count, dtype=np.intc)
-        self._counts = np.zeros((self._count, library._counts))
-        self._alone = np.zeros(self._count)
-        self._records = np.zeros((self._count, library._record))
-        self._reasons = np.zeros((self._count, library._reason), dtype=np.uint8)
-        self._stop = np.zeros(1, dtype=np.intc)
-        followed = [FollowedSignals.of(each) for each in data.signals]
-        self._followed = followed * (self._count if len(followed) == 1 else 1)
-        self._signals = (ctypes.POINTER(SignalRow) * self._count)(*(each.rows for each in self._followed))
-        self._signal_counts = np.array([len(each.rows) for each in self._followed], dtype=np.intc)
+        self._loaded, self._lanes = library._loaded, library.vectors.lanes
+        self._arrays = _MachineArrays(library, data, times, columns, first_row=1)
         self._warnings: list[tuple[int, str]] = []
-        self._groups = iter(range(0, self._count, self._lanes))
+        self._groups = iter(range(0, self._arrays.count, self._lanes))
         self._finished = self._created = 0
         self._lock = threading.Lock()
 
     def made(self, workers: int, progress: Callable[[float], None] | None) -> MachineRuns:
         """Make them."""
-        threads = [threading.Thread(target=self._work) for _ in range(min(workers, -(-self._count // self._lanes)))]
+        arrays = self._arrays
+        threads = [threading.Thread(target=self._work) for _ in range(min(workers, -(-arrays.count // self._lanes)))]
         try:
             for thread in threads:
                 thread.start()
@@ -219,34 +295,34 @@ class _Runs:
                 while thread.is_alive():
                     thread.join(_LOOK_EVERY)
                     if progress is not None:
-                        progress(self._finished / self._count)
+                        progress(self._finished / arrays.count)
         finally:
-            self._stop[0] = 1  # nothing asks for it any more where all is done
+            arrays.stop[0] = 1  # nothing asks for it any more where all is done
             for thread in threads:
                 while thread.is_alive():
                     with suppress(KeyboardInterrupt):
                         thread.join()
         if progress is not None:
-            progress(self._finished / self._count)
+            progress(self._finished / arrays.count)
         if self._created < len(threads):
             raise MemoryError
-        texts = (bytes(row).partition(b"\0")[0].decode() for row in self._reasons)
-        failures = {machine: text for machine, text in enumerate(texts) if text}
+        failures = {machine: text for machine in range(arrays.count) if (text := arrays.reason(machine))}
         warnings = sorted(self._warnings, key=itemgetter(0))
-        return MachineRuns(self._rows, self._done, self._counts, self._alone, self._records, failures, warnings)
+        return MachineRuns(arrays.rows, arrays.done, arrays.counts, arrays.alone, arrays.records, failures, warnings)
 
     def _work(self) -> None:
-        logger = _Logger(self._told)
+        logger = _logger(self._warnings)
         group = ctypes.c_void_p(self._loaded.mbsfmu_create_group(logger))
         if not group:
             return
         self._created += 1
         try:
-            while (first := self._next()) is not None and not self._stop[0]:
-                machines = min(self._lanes, self._count - first)
-                self._loaded.mbsfmu_run_machines(group, self._handed(first, machines))
+            while (first := self._next()) is not None and not self._arrays.stop[0]:
+                given = self._arrays.group(first)
+                self._loaded.mbsfmu_start_groups(group, given, 1)
+                self._loaded.mbsfmu_advance_groups(group, given, 1)
                 with self._lock:
-                    self._finished += machines
+                    self._finished += given.machines
         finally:
             self._loaded.mbsfmu_destroy_group(group)
 
@@ -255,34 +331,159 @@ class _Runs:
         with self._lock:
             return next(self._groups, None)
 
-    def _told(self, machine: int | None, _status: int, sentence: bytes) -> None:
-        self._warnings.append((machine or 0, sentence.decode()))
 
-    def _handed(self, first: int, machines: int) -> _Machines:
-        arrays = self._parameters, self._inputs, self._rows, self._done, self._counts, self._alone, self._records
-        parameters, inputs, rows, done, counts, alone, records = (each[first:].ctypes.data for each in arrays)
-        signals = ctypes.addressof(self._signals) + first * ctypes.sizeof(ctypes.c_void_p)
-        return _Machines(
-            machines=machines,
-            first=first,
-            parameters=parameters,
-            inputs=inputs,
-            signals=signals,
-            signal_counts=self._signal_counts[first:].ctypes.data,
-            held=self._data.held.ctypes.data,
-            step_size=self._data.step,
-            times=self._times.ctypes.data,
-            count=len(self._times),
-            columns=self._columns.ctypes.data,
-            column_count=len(self._columns),
-            rows=rows,
-            done=done,
-            counts=counts,
-            alone=alone,
-            records=records,
-            reasons=self._reasons[first:].ctypes.data,
-            stop=self._stop.ctypes.data,
+class OpenMachines:
+    """Machines that go on whenever they are asked to; of each the last row is known.
+
+    Parameters
+    ----------
+    library
+        The code.
+    data
+        The machines.
+    columns
+        What is recorded: indices into the variables that change.
+    workers
+        How many threads share the machines.
+
+    Attributes
+    ----------
+    parameters
+        Those that machines start with, shape (n, number of parameters).
+    time
+        Time in s that each machine has come to, NaN where it has failed, shape (n,).
+    warnings
+        What was told of a machine, with its number, since somebody took them.
+
+    Raises
+    ------
+    MemoryError
+        When there is not enough of it.
+    """
+
+    def __init__(self, library: EnsembleLibrary, data: MachineData, columns: Sequence[int], workers: int) -> None:
+        self._loaded = library._loaded
+        count = len(data.parameters)
+        self._arrays = arrays = _MachineArrays(library, data, np.zeros((count, 1)), columns, first_row=0)
+        self.parameters, self.time = arrays.parameters, np.full(count, np.nan)
+        self.warnings: list[tuple[int, str]] = []
+        self._logger = _logger(self.warnings)
+        firsts = range(0, count, library.vectors.lanes)
+        self._given = (_Machines * len(firsts))(*(arrays.group(first) for first in firsts))
+        self._groups = (ctypes.c_void_p * len(firsts))()
+        self._closing = weakref.finalize(self, _destroy, library._loaded, self._groups, self._logger)
+        for place in range(len(firsts)):
+            created = library._loaded.mbsfmu_create_group(self._logger)
+            if not created:
+                raise MemoryError
+            self._groups[place] = created
+        shares = np.array_split(np.arange(len(firsts)), min(workers, len(firsts)))
+        self._shares = [(int(share[0]), len(share)) for share in shares]
+        self._threads = ThreadPoolExecutor(len(shares))
+
+    @property
+    def rows(self) -> Floats:
+        """The last row of each machine, shape (n, number of columns); NaN where it has failed."""
+        return self._arrays.rows[:, 0]
+
+    @property
+    def counts(self) -> Floats:
+        """Statistics of each machine since its start, in the places of `count_places`, shape (n, number of counts)."""
+        return self._arrays.counts
+
+    @property
+    def records(self) -> Floats:
+        """Error record of each machine, shape (n, its size); of size zero where errors are not estimated."""
+        return self._arrays.records
+
+    def start(self, chosen: NDArray[np.bool_]) -> dict[int, str]:
+        """Start some machines, at time zero.
+
+        Parameters
+        ----------
+        chosen
+            Which, shape (n,).
+
+        Returns
+        -------
+        dict
+            Why machines failed, by their numbers.
+        """
+        self._arrays.chosen[:] = chosen
+        self.time[chosen] = 0.0
+        return self._made(self._loaded.mbsfmu_start_groups, chosen)
+
+    def advance(self, until: Floats, inputs: Mapping[int, Floats]) -> dict[int, str]:
+        """Let all machines that have not failed go on.
+
+        Parameters
+        ----------
+        until
+            Time in s that each comes to, shape (n,); those that are there stay.
+        inputs
+            What inputs are set to at the beginning, by their index, in each machine, shape (n,).
+
+        Returns
+        -------
+        dict
+            As for `start`.
+        """
+        arrays, running = self._arrays, np.isfinite(self.time)
+        arrays.newly[:] = 0
+        arrays.newly[list(inputs)] = 1
+        for index, values in inputs.items():
+            arrays.set[:, index] = values
+        arrays.times[:, 0] = until
+        self.time[running] = until[running]
+        return self._made(self._loaded.mbsfmu_advance_groups, running)
+
+    def _made(self, function: Any, chosen: NDArray[np.bool_]) -> dict[int, str]:
+        """Call a function of C on all groups in threads; returns which of the chosen machines have failed, and why."""
+        arrays = self._arrays
+        arrays.done[chosen] = 0
+        arrays.rows[chosen] = np.nan
+        calls = [self._threads.submit(self._call, function, *share) for share in self._shares]
+        try:
+            while wait(calls, _LOOK_EVERY).not_done:  # with a timeout it can be interrupted on every platform
+                pass
+            for call in calls:
+                call.result()
+        except BaseException:
+            arrays.stop[0] = 1
+            self.close()
+            raise
+        failed = np.flatnonzero(chosen & (arrays.done == 0)).tolist()
+        self.time[failed] = np.nan
+        return {machine: arrays.reason(machine) for machine in failed}
+
+    def _call(self, function: Any, first: int, count: int) -> None:
+        """Call a function of C on some groups."""
+        groups = ctypes.byref(self._groups, first * ctypes.sizeof(ctypes.c_void_p))
+        given = ctypes.byref(self._given, first * ctypes.sizeof(_Machines))
+        function(
+            ctypes.cast(groups, ctypes.POINTER(ctypes.c_void_p)), ctypes.cast(given, ctypes.POINTER(_Machines)), count
         )
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self._threads.shutdown()
+        self._closing()
+
+
+def _destroy(loaded: ctypes.CDLL, groups: ctypes.Array[ctypes.c_void_p], _logger: Any) -> None:
+    """Destroy groups, whose logger has lived as long."""
+    for group in groups:
+        if group:
+            loaded.mbsfmu_destroy_group(group)
+
+
+def _logger(warnings: list[tuple[int, str]]) -> Any:
+    """Return a logger of C that keeps what is told of machines, with their numbers."""
+
+    def keep(machine: int | None, _status: int, sentence: bytes) -> None:
+        warnings.append((machine or 0, sentence.decode()))
+
+    return _Logger(keep)
 
 
 def kept_ensemble_library(

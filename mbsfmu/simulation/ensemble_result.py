@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,54 @@ if TYPE_CHECKING:
 _MACHINE, _TIME = "machine", "time"
 
 
-class EnsembleResult(Mapping[str, Floats]):
+class MachineSignals(Mapping[str, Floats]):
+    """Signals of many machines by name, with their units.
+
+    A signal is found by its full name, by `system.variable`, or by any trailing part of its name that is unique.
+
+    Parameters
+    ----------
+    variables
+        The signals.
+    qualified
+        `system.variable` by the names of signals.
+    """
+
+    def __init__(self, variables: Sequence[Variable], qualified: Mapping[str, str]) -> None:
+        self.names = tuple(variable.name for variable in variables)
+        self._units = {variable.name: variable.unit for variable in variables}
+        self._by_system = {qualified[name]: name for name in self.names if name in qualified}
+
+    @property
+    @abstractmethod
+    def values_by_column(self) -> Floats:
+        """All values; the last axis is that of the signals."""
+
+    def __getitem__(self, name: str) -> Floats:
+        return self.values_by_column[..., self.names.index(self.full_name(name))]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def full_name(self, name: str) -> str:
+        """Return the full name of the one signal that `name` means.
+
+        Raises
+        ------
+        UnknownNameError
+            When no signal or more than one is meant.
+        """
+        return full_name(self._by_system.get(name, name), self.names, "signal")
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a signal."""
+        return self._units[self.full_name(name)]
+
+
+class EnsembleResult(MachineSignals):
     """Signals of many machines: `result["boom.angle"]` has shape (n, k), for n machines at k times.
 
     A signal is found by its full name, by `system.variable`, or by any trailing part of its name that is unique.
@@ -82,12 +130,10 @@ class EnsembleResult(Mapping[str, Floats]):
         vector_mathematics: bool,
         wall_seconds: float,
     ) -> None:
+        super().__init__(variables, qualified)
         self.time = time
-        self.values_by_column = values
-        self.names = tuple(variable.name for variable in variables)
-        self._units = {variable.name: variable.unit for variable in variables}
+        self._values = values
         self._descriptions = {variable.name: variable.description for variable in variables if variable.description}
-        self._by_system = {qualified[name]: name for name in self.names if name in qualified}
         self.model = model
         self.parameters = dict(parameters)
         self.parameter_units = dict(parameter_units)
@@ -100,6 +146,11 @@ class EnsembleResult(Mapping[str, Floats]):
         self.lanes = lanes
         self.vector_mathematics = vector_mathematics
         self.wall_seconds = wall_seconds
+
+    @property
+    def values_by_column(self) -> Floats:
+        """All values, shape (n, k, number of signals)."""
+        return self._values
 
     @property
     def machines(self) -> int:
@@ -124,29 +175,6 @@ class EnsembleResult(Mapping[str, Floats]):
         columns = ("signal", "unit", "least", "greatest", "least at the end", "greatest at the end")
         rows = ((name, self._units[name], *_bounds(self[name]), *_bounds(self[name][:, -1])) for name in self.names)
         return html_table(columns, rows, f"{type(self).__name__}: {self._summary_line()}")
-
-    def __getitem__(self, name: str) -> Floats:
-        return self.values_by_column[:, :, self.names.index(self.full_name(name))]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def full_name(self, name: str) -> str:
-        """Return the full name of the one signal that `name` means.
-
-        Raises
-        ------
-        UnknownNameError
-            When no signal or more than one is meant.
-        """
-        return full_name(self._by_system.get(name, name), self.names, "signal")
-
-    def unit(self, name: str) -> str:
-        """Return the unit of a signal."""
-        return self._units[self.full_name(name)]
 
     def trajectory(self, machine: int) -> Trajectory:
         """Return the signals of one machine, up to where it came.

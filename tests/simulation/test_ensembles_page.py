@@ -18,7 +18,9 @@ def test_the_guide_runs() -> None:
     names: dict[str, object] = {}
     for code in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         exec(code, names)  # the page is ours
-    result, valves, rods = (names[name] for name in ("result", "valves", "rods"))
+    result, valves, rods, machines = (names[name] for name in ("result", "valves", "rods", "machines"))
+    np.testing.assert_allclose(machines.time, [0.0, 0.2, 0.2, 0.0, *[0.2] * 8])  # type: ignore[attr-defined]
+    assert machines["cylinder.length"][1] > machines["cylinder.length"][0]  # type: ignore[index]
     assert result["boom.angle"].shape == (12, 21)  # type: ignore[index]
     moved = np.abs(np.diff(valves["cylinder.length"], axis=1)) > 1e-7  # type: ignore[index]
     assert np.all(np.diff(np.argmax(moved, axis=1)) > 0)

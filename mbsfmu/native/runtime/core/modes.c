@@ -127,7 +127,7 @@ static int pass(Instance *instance) {
 static int simulate(Instance *instance, double end, int ends_at_events, int holds_events, int *event) {
     State *state = &instance->state;
     const double length = end - state->time, same = same_time(state, length, state->time, end);
-    double halt, values[ROOM(INPUTS)];
+    double halt;
     COPY(instance->parts.parameters, state->parameters, PARAMETERS);
     COPY(instance->parts.discrete, state->discrete, DISCRETE);
     while (state->time < end) {
@@ -140,10 +140,7 @@ static int simulate(Instance *instance, double end, int ends_at_events, int hold
     state->due = state->time + same;
     *event = is_at_event(instance);
     if (!(*event && holds_events) && !pass(instance)) return 0;
-    step_functions.run_on(state, state->time - state->slope_time, values);
-    COPY(state->inputs, values, INPUTS);
-    for (int i = 0; i < INPUTS; i++) state->slopes[i] = 0.0;
-    state->slope_time = state->time;
+    carry_inputs(state);
     if (AHEAD > 0) *state->ahead = 1.0;
     instance->known = NOTHING;
     return 1;

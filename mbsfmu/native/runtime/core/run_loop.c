@@ -66,6 +66,15 @@ static int advance_to(Instance *instance, double stop, double horizon) {
     return 1;
 }
 
+/* Let what was set by hand, with what has a rate, count from now on. */
+static inline void carry_inputs(State *state) {
+    double values[ROOM(INPUTS)];
+    step_functions.run_on(state, state->time - state->slope_time, values);
+    COPY(state->inputs, values, INPUTS);
+    for (int i = 0; i < INPUTS; i++) state->slopes[i] = 0.0;
+    state->slope_time = state->time;
+}
+
 /* The next jump or bend of an input that has not passed at a time, or update that was not made until another one. */
 static double next_event_after(const Instance *instance, double passed, double sampled) {
     return smaller(step_functions.next_event(instance, passed, DBL_MAX, DBL_MAX), next_instant(instance, sampled));

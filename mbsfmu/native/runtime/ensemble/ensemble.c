@@ -50,7 +50,7 @@ static void write_counts(const State *state, double *numbers) {
 #undef WRITE
 }
 
-/* The runs of a group; mbsfmu/native/ensemble_library.py has the same fields. */
+/* The machines of a group and what is made of them; mbsfmu/native/ensemble_library.py has the same fields. */
 typedef struct {
     int machines;                   /* as many as there are lanes, or fewer */
     int first;                      /* the number of the first one, for messages */
@@ -60,8 +60,12 @@ typedef struct {
     const int *signal_counts;
     const int *held;                /* inputs that were set by hand, in all machines */
     double step_size;
-    const double *times;            /* of the rows, from the start on */
-    int count;
+    const int *chosen;              /* of each machine, whether it is to be started */
+    const double *set;              /* of each machine, what inputs are set to before it goes on … */
+    const int *newly;               /* … where they are, in all machines; NULL where none is */
+    const double *times;            /* of the rows, in each machine … */
+    int times_apart;                /* … so far behind those of the one before; 0 where all have the same */
+    int first_row, count;           /* the row that machines come to next, and how many there are */
     const int *columns;             /* what is recorded: places in a row of all that can be read */
     int column_count;
     double *rows;                   /* of each machine, a row for each time */
@@ -124,28 +128,31 @@ static int start_machine(Instance *instance, const Machines *machines, int machi
     state->step_size = machines->step_size;
     state->threads = state->tolerance_factor = 1.0;
     state->mode = STEPPING;
-    start_at(state, machines->times[0]);
     return initialize(instance);
 }
 
-/* Start the machines of a group, each in its lane. */
-static void start_lanes(Group *group, const Machines *machines) {
-    group->running = (1u << machines->machines) - 1u;
-    memset(group->alone, 0, sizeof group->alone);
+/* Start the chosen machines of a group, each in its lane; returns which they are. */
+static unsigned start_lanes(Group *group, const Machines *machines) {
+    unsigned started = 0;
     for (int lane = 0; lane < LANES; lane++) {
         Instance *instance = &group->instances[lane];
         const int spare = lane >= machines->machines;
-        Stretch *stretch = &group->stretches[lane];
-        *stretch = (Stretch){0};
+        if (!spare && !machines->chosen[lane]) continue;
+        group->stretches[lane] = (Stretch){0};
+        group->alone[lane] = 0.0;
         if (spare) {
             instance->state = group->instances[lane - 1].state;
-        } else if (!start_machine(instance, machines, lane)) {
             end_lane(group, lane);
+        } else {
+            started |= 1u << lane;
+            group->running |= 1u << lane;
+            if (!start_machine(instance, machines, lane)) end_lane(group, lane);
         }
         load_lane(group, lane);
         take_choice(group, lane);
     }
     group->matrix_step = splat(machines->step_size);
+    return started;
 }
 
 #if REACTIONS > 0
@@ -185,8 +192,8 @@ static const Lanes *reading(const Group *group, int place) {
     return group->violation + (place - FIRST_VIOLATION);
 }
 
-/* Record a row of every machine, at an output to which all have come. */
-static void record_lanes(Group *group, const Machines *machines, int row) {
+/* Record a row of some machines, at an output to which all have come. */
+static void record_lanes(Group *group, const Machines *machines, int row, unsigned recorded) {
     const LaneParts *parts = &group->parts;
     const size_t columns = (size_t)machines->column_count, rows = (size_t)machines->count;
     int reacts = 0;
@@ -205,25 +212,16 @@ static void record_lanes(Group *group, const Machines *machines, int row) {
         const Lanes *values = reading(group, machines->columns[column]);
         for (int lane = 0; lane < machines->machines; lane++) {
             double *to = machines->rows + columns * (rows * (size_t)lane + (size_t)row) + column;
-            if (group->running >> lane & 1u) *to = (*values)[lane];
+            if (recorded >> lane & 1u) *to = (*values)[lane];
         }
     }
     for (int lane = 0; lane < machines->machines; lane++) {
-        if (group->running >> lane & 1u) machines->done[lane] = row + 1;
+        if (recorded >> lane & 1u) machines->done[lane] = row + 1;
     }
 }
 
-/* Run the machines of a group from the start to the last time; those that fail have a reason, and the others go on. */
-EXPORT void mbsfmu_run_machines(Group *group, const Machines *machines) {
-    const double *times = machines->times, last = times[machines->count - 1];
-    double same;
-    start_lanes(group, machines);
-    same = same_time(&group->instances[0].state, times[1] - times[0], times[0], last);
-    record_lanes(group, machines, 0);
-    for (int row = 1; group->running && row < machines->count && !*machines->stop; row++) {
-        run_lanes_to(group, same, times[row], last);
-        record_lanes(group, machines, row);
-    }
+/* Write what became of machines beside their rows. */
+static void report_lanes(const Group *group, const Machines *machines) {
     for (int lane = 0; lane < machines->machines; lane++) {
         const Instance *instance = &group->instances[lane];
         const int failed = !(group->running >> lane & 1u);
@@ -232,4 +230,57 @@ EXPORT void mbsfmu_run_machines(Group *group, const Machines *machines) {
         machines->alone[lane] = group->alone[lane];
         COPY(machines->records + (size_t)ERROR_RECORD * (size_t)lane, instance->state.error_record, ERROR_RECORD);
     }
+}
+
+/* Set inputs of a machine by hand, from now on. */
+static void set_inputs(State *state, const int *newly, const double *values) {
+    carry_inputs(state);
+    for (int i = 0; i < INPUTS; i++) {
+        if (!newly[i]) continue;
+        state->inputs[i] = values[i];
+        state->held[i] = 1;
+    }
+}
+
+/* The time of a row in a machine. */
+static double time_of(const Machines *machines, int lane, int row) { return machines->times[machines->times_apart * lane + row]; }
+
+/* Start the chosen machines of a group at time zero, and record that as their first row; others stay where they are. */
+static void start_group(Group *group, const Machines *machines) {
+    int chosen = 0;
+    for (int lane = 0; lane < machines->machines; lane++) chosen |= machines->chosen[lane];
+    if (!chosen) return;
+    record_lanes(group, machines, 0, start_lanes(group, machines) & group->running);
+    report_lanes(group, machines);
+}
+
+/* Let the machines of a group go on to the times of further rows; those that fail have a reason, and the others go on. */
+static void advance_group(Group *group, const Machines *machines) {
+    const int last = machines->count - 1;
+    for (int lane = 0; lane < machines->machines; lane++) {
+        Stretch *stretch = &group->stretches[lane];
+        State *state = &group->instances[lane].state;
+        const double first = time_of(machines, lane, machines->first_row);
+        stretch->last = time_of(machines, lane, last);
+        stretch->same = same_time(state, first - state->time, state->time, stretch->last);
+        if (machines->newly && first > state->time) set_inputs(state, machines->newly, machines->set + INPUTS * lane);
+    }
+    for (int row = machines->first_row; group->running && row <= last; row++) {
+        for (int lane = 0; lane < machines->machines; lane++) {
+            group->stretches[lane].output = time_of(machines, lane, row);
+        }
+        run_lanes(group, machines->stop);
+        if (*machines->stop) break;
+        record_lanes(group, machines, row, group->running);
+    }
+    report_lanes(group, machines);
+}
+
+/* The same of several groups. */
+EXPORT void mbsfmu_start_groups(Group *const *groups, const Machines *machines, int count) {
+    for (int k = 0; k < count; k++) start_group(groups[k], machines + k);
+}
+
+EXPORT void mbsfmu_advance_groups(Group *const *groups, const Machines *machines, int count) {
+    for (int k = 0; k < count; k++) advance_group(groups[k], machines + k);
 }

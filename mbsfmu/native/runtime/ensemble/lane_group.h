@@ -20,6 +20,7 @@ typedef struct {
     int varying;                    /* whether inputs change on the way */
     int left;                       /* whether what was due at the last halt has been done */
     double halt;                    /* the next event, update or end of the run */
+    double output, last, same;      /* the next output, the end of the run, and by how much times may differ that are one */
 } Stretch;
 
 typedef struct {

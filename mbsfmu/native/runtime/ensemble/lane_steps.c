@@ -118,11 +118,11 @@ static int has_varying_inputs(const Instance *instance) {
 }
 
 /* Make the updates and jumps that are due where a lane halts; it fails where one cannot be made. */
-static void leave_lane(Group *group, int lane, double same, double last) {
+static void leave_lane(Group *group, int lane) {
     Instance *instance = &group->instances[lane];
     Stretch *stretch = &group->stretches[lane];
     stretch->left = 1;
-    if (!leave(instance, same, last, &stretch->halt)) {
+    if (!leave(instance, stretch->same, stretch->last, &stretch->halt)) {
         end_lane(group, lane);
         return;
     }
@@ -133,11 +133,12 @@ static void leave_lane(Group *group, int lane, double same, double last) {
 }
 
 /* Where a stretch has come to its end: make updates and jumps that are due at a halt, and look at the rank. */
-static void arrive_in_lane(Group *group, int lane, double same, double output) {
+static void arrive_in_lane(Group *group, int lane) {
     Instance *instance = &group->instances[lane];
     State *state = &instance->state;
     Stretch *stretch = &group->stretches[lane];
-    const int is_output = stretch->end == output;
+    const double same = stretch->same;
+    const int is_output = stretch->end == stretch->output;
     state->time = stretch->end;
     instance->known = NOTHING;
     step_functions.inputs_at(instance, state->time, state->effective);
@@ -162,13 +163,14 @@ static void arrive_in_lane(Group *group, int lane, double same, double output) {
 }
 
 /* Plan the way to an output, or to a halt before it. Stretches that are too brief for the rule are made at once. */
-static void plan_stretch(Group *group, int lane, double same, double output, double last) {
+static void plan_stretch(Group *group, int lane) {
     Instance *instance = &group->instances[lane];
     State *state = &instance->state;
     Stretch *stretch = &group->stretches[lane];
+    const double same = stretch->same, output = stretch->output;
     stretch->made = stretch->count = 0.0;
     while (group->running >> lane & 1u && state->time < output) {
-        if (!stretch->left) leave_lane(group, lane, same, last);
+        if (!stretch->left) leave_lane(group, lane);
         if (!(group->running >> lane & 1u)) return;
         const int halts_before = stretch->halt < output - same;
         stretch->begin = state->time;
@@ -187,7 +189,7 @@ static void plan_stretch(Group *group, int lane, double same, double output, dou
             return;
         }
         load_lane(group, lane);
-        arrive_in_lane(group, lane, same, output);
+        arrive_in_lane(group, lane);
     }
 }
 
@@ -217,10 +219,10 @@ static void count_step(State *state, double increments, int matrices) {
     state->iteration_matrices += matrices;
 }
 
-/* Let all lanes come to an output. */
-static void run_lanes_to(Group *group, double same, double output, double last) {
-    for (int lane = 0; lane < LANES; lane++) plan_stretch(group, lane, same, output, last);
-    for (;;) {
+/* Let all lanes come to their outputs, unless the run is to end before. */
+static void run_lanes(Group *group, const volatile int *stop) {
+    for (int lane = 0; lane < LANES; lane++) plan_stretch(group, lane);
+    while (!*stop) {
         double times[LANES];
         Lanes step = group->matrix_step;
         unsigned active = 0;
@@ -251,8 +253,8 @@ static void run_lanes_to(Group *group, double same, double output, double last) 
             }
             stretch->made += 1.0;
             if (stretch->made < stretch->count) continue;
-            arrive_in_lane(group, lane, same, output);
-            plan_stretch(group, lane, same, output, last);
+            arrive_in_lane(group, lane);
+            plan_stretch(group, lane);
         }
     }
 }

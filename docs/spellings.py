@@ -12,6 +12,7 @@ import click
 import mbsfmu
 from mbsfmu.base.options import ListOption, Number, Option, Options, StringOption, Switch
 from mbsfmu.cli.commands import COMMANDS, cli
+from mbsfmu.cli.compare import SHARED
 from mbsfmu.comparison import ComparisonOptions
 from mbsfmu.simulation.run_options import RunOptions
 
@@ -201,7 +202,15 @@ CALLS = {
         "comparison = mbsfmu.compare(model, steps=[2e-3, 1e-3])",
         (mbsfmu.compare,),
         (ComparisonOptions,),
-        {"report": REPORT, "live": LIVE, "json_file": "`json.dumps(comparison.to_dict())`"},
+        {
+            "connect": "`connections=[\"a.y=b.u\"]`",
+            "assignments": "`parameters={\"unit.mass\": 2.0}`",
+            "tables": "`inputs={\"unit.u\": mbsfmu.read_signal(\"table.csv:column\")}`, or any signal",
+            **{name: f"`coupling={{\"{name}\": …}}`" for name in SHARED},
+            "report": REPORT,
+            "live": LIVE,
+            "json_file": "`json.dumps(comparison.to_dict())`",
+        },
     ),
     "sweep": Call(
         "study = mbsfmu.sweep(model, {\"boom.mass\": [100.0, 200.0]}, output=\"masses.parquet\")",

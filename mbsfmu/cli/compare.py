@@ -4,57 +4,95 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Unpack
+from typing import Any
 
 import click
 
-from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cli.assigned_values import assigned
 from mbsfmu.cli.common_options import common_options
-from mbsfmu.cli.found_models import find_model
+from mbsfmu.cli.completion import complete_models
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.live_option import live_machine, live_option
-from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import options_of, output_file, refuse_same_files
+from mbsfmu.cli.model_argument import model_or_fmus, parts_option
+from mbsfmu.cli.option_types import assignment, options_of, output_file, refuse_same_files, words
 from mbsfmu.cli.output import log_to_stderr, to_the_end, warn, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
-from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonOptions
+from mbsfmu.comparison.comparison_options import ComparisonOptions
 from mbsfmu.comparison.cost import remedy
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.coupled.coupled_model import CoupledModel
+from mbsfmu.io.signals import read_signal
+
+SHARED = ("unit_tolerance", "model_exchange", "unit_solver", "isolate")
+"""Options of FMUs that all runs share."""
 
 
 @click.command("compare", cls=SectionedCommand)
-@model_argument
+@click.argument("model", nargs=-1, required=True, shell_complete=complete_models)
+@parts_option
 @options_of(ComparisonOptions, *ComparisonOptions.known())
+@click.option("--connect", multiple=True, help="Connection of FMUs a.y=b.u, from output to input; repeatable.")
+@click.option("--set", "assignments", multiple=True, help="Parameter or start value of FMUs: a.mass=2; repeatable.")
+@click.option(
+    "--input", "tables", multiple=True, help="Input signal of FMUs: fmu.variable=table.csv:column[:steps]; repeatable."
+)
+@click.option("--bond", "bonds", multiple=True, help="Power bond of FMUs: a.effort,b.flow; repeatable.")
+@click.option("--outputs", callback=words, help="Outputs of FMUs to compare, by patterns: a.*,b.force; all by default.")
+@options_of(CouplingOptions, *SHARED)
 @report_option
 @live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
 @common_options
 def command(
-    model: str,
+    model: tuple[str, ...],
     parts: tuple[str, ...],
+    connect: tuple[str, ...],
+    assignments: tuple[str, ...],
+    tables: tuple[str, ...],
+    bonds: tuple[str, ...],
+    outputs: list[str] | None,
     report: str | None,
     live: bool,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
-    **given: Unpack[ComparisonKeywords],
+    **given: Any,
 ) -> None:
     """Run MODEL monolithically and coupled, and say what coupling and the step cost.
 
+    MODEL may also be an SSP file, a folder that holds one, or FMU files as [name=]file, ours or others; their reference
+    is a coupled run with small steps, whose own error is estimated by halving them.
+
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
+    Example: mbsfmu compare system.ssp --accuracy 0.01
+    Example: mbsfmu compare a.fmu b.fmu --connect a.y=b.u --connect b.y=a.u --steps 2e-3,1e-3 --stop 2
     """
     log_to_stderr(quiet)
-    refuse_same_files(report, json_file, inputs=[model, *parts])
+    read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
+    refuse_same_files(report, json_file, inputs=[*model, *parts, *read])
     reporter = Reporter(report)
-    found = find_model(model, parts)
+    found = model_or_fmus(model, parts, "a comparison")
+    shared = {name: value for name in SHARED if (value := given.pop(name)) is not None}
+    of_fmus = {
+        "connections": connect,
+        "parameters": assigned(assignments),
+        "inputs": {name: read_signal(table) for name, table in map(assignment, tables)},
+        "bonds": bonds,
+        "outputs": outputs,
+        "coupling": shared,
+    }
     if live:
+        if not isinstance(found, CoupledModel):
+            raise InputError("--live is of models; FMUs cannot run in a page")
         own = {name: given.get(name) for name in ("formulation", "newton_tolerance")}
-        reporter.live = live_machine(found, model, parts, page=report, option="--report", options=own)
+        reporter.live = live_machine(found, model[0], parts, page=report, option="--report", options=own)
     with progress_bar("comparing", quiet) as progress, _keep_runs(reporter, json_file):
-        comparison = compare(found, progress=progress, **given)
+        comparison = compare(found, progress=progress, **of_fmus, **given)
     _write(comparison, reporter, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):
@@ -98,13 +136,23 @@ def _print_comparison(comparison: Comparison) -> None:
     ]
     residual = ["energy residual [J]", "[of exchanged]"]
     columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "cost [ms/s]", ""]
-    print_table(f"{comparison.model}, {comparison.formulation}, compared with the monolithic run", columns, rows)
+    print_table(f"{comparison.subject}, compared with the {comparison.label} run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items() if order is not None]
     if rows:
         print_table("observed order", ["algorithm", "order"], rows)
+    rows = [
+        [run.algorithm, shown(run.step), name, *map(shown, (bond.exchanged, bond.residual, bond.largest))]
+        for run in comparison.runs
+        for name, bond in (run.bonds.items() if len(run.bonds) > 1 else ())
+    ]
+    if rows:
+        columns = ["algorithm", "step [s]", "bond", "exchanged [J]", "residual at the end [J]", "largest [J]"]
+        print_table("energy at each bond", columns, rows)
     if comparison.stability:
         rows = [[name, shown(limit.stable), shown(limit.diverging)] for name, limit in comparison.stability.items()]
         print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
     if comparison.step_verdict:
         say(comparison.step_verdict)
+    if comparison.left_out:
+        say(f"Not compared, because they are discrete: {', '.join(comparison.left_out)}.")
     say(comparison.verdict)

@@ -170,6 +170,14 @@ def command(
     )
     title = f"at {result.end:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
     print_table(title, ["output", "value", "unit"], rows)
+    run = result.statistics
+    bonds = [
+        [name, shown(energy), shown(run.energy_residual[name]), shown(run.energy_residual_largest[name])]
+        for name, energy in run.energy_exchanged.items()
+    ]
+    if bonds:
+        columns = ["bond", "exchanged [J]", "residual at the end [J]", "largest residual [J]"]
+        print_table("energy at each power bond", columns, bonds)
 
 
 def _tell_remarks(result: CosimulationResult) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Unpack
 
 import click
@@ -15,9 +14,8 @@ import click
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_models, complete_variables
-from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
-from mbsfmu.cli.model_argument import parts_option
+from mbsfmu.cli.model_argument import model_or_fmus, parts_option
 from mbsfmu.cli.option_types import (
     FORMATS,
     assignment,
@@ -32,8 +30,6 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
-from mbsfmu.cosim.runs.source_overview import is_source
-from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.studies import SobolIndices, StudyResult, sweep
 from mbsfmu.studies.points import parse_values
 from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
@@ -134,7 +130,7 @@ def command(
     reporter = Reporter(report)
     with _executor(scheduler) as executor, progress_bar("running points", quiet) as progress:
         result = sweep(
-            _subject(model, parts),
+            model_or_fmus(model, parts, "a study"),
             parameters,
             samples=samples,
             connections=connect,
@@ -156,22 +152,6 @@ def command(
         print_table(f"Sobol indices of {each.output}{left}", ["parameter", "first order", "total"], rows)
     if len(indices) > _SHOWN:
         say(f"{len(indices) - _SHOWN} more outputs vary; --json and --report have them")
-
-
-def _subject(model: tuple[str, ...], parts: tuple[str, ...]) -> CoupledModel | tuple[str, ...]:
-    """Return the model, or the paths of FMUs.
-
-    Raises
-    ------
-    InputError
-        When there are several that are not FMUs.
-    """
-    others = [each for each in model if not (is_source(each) or Path(each).is_dir())]
-    if not others:
-        return model
-    if len(model) > 1:
-        raise InputError(f"{others[0]} is given with other models; a study has one model, or FMU files")
-    return find_model(others[0], parts)
 
 
 def _samples(

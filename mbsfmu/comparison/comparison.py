@@ -10,7 +10,8 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison.comparison_options import ACCURACY
-from mbsfmu.comparison.cost import nothing_moves, step_verdict, verdict
+from mbsfmu.comparison.cost import nothing_moves, reference_verdict, step_verdict, verdict
+from mbsfmu.comparison.coupled_reference import CoupledReference
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
 from mbsfmu.comparison.tight import TightRun
@@ -43,25 +44,30 @@ class Comparison(Tabular):
     model, description, formulation
         What was compared.
     reference
-        Summary of the monolithic run, with its `cost`, processor time in s per simulated second, and as `error` how far
-        each output is from the tight run at most, relative to its range: what the step costs. Errors of outputs that do
-        not move, `still`, are relative to their magnitude, here and in the runs.
+        Summary of the monolithic run, of FMUs that of the reference run, with its `cost`, processor time in s per
+        simulated second. That of a model has as `error` how far each output is from the tight run at most, relative to
+        its range: what the step costs. Errors of outputs that do not move, `still`, are relative to their magnitude,
+        here and in the runs.
     outputs
         Names and units of the compared outputs.
     runs
         The coupled runs.
     order
         Observed order of each algorithm over its converged steps; None where there are fewer than two.
-    monolithic
-        The monolithic run, with all its signals.
+    reference_run
+        The monolithic run with all its signals; of FMUs the reference run with the compared outputs.
     accuracy
         Largest error wanted, relative to the range of an output.
     stability
         Where each algorithm becomes unstable, if that was asked for.
     tight
-        The run that stands for the truth.
+        The run of a model that stands for the exact solution.
     machine
         What was compared, as data; None where nobody said.
+    coupled_reference
+        The reference of FMUs, which have no monolithic model; None where there is a model.
+    left_out
+        Outputs of FMUs that are not compared, because they are discrete: they jump at other times in each run.
     """
 
     model: str
@@ -71,15 +77,27 @@ class Comparison(Tabular):
     outputs: dict[str, str]
     runs: list[Run]
     order: dict[str, float | None]
-    monolithic: Trajectory
+    reference_run: Trajectory
     accuracy: float = ACCURACY
     stability: Mapping[str, StabilityLimit] = field(default_factory=dict)
     tight: TightRun = field(default_factory=TightRun)
     machine: Machine | None = None
+    coupled_reference: CoupledReference | None = None
+    left_out: Sequence[str] = ()
+
+    @property
+    def label(self) -> str:
+        """What the runs are compared with: `monolithic`, or `reference` of FMUs."""
+        return "monolithic" if self.coupled_reference is None else "reference"
+
+    @property
+    def subject(self) -> str:
+        """The model with its formulation, or the FMUs."""
+        return f"{self.model}, {self.formulation}" if self.formulation else self.model
 
     def __repr__(self) -> str:
         algorithms = ", ".join(self.order)
-        return f"<Comparison: {self.model}, {self.formulation}, {len(self.runs)} runs of {algorithms}>"
+        return f"<Comparison: {self.subject}, {len(self.runs)} runs of {algorithms}>"
 
     def _repr_html_(self) -> str:
         columns = ("algorithm", "step [s]", "status", "largest error [%]", "with the step's [%]", "cost [s/s]")
@@ -87,7 +105,7 @@ class Comparison(Tabular):
             (run.algorithm, run.step, run.status, *map(_percent, (run.worst_error, run.worst_total)), run.cost)
             for run in self.runs
         )
-        return html_table(columns, rows, f"{self.model}, {self.formulation}. {self.verdict if self.runs else ''}")
+        return html_table(columns, rows, f"{self.subject}. {self.verdict if self.runs else ''}")
 
     def _columns(self) -> Columns:
         columns: dict[str, list[Any]] = {name: [getattr(run, name) for run in self.runs] for name in _TOLD}
@@ -154,7 +172,7 @@ class Comparison(Tabular):
             raise InputError(f"there is no motion of a coupled run '{missing}'; {closest_match(missing, known)}")
         wanted = coarsest.values() if labels is None else labels
         ghosts = {label: self._drawn(known[label].curves.outputs) for label in wanted}
-        return animate(self.monolithic, self.machine, ghosts, **{"label": "monolithic", **chosen})
+        return animate(self.reference_run, self.machine, ghosts, **{"label": self.label, **chosen})
 
     def _drawn(self, curves: Mapping[str, Curve]) -> Trajectory:
         """Return the completed part of a run at equidistant times."""
@@ -165,28 +183,40 @@ class Comparison(Tabular):
 
     @property
     def moves(self) -> bool:
-        """Whether any output of the monolithic run changes."""
+        """Whether any output of the reference run changes."""
         return not self.outputs.keys() <= set(self.reference.get("still", ()))
 
     @property
     def cheapest(self) -> list[Run]:
         """The least expensive of the sufficiently accurate runs.
 
-        Of equal ones, the most accurate first; None if no run is accurate enough, or nothing moves.
+        Of equal ones, the most accurate first; none if no run is accurate enough, nothing moves, or the reference of
+        FMUs is too uncertain.
         """
-        return cheapest_runs(self.runs, self.accuracy) if self.moves else []
+        return cheapest_runs(self.runs, self.accuracy) if self.moves and not self.doubt else []
+
+    @property
+    def doubt(self) -> str:
+        """Why the reference of FMUs is too uncertain for a verdict, in words; empty otherwise."""
+        return "" if self.coupled_reference is None else self.coupled_reference.doubt
 
     @property
     def verdict(self) -> str:
         """The least expensive setting for the wanted accuracy, in one sentence."""
         if not self.moves:
-            return nothing_moves(self.reference)
+            return nothing_moves(self.reference, self.label)
+        if self.doubt:
+            return f"No verdict: {self.doubt}."
         return verdict(self.runs, self.order, self.accuracy, self.reference)
 
     @property
     def step_verdict(self) -> str:
-        """The error of the step, in one sentence or two; empty if nothing moves."""
-        return step_verdict(self.reference, self.tight) if self.moves else ""
+        """The error of the step, of FMUs that of the reference, in one sentence or two; empty if nothing moves."""
+        if not self.moves or self.doubt:
+            return ""
+        if self.coupled_reference is not None:
+            return reference_verdict(self.coupled_reference)
+        return step_verdict(self.reference, self.tight)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data that `compare --json` writes."""
@@ -203,6 +233,8 @@ class Comparison(Tabular):
             "verdict": self.verdict,
             "step_verdict": self.step_verdict,
             "tight": self.tight.to_dict(),
+            "coupled_reference": None if self.coupled_reference is None else self.coupled_reference.to_dict(),
+            "left_out": list(self.left_out),
             "stability": {name: asdict(limit) for name, limit in self.stability.items()},
         }
 

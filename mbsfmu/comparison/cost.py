@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.comparison.coupled_reference import CoupledReference
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
@@ -20,22 +21,22 @@ ROUND_OFF = 1e-9
 """Relative errors below this are round-off or iteration errors, and follow no power of the step."""
 
 
-def observed_order(runs: Sequence[Run]) -> float | None:
+def observed_order(runs: Sequence[Run], least: float = 0.0) -> float | None:
     """Return the slope of log(error) over log(step), by least squares over runs without divergence.
 
-    None if fewer than two steps have errors above round-off.
+    None if fewer than two steps have errors above round-off and above the least error that the reference can tell.
     """
-    points = [(run.step, run.worst_error) for run in runs if (run.worst_error or 0.0) > ROUND_OFF]
+    points = [(run.step, run.worst_error) for run in runs if (run.worst_error or 0.0) > max(ROUND_OFF, least)]
     if len({step for step, _ in points}) < 2:
         return None
     steps, errors = np.log(np.array(points, dtype=float)).T
     return float(np.polyfit(steps, errors, 1)[0])
 
 
-def nothing_moves(reference: Mapping[str, Any]) -> str:
+def nothing_moves(reference: Mapping[str, Any], label: str) -> str:
     """Return the message that no output moves, so that all settings are equal."""
     return (
-        f"Nothing moves: no output of the monolithic run changes up to {reference['stop']:.6g} s, so that there is no "
+        f"Nothing moves: no output of the {label} run changes up to {reference['stop']:.6g} s, so that there is no "
         "cheapest setting and no order; take a later --stop (stop), or inputs that move the machine."
     )
 
@@ -52,16 +53,14 @@ def verdict(
     accuracy
         Largest error wanted, relative to the range of an output.
     reference
-        Summary of the monolithic run, with its `cost`.
+        Summary of the monolithic run with its `cost`, or that of the reference run of FMUs with its `algorithm`.
     """
     wanted = f"an error of at most {100 * accuracy:.3g} %"
     cheapest = cheapest_runs(runs, accuracy)
     if cheapest:
         loading = max(run.loading_seconds or 0.0 for run in cheapest)
-        beside = (
-            f"beside {_time(reference['cost'])} of the monolithic run; loading the FMUs takes {_time(loading)} once"
-        )
-        return f"For {wanted} {_named(cheapest)}, {beside}."
+        beside = "" if "algorithm" in reference else f", beside {_time(reference['cost'])} of the monolithic run"
+        return f"For {wanted} {_named(cheapest)}{beside}; loading the FMUs takes {_time(loading)} once."
     left = [run for run in runs if run.judged is not None]
     if not left:
         return f"No run reaches {wanted}: all of them diverge; {remedy(runs)}."
@@ -114,6 +113,16 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
     return (
         f"The step of {reference['step']:.3g} s by itself costs {_percent(error)} ({of}), measured against "
         f"{tight.formulation} with {tight.solver} and a tolerance of {tight.tolerance:.1g}{doubt}."
+    )
+
+
+def reference_verdict(reference: CoupledReference) -> str:
+    """Return how good the reference of FMUs is, in one sentence."""
+    output = max(reference.uncertainty, key=lambda name: reference.uncertainty[name])
+    return (
+        f"The reference is {reference.algorithm} with a step of {reference.step:.3g} s; it is itself good to about "
+        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. Errors inside the FMUs are not "
+        "seen."
     )
 
 

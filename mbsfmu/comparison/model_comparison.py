@@ -2,55 +2,61 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.executors import CallsInterrupted, Shares, local_executor, run_all
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.cost import observed_order
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
+from mbsfmu.comparison.coupled_runs import coupled_runs, of_coupling
+from mbsfmu.comparison.fmu_comparison import compare_fmus
 from mbsfmu.comparison.reference import ReferenceRun
-from mbsfmu.comparison.run import Run, Task, make_run
-from mbsfmu.comparison.stability import StabilityLimit, stability_limit
-from mbsfmu.comparison.tight import TightRun, tight_run
-from mbsfmu.comparison.timing import SECONDS, Repetitions, contenders, repeated_costs
-from mbsfmu.cosim.coupling.algorithms import ITERATED
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.comparison.tight import tight_run
+from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.fmu_export import export
 from mbsfmu.modelling.variables import Causality
 
-# How far beyond the steps of the grid a stability limit is looked for.
-_FINER, _COARSER, _FEWEST_STEPS = 16.0, 64.0, 10
-
 
 def compare(
-    model: CoupledModel,
+    model: CoupledModel | str | Path | Sequence[str | Path],
     *,
     options: ComparisonOptions | None = None,
+    connections: Sequence[str | tuple[str, str] | Connection] = (),
+    parameters: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Signal] | None = None,
+    bonds: Sequence[str] = (),
+    outputs: Sequence[str] | None = None,
+    coupling: Mapping[str, Any] | None = None,
     workers: int | None = None,
     progress: Callable[[float], None] | None = None,
     **given: Unpack[ComparisonKeywords],
 ) -> Comparison:
-    """Run a model monolithically and coupled, with every algorithm and communication step.
+    """Run a model monolithically and coupled, with every algorithm and communication step; or coupled FMUs of any tool.
 
     The monolithic run with the same internal step gives the coupling error; a reference run with an adaptive solver
-    gives the error of step and coupling together.
+    gives the error of step and coupling together. FMUs have no monolithic model: their reference is a coupled run whose
+    step is halved until its own estimated error is small. What FMUs do wrong inside themselves is in all runs alike,
+    and is not seen.
 
     Parameters
     ----------
     model
-        A model of at least two systems.
+        A model of at least two systems; or an SSP file, a folder that holds one, or FMU files as for `cosimulate`.
     options, given
         Options, and those of them that are given by name; `ComparisonOptions` says what they are.
+    connections, parameters, inputs, bonds
+        Of FMUs, as for `cosimulate`.
+    outputs
+        Of FMUs: patterns of the outputs to compare, such as `a.*`; by default all that are Real and continuous.
+    coupling
+        Of FMUs: options of `CouplingOptions` that all runs share, such as `{"model_exchange": ["plant"]}`.
     workers
         Number of processes that runs are shared over; that of the cores by default, no more than there are runs.
     progress
@@ -59,13 +65,27 @@ def compare(
     Raises
     ------
     InputError
-        When a word or number is wrong, or the model has only one system.
+        When a word or number is wrong, the model has only one system, or FMUs cannot do what is asked.
     SimulationError
-        When the monolithic run fails.
+        When the monolithic run fails, or no reference run of FMUs succeeds.
     ComparisonInterrupted
-        When it is interrupted after the monolithic run; it has the runs that were done.
+        When it is interrupted after the reference run; it has the runs that were done.
     """
-    chosen = ComparisonOptions.of(options, given, ("workers", "progress"))
+    of_fmus = {
+        "connections": connections,
+        "parameters": parameters,
+        "inputs": inputs,
+        "bonds": bonds,
+        "outputs": outputs,
+        "coupling": coupling,
+    }
+    chosen = ComparisonOptions.of(options, given, ("workers", "progress", *of_fmus))
+    if not isinstance(model, CoupledModel):
+        fmus = CoupledFmus(model, connections, parameters or {}, inputs or {}, bonds, coupling or {})
+        return compare_fmus(fmus, chosen, outputs, workers, progress)
+    for name, value in of_fmus.items():
+        if value:
+            raise InputError(f"{name} = {value!r} has no effect with the model {model.name}; it has with FMUs")
     if len(model.systems) < 2:
         raise InputError(f"{model.name} has one system; there is nothing to couple")
     inner = {name: getattr(chosen, name) for name in ("formulation", "newton_tolerance")}
@@ -74,7 +94,9 @@ def compare(
     inner["formulation"] = formulation = whole.result.formulation
     tight = tight_run(model, formulation, chosen.steps, chosen.accuracy, whole.reference)
     export_fmus = partial(export, model, layout="separate", backend=chosen.backend, **inner)
-    runs, limits, interrupted = _coupled_runs(chosen, export_fmus, whole.reference, tight, workers, progress)
+    runs, limits, interrupted = coupled_runs(
+        chosen, lambda folder: CoupledFmus(export_fmus(folder)[-1]), whole.reference, tight, workers, progress
+    )
     made = Comparison(
         model.name,
         model.description,
@@ -82,7 +104,7 @@ def compare(
         whole.summary(tight.on(internal)),
         whole.units,
         runs,
-        {name: observed_order(_coupled(runs, name, internal)) for name in chosen.algorithms},
+        {name: observed_order(of_coupling(runs, name, internal)) for name in chosen.algorithms},
         whole.result,
         chosen.accuracy,
         limits,
@@ -141,82 +163,3 @@ class _Monolithic:
         begin = clock.process_time()
         simulation.step(0.0, stop)
         return (clock.process_time() - begin) / stop
-
-
-def _coupled_runs(
-    chosen: ComparisonOptions,
-    export_fmus: Callable[[Path], list[Path]],
-    reference: ReferenceRun,
-    tight: TightRun,
-    workers: int | None,
-    progress: Callable[[float], None] | None,
-) -> tuple[list[Run], dict[str, StabilityLimit], bool]:
-    """Return the coupled runs, the stability limits, and whether they were interrupted."""
-    wanted = [(name, step) for name in chosen.algorithms for step in sorted(chosen.steps, reverse=True)]
-    workers = min(os.cpu_count() or 1, len(wanted)) if workers is None else workers
-    runs: list[Run] = []
-    limits: dict[str, StabilityLimit] = {}
-    try:
-        with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name, local_executor(workers) as executor:
-            package, file = export_fmus(Path(name))[-1], Path(name) / "reference.npz"
-            reference.save(file)
-            grids = {step: _saved(tight, step, Path(name)) for step in chosen.steps}
-            tasks = [Task(package, file, grids[each[1]], *each, float(reference.time[-1])) for each in wanted]
-            limited = len(chosen.algorithms) if chosen.stability else 0
-            shares = Shares(progress, len(tasks) + reference.moves + limited)
-            runs = run_all(executor, make_run, tasks, shares)
-            if reference.moves:
-                _repeat(executor, tasks, runs, chosen.accuracy, shares)
-            limits = _limits(executor, tasks, runs, shares) if chosen.stability else {}
-    except CallsInterrupted as ended:
-        return runs or ended.outcomes, limits, True
-    return runs, limits, False
-
-
-def _saved(tight: TightRun, step: float, folder: Path) -> Path | None:
-    """Write the reference run on a grid with the times of a step in s; None without a reference run."""
-    outputs = tight.on(step)
-    if outputs is None:
-        return None
-    file = folder / f"tight-{step!r}.npz"
-    outputs.save(file)
-    return file
-
-
-def _coupled(runs: Sequence[Run], algorithm: str, internal: float) -> list[Run]:
-    """Return the runs of an algorithm whose difference from the monolithic one is the coupling.
-
-    An iterated run with communication steps equal to the internal ones is the monolithic run within the iteration
-    tolerance.
-    """
-    own = [run for run in runs if run.algorithm == algorithm]
-    return [run for run in own if run.step > internal] if parted(algorithm)[0] in ITERATED else own
-
-
-def _repeat(executor: Executor, tasks: list[Task], runs: list[Run], accuracy: float, shares: Shares) -> None:
-    """Repeat the runs that may be the least expensive, in one process."""
-    racing = [id(run) for run in contenders(runs, accuracy)]
-    chosen = [(task, run) for task, run in zip(tasks, runs, strict=True) if id(run) in racing]
-    spent = sum(task.stop * (run.cost or 0.0) for task, run in zip(tasks, runs, strict=True))
-    repetitions = Repetitions([task for task, _ in chosen], max(SECONDS, spent))
-    (found,) = run_all(executor, repeated_costs, [repetitions], shares)
-    for (_, run), costs in zip(chosen, found, strict=True):
-        run.costs = costs
-
-
-def _limits(executor: Executor, tasks: list[Task], runs: list[Run], shares: Shares) -> dict[str, StabilityLimit]:
-    """Return the stability limit of each algorithm, starting from the runs of the grid."""
-    first = {task.algorithm: task for task in tasks}
-    known = [{run.step: run.status == "ok" for run in runs if run.algorithm == algorithm} for algorithm in first]
-    limits = run_all(executor, _limit, list(zip(first.values(), known, strict=True)), shares)
-    return dict(zip(first, limits, strict=True))
-
-
-def _limit(search: tuple[Task, dict[float, bool]]) -> StabilityLimit:
-    task, known = search
-
-    def is_stable(step: float) -> bool:
-        return make_run(replace(task, step=step, tight=None)).status == "ok"
-
-    coarsest = max(*known, min(_COARSER * max(known), task.stop / _FEWEST_STEPS))
-    return stability_limit(is_stable, known, min(known) / _FINER, coarsest)

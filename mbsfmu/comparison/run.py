@@ -5,18 +5,40 @@ from __future__ import annotations
 import math
 import time as clock
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.curves import RunCurves, curves_of
 from mbsfmu.comparison.reference import load_reference
-from mbsfmu.cosim import Cosimulation, CosimulationError, CosimulationResult, CouplingOptions
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim import CosimulationError, CosimulationResult
 
 LOST = 1.0
 """Error relative to the reference's range above which a run counts as diverged."""
+
+
+@dataclass(frozen=True)
+class BondEnergy:
+    """Energy at a power bond over a coupled run, in J.
+
+    Attributes
+    ----------
+    exchanged
+        What went through it, to and fro added up.
+    residual, largest
+        What the coupling brought in (positive) or took out until the end, and its largest magnitude over time.
+    """
+
+    exchanged: float
+    residual: float
+    largest: float
+
+    @property
+    def share(self) -> float | None:
+        """The largest residual as a share of the exchanged energy; None where nothing was exchanged."""
+        return self.largest / self.exchanged if self.exchanged > 0.0 else None
 
 
 @dataclass
@@ -32,12 +54,14 @@ class Run:
     status
         `ok`, or `diverged` with the reason in `message`.
     error
-        For each output, the largest deviation from the monolithic run of the same internal step over time, relative to
-        that one's range: what the coupling costs.
+        For each output, the largest deviation over time from the monolithic run of the same internal step, of FMUs
+        without a model from the reference run, relative to that one's range: what the coupling costs.
     error_total
         The same from the tight run: what coupling and step cost together; None for each output where that is not known.
     energy_residual, energy_residual_share
         Largest residual energy of the power bonds in J, and as a share of the energy exchanged; None without bonds.
+    bonds
+        Energy at each power bond.
     steps, rollbacks
         Communication steps made, and those made again (none with fixed steps).
     wall_seconds
@@ -65,6 +89,7 @@ class Run:
     loading_seconds: float | None = None
     energy_residual_share: float | None = None
     error_total: Mapping[str, float | None] = field(default_factory=dict)
+    bonds: Mapping[str, BondEnergy] = field(default_factory=dict)
     curves: RunCurves = field(default_factory=RunCurves, repr=False)
 
     @property
@@ -98,7 +123,9 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data that `compare --json` writes of it."""
-        return {key: value for key, value in vars(self).items() if key != "curves"} | {"cost": self.cost}
+        bonds = {name: {**asdict(energy), "share": energy.share} for name, energy in self.bonds.items()}
+        told = {key: value for key, value in vars(self).items() if key != "curves"}
+        return {**told, "cost": self.cost, "bonds": bonds}
 
 
 @dataclass(frozen=True)
@@ -107,14 +134,16 @@ class Task:
 
     Attributes
     ----------
-    package, reference, tight
-        The SSP file, and what `Reference.save` wrote of the monolithic and the tight run; None where there is no tight
-        run.
+    fmus
+        The FMUs.
+    reference, tight
+        What `ReferenceRun.save` wrote of the monolithic and the tight run, or of the reference of FMUs without a model;
+        None where there is no tight run.
     algorithm, step, stop
         One of `CHOICES`, communication step and end in s.
     """
 
-    package: Path
+    fmus: CoupledFmus
     reference: Path
     tight: Path | None
     algorithm: str
@@ -147,10 +176,8 @@ def run_timed(task: Task) -> tuple[CosimulationResult, Timing]:
     CosimulationError
         When the run fails; it has what was recorded.
     """
-    algorithm, extrapolation = parted(task.algorithm)
-    options = {"algorithm": algorithm, "extrapolation": extrapolation, "step": task.step, "stop": task.stop}
     begin = clock.process_time()
-    with Cosimulation(task.package, options=CouplingOptions(**options)) as run:
+    with task.fmus.run(task.algorithm, step=task.step, stop=task.stop) as run:
         loaded, start = clock.process_time(), run.time
         run.step()
         if not run.done:
@@ -185,8 +212,19 @@ def make_run(task: Task) -> Run:
         loading_seconds=None if timing is None else timing.loading,
         energy_residual_share=_finite(result.energy_residual_share),
         error_total=totals,
+        bonds=_bonds(result),
         curves=curves_of(result, reference, _label(task.algorithm, task.step)),
     )
+
+
+def _bonds(result: CosimulationResult) -> dict[str, BondEnergy]:
+    """Return the energies at the bonds of a run that are finite."""
+    run = result.statistics
+    found = {
+        name: BondEnergy(exchanged, run.energy_residual[name], run.energy_residual_largest[name])
+        for name, exchanged in run.energy_exchanged.items()
+    }
+    return {name: each for name, each in found.items() if all(map(math.isfinite, vars(each).values()))}
 
 
 def lost_output(errors: Mapping[str, float], still: Collection[str]) -> str:

@@ -69,7 +69,7 @@ class TightRun:
 
     def on(self, step: float) -> ReferenceRun | None:
         """Return the outputs on a grid with all times of another grid of a given step in s."""
-        return next((each for own, each in self.outputs.items() if _divides(own, step)), None)
+        return next((each for own, each in self.outputs.items() if divides(own, step)), None)
 
 
 def tight_run(
@@ -183,11 +183,12 @@ def _finest(steps: Sequence[float]) -> list[float]:
     """Return a minimal subset of steps in s of which all are multiples."""
     finest = list[float]()
     for step in sorted(steps):
-        if not any(_divides(each, step) for each in finest):
+        if not any(divides(each, step) for each in finest):
             finest.append(step)
     return finest
 
 
-def _divides(step: float, other: float) -> bool:
+def divides(step: float, other: float) -> bool:
+    """Return whether a step in s is a multiple of another one."""
     count = round(other / step)
     return count > 0 and abs(other - count * step) <= SAME_TIME * step

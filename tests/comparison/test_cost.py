@@ -6,7 +6,7 @@ import pytest
 
 from mbsfmu.comparison import Run
 from mbsfmu.comparison.cost import observed_order, step_verdict, verdict
-from mbsfmu.comparison.model_comparison import _coupled
+from mbsfmu.comparison.coupled_runs import of_coupling
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import cheapest_runs
 
@@ -110,4 +110,4 @@ def test_orders_of_iterated_algorithms_leave_the_units_own_step_out() -> None:
     for algorithm, kept in (("newton", [2e-3, 1e-3]), ("jacobi", [2e-3, 1e-3, 5e-4])):
         runs = [run(algorithm, step, 0.1, 1.0) for step in (2e-3, 1e-3, 5e-4)]
         others = [run("gauss-seidel", 2e-3, 0.1, 1.0)]
-        assert [each.step for each in _coupled([*runs, *others], algorithm, 5e-4)] == kept
+        assert [each.step for each in of_coupling([*runs, *others], algorithm, 5e-4)] == kept

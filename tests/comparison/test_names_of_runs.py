@@ -55,7 +55,7 @@ def test_coupled_runs_are_compared_variable_by_variable(inertias: dict[str, floa
         name = names[f"{system}.angle"]
         assert max(run.error[name], run.error_total[name], made.reference["error"][name]) < 1e-8
         drawn = run.curves.outputs[name]
-        np.testing.assert_allclose(made.monolithic[name], turned(inertia, made.monolithic.time), atol=1e-8)
+        np.testing.assert_allclose(made.reference_run[name], turned(inertia, made.reference_run.time), atol=1e-8)
         np.testing.assert_allclose(drawn.y, turned(inertia, drawn.x), atol=1e-8)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import mbsfmu
 from mbsfmu.comparison import Run, timing
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.run import Task, Timing, run_timed
 from mbsfmu.comparison.timing import LEAST, MOST, Repetitions, cheapest_runs, contenders, repeated_costs
 
@@ -45,7 +46,7 @@ class Machine:
 def repeat(machine: Machine, monkeypatch: pytest.MonkeyPatch, seconds: float = 1e3) -> list[Run]:
     monkeypatch.setattr(timing, "run_timed", machine.run_timed)
     monkeypatch.setattr(timing, "clock", machine)
-    tasks = [Task(Path(), Path(), None, "jacobi", step, 1.0) for step in machine.costs]
+    tasks = [Task(CoupledFmus(Path()), Path(), None, "jacobi", step, 1.0) for step in machine.costs]
     costs = repeated_costs(Repetitions(tasks, seconds))
     return [
         Run("jacobi", task.step, "ok", {"x": task.step}, None, 1, 0.0, costs=each)
@@ -95,11 +96,11 @@ def test_loading_and_the_first_step_are_no_part_of_stepping(tmp_path: Path, monk
         process_time = staticmethod(lambda: next(readings))
 
     monkeypatch.setattr("mbsfmu.comparison.run.clock", Clock)
-    result, found = run_timed(Task(package, Path(), None, "jacobi", 1e-3, 0.01))
+    result, found = run_timed(Task(CoupledFmus(package), Path(), None, "jacobi", 1e-3, 0.01))
     assert (found.loading, found.stepping) == (1e4 + 5.0, pytest.approx(2.0))
     assert result.time[-1] == pytest.approx(0.01)
     readings = iter([0.0, 1e4, 1e4 + 0.02])
-    _, found = run_timed(Task(package, Path(), None, "jacobi", 0.01, 0.01))
+    _, found = run_timed(Task(CoupledFmus(package), Path(), None, "jacobi", 0.01, 0.01))
     assert (found.loading, found.stepping) == (1e4, pytest.approx(2.0)), "the only step counts"
 
 

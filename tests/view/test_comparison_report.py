@@ -208,7 +208,7 @@ def test_names_are_text_and_never_markup(field: str, write: Write, page: Page) -
 
 def _call_an_output_so(made: Comparison) -> None:
     made.outputs[EVIL] = "m"
-    made.monolithic.add(EVIL, made.monolithic["crank.angle"], "m")
+    made.reference_run.add(EVIL, made.reference_run["crank.angle"], "m")
     made.reference["error"][EVIL] = STEP_ERROR
     for each in made.runs:
         drawn = each.curves

@@ -15,20 +15,26 @@ from mbsfmu.view.report.moving import moving
 def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tuple[str, HtmlElement]:
     """Return title and content of the report of a comparison."""
     title = f"{comparison.model}: what coupling costs"
-    about = ", ".join(filter(None, (comparison.description, f"formulation {comparison.formulation}")))
+    formulation = f"formulation {comparison.formulation}" if comparison.formulation else ""
+    about = ", ".join(filter(None, (comparison.description, formulation)))
+    compared = "coupled FMUs compared with the same model as one system"
+    if comparison.coupled_reference is not None:
+        compared = "compared with a coupled run of small steps, for there is no model"
     content = stack(
         heading(title),
-        paragraph(f"{about}; coupled FMUs compared with the same model as one system", "soft"),
+        paragraph(f"{about}; {compared}", "soft"),
         answer(words.sentences(comparison, circumstances.ended)),
         *circumstances.warning_notes(),
         *moving(
-            comparison.animate, "Monolithic; ghosts are the coupled runs of the largest step that did not diverge."
+            comparison.animate,
+            f"{comparison.label.capitalize()}; ghosts are the coupled runs of the largest step that did not diverge.",
         ),
         *circumstances.live_machine(),
         section("Algorithms", words.algorithms(comparison)),
         *plots.error_over_step(comparison),
         *plots.outputs_over_time(comparison),
         *plots.energy_over_time(comparison),
+        *words.energy_of_bonds(comparison),
         *plots.error_over_cost(comparison),
         words.errors_of_outputs(comparison),
         section("All coupled runs", words.all_runs(comparison)),

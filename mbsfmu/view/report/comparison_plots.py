@@ -84,7 +84,7 @@ def _ordered(comparison: Comparison, algorithm: str) -> str:
 
 
 def outputs_over_time(comparison: Comparison) -> list[HtmlElement]:
-    """Return plots of each output, monolithic and coupled, and their differences, the largest errors first."""
+    """Return plots of each output, reference and coupled runs, and their differences, the largest errors first."""
     shown = _finest(comparison.runs)
     if not shown:
         return []
@@ -97,15 +97,15 @@ def outputs_over_time(comparison: Comparison) -> list[HtmlElement]:
     for place, name in enumerate(sorted(comparison.outputs, key=largest, reverse=True)):
         unit = comparison.outputs[name]
         runs = [run for run in shown if name in run.curves.outputs]
-        whole = comparison.monolithic
+        whole = comparison.reference_run
         low, high = float(whole[name].min()), float(whole[name].max())
         beyond = max(high - low, 1e-9 * max(abs(low), abs(high)))
-        reference = Curve.of("monolithic", whole.time, whole[name], Kind.REFERENCE)
+        reference = Curve.of(comparison.label, whole.time, whole[name], Kind.REFERENCE)
         curves = (reference, *(run.curves.outputs[name] for run in runs))
         off = tuple(run.curves.deviations[name] for run in runs)
         panels = (
             Panel(name, unit, curves, limits=(low - beyond, high + beyond)),
-            Panel("coupled − monolithic", unit, off, limits=(-beyond, beyond)),
+            Panel(f"coupled − {comparison.label}", unit, off, limits=(-beyond, beyond)),
         )
         told = f": off by {percent(largest(name), 2)} at most" if largest(name) else ""
         made = Plot(name, panels, group="time", most=share).element()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mbsfmu.comparison import Comparison, Run
-from mbsfmu.view.pages.blocks import section, unfolded
+from mbsfmu.comparison.coupled_reference import CoupledReference
+from mbsfmu.view.pages.blocks import paragraph, section, unfolded
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import NOTHING, number, percent, quantity, step_length
 from mbsfmu.view.pages.html_table import Cell, key_value_table, table
@@ -46,6 +47,32 @@ def headline(comparison: Comparison) -> str:
 
 def _measure(comparison: Comparison, run: Run) -> str:
     return "magnitude" if worst_output(run) in comparison.reference.get("still", ()) else "range"
+
+
+def energy_of_bonds(comparison: Comparison) -> list[HtmlElement]:
+    """Return a table of the residual energy of each power bond, smallest step of each algorithm; nothing without."""
+    step = min((run.step for run in comparison.runs), default=0.0)
+    rows = [
+        [
+            bond,
+            run.algorithm,
+            quantity(energy.exchanged, "J"),
+            quantity(energy.residual, "J"),
+            quantity(energy.largest, "J"),
+            percent(energy.share, 2),
+        ]
+        for run in comparison.runs
+        if run.step == step
+        for bond, energy in run.bonds.items()
+    ]
+    if not rows:
+        return []
+    caption = (
+        f"Communication step {step_length(step)}. Residual: energy that the coupling has brought in (positive) or "
+        "taken out at a bond by the end; largest: its magnitude over time, and as a share of the exchanged energy."
+    )
+    columns = ("bond", "algorithm", "exchanged", "residual at the end", "largest", "of the exchanged")
+    return [section("Energy at each bond", table(columns, sorted(rows), caption, texts=(0, 1)))]
 
 
 def _unknown(comparison: Comparison) -> str:
@@ -96,9 +123,11 @@ def algorithms(comparison: Comparison) -> HtmlElement:
         for run in shown
     ]
     columns = ("algorithm", "largest error", "of", "with the step's", "observed order", "diverges at")
+    tight = "; with the step's: from the tight run" if comparison.coupled_reference is None else ""
     caption = (
         f"Communication step {step_length(step)}. The error of coupling is the largest deviation of an output from "
-        "the monolithic run, in percent of its range; with the step's: from the tight run. Order: over all steps."
+        f"the {comparison.label} run, in percent of its range"
+        f"{tight}. Order: over all steps."
     )
     return table(columns, rows, caption, texts=(0, 2, 5))
 
@@ -162,15 +191,17 @@ def stability(comparison: Comparison) -> list[HtmlElement]:
         [name, step_length(limit.stable), step_length(limit.diverging)] for name, limit in comparison.stability.items()
     ]
     caption = (
-        "Found by bisection: a run is stable that does not break off and stays within the range of the monolithic run. "
-        "A dash: no such step was found."
+        "Found by bisection: a run is stable that does not break off and stays within the range of the "
+        f"{comparison.label} run. A dash: no such step was found."
     )
     return [section("Stability", table(("algorithm", "stable up to", "diverges from"), rows, caption))]
 
 
 def reference(comparison: Comparison) -> HtmlElement:
-    """Return the monolithic run with its cost, and its step error in each output."""
+    """Return the reference run with its cost, and its error in each output."""
     told = comparison.reference
+    if comparison.coupled_reference is not None:
+        return _coupled_reference(comparison, comparison.coupled_reference)
     known = {
         "step": step_length(told["step"]),
         "simulated time": quantity(told["stop"], "s"),
@@ -196,3 +227,30 @@ def reference(comparison: Comparison) -> HtmlElement:
         )
         parts.append(unfolded("What the step costs", table(("output", "cost of the step", "known to"), rows, caption)))
     return section("The monolithic reference", *parts)
+
+
+def _coupled_reference(comparison: Comparison, found: CoupledReference) -> HtmlElement:
+    """Return the reference run of FMUs with the error of each output."""
+    told = comparison.reference
+    known = {
+        "algorithm": found.algorithm,
+        "step": step_length(found.step),
+        "simulated time": quantity(told["stop"], "s"),
+        "processor time per simulated second": quantity(found.cost, "s"),
+        "processor time of all runs for it": quantity(found.cpu_seconds, "s"),
+    }
+    rows = [[name, percent(error, 2)] for name, error in sorted(found.uncertainty.items(), key=lambda each: -each[1])]
+    caption = (
+        "Error of the reference itself in percent of the output's range: by how much the output changed where the step "
+        "was halved, over the ratio of the last two changes less one."
+    )
+    parts = [key_value_table(known), unfolded("How good it is", table(("output", "good to about"), rows, caption))]
+    if comparison.left_out:
+        parts.append(
+            paragraph(
+                f"Not compared, because they are discrete and jump at other times in each run: "
+                f"{', '.join(comparison.left_out)}.",
+                "soft",
+            )
+        )
+    return section("The reference", *parts)

@@ -98,13 +98,22 @@ def _energy_table(result: CosimulationResult) -> list[HtmlElement]:
     if not statistics.energy_residual:
         return []
     rows: list[list[str | Cell]] = [
-        [bond, quantity(statistics.energy_exchanged[bond], "J"), quantity(end, "J")]
+        [
+            bond,
+            *(quantity(each, "J") for each in (statistics.energy_exchanged[bond], end)),
+            quantity(statistics.energy_residual_largest[bond], "J"),
+        ]
         for bond, end in statistics.energy_residual.items()
     ]
     caption = (
         "Energy that the exchange of held values brings in (positive) or takes out, compared with the exchanged energy."
     )
-    return [section("Energy at the coupling", table(("bond", "exchanged", "residual at the end"), rows, caption))]
+    return [
+        section(
+            "Energy at the coupling",
+            table(("bond", "exchanged", "residual at the end", "largest residual"), rows, caption),
+        )
+    ]
 
 
 def _facts(result: CosimulationResult) -> dict[str, str]:

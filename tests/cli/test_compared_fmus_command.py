@@ -24,7 +24,7 @@ def test_fmus_are_compared_with_a_reference_run(
 ) -> None:
     options = ("--steps", "0.02,0.01", "--algorithms", "gauss-seidel", "--stop", "1", "--accuracy", "0.1", "--quiet")
     done = in_process("compare", *coupled, *options, "--json", "c.json", "--report", "c.html")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.stderr
     assert "compared with the reference run" in done.stdout
     assert "The reference is newton-linear with a step of" in done.stdout
     assert "Not compared, because they are discrete: one.side, one.right, two.side, two.right." in done.stdout
@@ -41,11 +41,11 @@ def test_fmus_are_compared_with_a_reference_run(
 
 def test_what_is_of_models_is_refused(in_process: Callable[..., Ended], coupled: list[str]) -> None:
     done = in_process("compare", *coupled, "--formulation", "dca")
-    assert done.returncode == 2
+    assert done.status == 2
     assert "formulation = dca has no effect with FMUs" in done.stderr
     done = in_process("compare", *coupled, "--live", "--report", "c.html")
-    assert done.returncode == 2
+    assert done.status == 2
     assert "--live is of models" in done.stderr
     done = in_process("compare", "four-bar", *coupled[:1])
-    assert done.returncode == 2
+    assert done.status == 2
     assert "four-bar is given with other models; a comparison has one model, or FMU files" in done.stderr

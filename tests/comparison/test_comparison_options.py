@@ -21,7 +21,7 @@ from mbsfmu.base.errors import InputError
         ({"algorithms": "jacobi"}, "the algorithms are 'jacobi'; they must be a list"),
         ({"accuracy": -1.0}, "the accuracy is -1; it must be positive"),
         ({"backend": "java"}, "there is no backend 'java'"),
-        ({"tempo": 1}, "there is no option 'tempo' of a comparison; there are workers, progress, steps"),
+        ({"tempo": 1}, "there is no option 'tempo' of a comparison; there are workers, progress, connections"),
         ({}, "pendulum-1 has one system; there is nothing to couple"),
     ],
 )

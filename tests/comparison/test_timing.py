@@ -127,7 +127,7 @@ def test_runs_that_may_be_the_cheapest_are_repeated(monkeypatch: pytest.MonkeyPa
         repeated.extend(repetitions.tasks)
         return [[1.0 + place, 1.0] for place in range(len(repetitions.tasks))]
 
-    monkeypatch.setattr(sys.modules["mbsfmu.comparison.model_comparison"], "repeated_costs", found)
+    monkeypatch.setattr(sys.modules["mbsfmu.comparison.coupled_runs"], "repeated_costs", found)
     model = mbsfmu.models.four_bar("frictionless")
     algorithms = ["gauss-seidel", "gauss-seidel-linear"]
     made = mbsfmu.compare(model, steps=[2e-3, 1e-3], algorithms=algorithms, stop=1.02, accuracy=0.05, workers=1)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cosim.linear_units import CONNECTIONS, MASSES, STIFFNESSES, LinearSystem, export_linear, halves
+from cosim.linear_units import CONNECTIONS, MASSES, START, STIFFNESSES, LinearSystem, export_linear, halves
+from cosim.oscillator_theory import step_map
 
+import mbsfmu
 from mbsfmu import CosimulationResult, cosimulate
 
 STOP = 1.5
@@ -38,6 +40,24 @@ def test_residual_energy_is_what_the_units_gain(undamped: list[Path], algorithm:
     gained = energy(result)
     assert abs(gained[-1] - gained[0]) > 1e-4 * gained[0]
     assert residual == pytest.approx(gained[-1] - gained[0], rel=0.02)
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_a_comparison_tells_the_energy_of_each_bond(undamped: list[Path], algorithm: str) -> None:
+    """The drift of the total energy follows from powers of the exact map from one communication point to the next."""
+    steps = (4e-3, 2e-3)
+    made = mbsfmu.compare(undamped, connections=CONNECTIONS, steps=steps, algorithms=[algorithm], stop=STOP, workers=1)
+    (m1, m2), (k1, k2) = MASSES, STIFFNESSES
+    weights = 0.5 * np.array([k1, m1, m2, k2])
+    start = np.array([START[0], START[1], START[3], 0.0])
+    for run in made.runs:
+        end = np.linalg.matrix_power(step_map(algorithm, "zero", run.step, damping=0.0), round(STOP / run.step)) @ start
+        drift = weights @ (end**2 - start**2)
+        ((bond, energy),) = run.bonds.items()
+        assert energy.residual == pytest.approx(drift, rel=0.03)
+        assert energy.largest >= abs(energy.residual)
+        assert energy.share == pytest.approx(energy.largest / energy.exchanged)
+        assert run.to_dict()["bonds"][bond]["residual"] == energy.residual
 
 
 def test_correction_makes_up_for_whole_integrals(tmp_path: Path) -> None:

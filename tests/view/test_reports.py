@@ -109,7 +109,7 @@ def test_a_coupled_run_tells_what_the_coupling_did_to_the_energy(tmp_path: Path)
     assert page.answer[-1].startswith("Not known from a coupled run alone")
     assert page.tree.xpath("//section[@class='answer']/p")[1].get("class") == "warn", "0.3 % is beyond 0.2 %"
     assert "right takes no derivatives" in page.text
-    assert page.rows("bond") == [["spring", "100 J", "−300 mJ"]]
+    assert page.rows("bond") == [["spring", "100 J", "−300 mJ", "300 mJ"]]
 
 
 def test_a_small_residual_is_no_warning(tmp_path: Path) -> None:

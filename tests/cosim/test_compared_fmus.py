@@ -82,10 +82,6 @@ def test_errors_and_orders_are_those_against_the_closed_form(comparison: Compari
     bound = 2.0 * comparison.coupled_reference.worst_uncertainty
     assert set(comparison.outputs) == set(OUTPUTS)
     for run in comparison.runs:
-            run.algorithm.partition("-linear")[0],
-            "",
-            "linear" if "lin" in run.algorithm else "zero",
-        )
         algorithm, extrapolation = parted(run.algorithm)
         truth = true_errors(masses, algorithm, extrapolation, run.step)
         for name in OUTPUTS:

@@ -7,7 +7,7 @@ import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,18 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
 from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
-from mbsfmu.coupled.machine_values import Values, check_values, machine_name, named_values, value_array
+from mbsfmu.coupled.machine_values import (
+    Values,
+    check_values,
+    input_place,
+    machine_name,
+    named_values,
+    value_array,
+)
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
+from mbsfmu.io.tables import optional
 from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.native.ensemble_library import (
@@ -40,6 +48,12 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import below_minimum, has_minimum, least_value
 from mbsfmu.systems.system import starts as start_values
 from mbsfmu.tracing.workspace import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mbsfmu.coupled.transition import Transition
+    from mbsfmu.coupled.vector_env import Bounds, EnsembleVectorEnv
 
 Driving = Values | AnySignal | Sequence[AnySignal]
 """What drives an input: numbers, a signal for all machines, or one for each."""
@@ -111,7 +125,8 @@ class Ensemble:
             for own, values in zip(self._names, numbers.values(), strict=True)
         }
         self._places = parameter_places(simulation, list(named)) if named else []
-        self._held, self._driven = self._input_places(held), self._input_places(driven)
+        self._held = [input_place(name, simulation) for name in held]
+        self._driven = [input_place(name, simulation) for name in driven]
         for name, values in self._numbers.items():
             check_values(simulation.variable(name), values, np.arange(self.machines))
         self._signals = self._followed(driven)
@@ -119,14 +134,6 @@ class Ensemble:
     def __repr__(self) -> str:
         varied = ", ".join(self._numbers) or "nothing"
         return f"<Ensemble: {self.machines} machines of {self._simulation.name}, {varied} varied>"
-
-    def _input_places(self, names: Mapping[str, Any]) -> list[int]:
-        """Return the indices of inputs by their names."""
-        places = [chosen_places((name,), self._inputs, "input", self._simulation) for name in names]
-        for name, found in zip(names, places, strict=True):
-            if len(found) > 1:
-                raise InputError(f"the input '{name}' is ambiguous; name one input")
-        return [place for (place,) in places]
 
     @property
     def _inputs(self) -> Sequence[Variable]:
@@ -217,9 +224,84 @@ class Ensemble:
         MemoryError
             When there is not enough of it; all machines are in memory at once.
         """
-        threads, columns, library = _threads(workers), self._columns(outputs), self._compiled()
+        return self._started(self._columns(outputs), workers)
+
+    def _started(self, columns: Sequence[int], workers: int | None) -> EnsembleSimulation:
+        """Return started machines, of which some columns are recorded."""
+        threads, library = _threads(workers), self._compiled()
         machines = OpenMachines(library, self._data(), columns, threads)
         return EnsembleSimulation(self._simulation, machines, columns, self._numbers, errors=self._errors)
+
+    def vector_env(
+        self,
+        actions: Bounds,
+        observations: Sequence[str],
+        reward: Callable[[Transition], Floats],
+        *,
+        interval: float,
+        time_limit: float,
+        terminated: Callable[[Transition], NDArray[np.bool_]] | None = None,
+        draw: Callable[[np.random.Generator, int], Mapping[str, Values]] | None = None,
+        others: Sequence[str] = (),
+        failure_reward: float = 0.0,
+        autoreset: str = "NextStep",
+        workers: int | None = None,
+    ) -> EnsembleVectorEnv:
+        """Return a learning environment of Gymnasium, in which each machine makes episodes of its own.
+
+        Parameters
+        ----------
+        actions
+            Inputs by name, which have the bounds of the model, or a mapping to least and greatest values.
+        observations
+            Patterns such as `cylinder.*` of outputs, as for `run`.
+        reward
+            Rewards of a step, shape (n,), from its `Transition`.
+        interval
+            Time in s over which actions are held.
+        time_limit
+            Time in s after which episodes are truncated; a multiple of `interval`.
+        terminated
+            Which machines have come to an end of their own, shape (n,), from the step's `Transition`; none by default.
+        draw
+            Values of parameters for new episodes by name, start values such as `boom.angle_start` among them: called
+            with a random generator and how many machines start.
+        others
+            Further outputs that `reward` and `terminated` read.
+        failure_reward
+            Reward of a step in which a machine fails, which terminates its episode.
+        autoreset
+            When machines start again that have ended: in the `NextStep`, in the `SameStep`, or `Disabled`, which leaves
+            it to `reset`.
+        workers
+            As for `run`.
+
+        Raises
+        ------
+        InputError
+            When Gymnasium is not installed, an argument is wrong, or a machine cannot start; else as for `start`.
+        """
+        optional("gymnasium", "a learning environment", "learning")
+        from mbsfmu.coupled.vector_env import EnsembleVectorEnv, action_bounds, episode_steps  # noqa: PLC0415
+
+        bounds, episode = action_bounds(actions, self._simulation), episode_steps(interval, time_limit)
+        observed = self._columns(observations) if observations else []
+        if not observed:
+            raise InputError("nothing is observed; name one output at least")
+        further = self._columns(others) if others else []
+        machines = self._started(list(dict.fromkeys([*observed, *further])), workers)
+        return EnsembleVectorEnv(
+            machines,
+            bounds,
+            len(observed),
+            reward,
+            terminated,
+            draw,
+            interval=interval,
+            episode=episode,
+            failure_reward=failure_reward,
+            autoreset=autoreset,
+        )
 
     def _compiled(self) -> EnsembleLibrary:
         """Return the compiled code, for this ensemble and others of the same model and options; errors as for `run`."""

@@ -8,11 +8,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError
-from mbsfmu.coupled.machine_values import Values, check_values, machine_name, named_values, value_array
+from mbsfmu.coupled.machine_values import (
+    Values,
+    check_values,
+    input_place,
+    machine_name,
+    named_values,
+    value_array,
+)
 from mbsfmu.integration.error_measure import ErrorEstimate
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.ensemble_library import OpenMachines
 from mbsfmu.native.loop import count_places
 from mbsfmu.simulation.ensemble_result import MachineSignals
@@ -66,6 +73,7 @@ class EnsembleSimulation(MachineSignals):
         super().__init__([simulation.continuous[column] for column in columns], simulation.exposed.qualified)
         self._simulation, self._open, self._errors = simulation, machines, errors
         self._ended = ""
+        self._known_inputs: dict[str, tuple[Variable, int]] = {}
         self.parameters = {name: values.copy() for name, values in numbers.items()}
         self.failures: dict[int, str] = {}
         self.warnings: dict[int, tuple[str, ...]] = {}
@@ -221,16 +229,23 @@ class EnsembleSimulation(MachineSignals):
 
     def _inputs(self, inputs: Mapping[str, Values]) -> dict[int, Floats]:
         """Return the values of inputs by their index."""
-        known, numbers = self._simulation.functions.system.inputs, np.flatnonzero(self.running)
-        found: dict[int, Floats] = {}
+        numbers, found = np.flatnonzero(self.running), {}
         for name, value in inputs.items():
-            places = chosen_places((name,), known, "input", self._simulation)
-            if len(places) > 1 or places[0] in found:
-                raise InputError(f"the input '{name}' is ambiguous or named twice; name each input once")
-            found[places[0]] = values = self._spread(name, value)
+            variable, place = self._input(name)
+            if place in found:
+                raise InputError(f"the input '{name}' is named twice; name it once")
+            found[place] = values = self._spread(name, value)
             if len(numbers):
-                check_values(known[places[0]], values[numbers], numbers)
+                check_values(variable, values[numbers], numbers)
         return found
+
+    def _input(self, name: str) -> tuple[Variable, int]:
+        """Return an input and its index."""
+        if name not in self._known_inputs:
+            inputs = self._simulation.functions.system.inputs
+            place = input_place(name, self._simulation)
+            self._known_inputs[name] = inputs[place], place
+        return self._known_inputs[name]
 
     def _spread(self, name: str, value: Values, count: int | None = None) -> Floats:
         """Return values of machines, shape (n,)."""

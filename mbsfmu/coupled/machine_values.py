@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.simulation import Simulation
@@ -58,6 +59,20 @@ def named_values(
     if len(named) < len(parameters) + len(starts):
         raise InputError("a start value is named among the parameters and the starts; name it once")
     return named
+
+
+def input_place(name: str, simulation: Simulation) -> int:
+    """Return the index of the one input that a name means.
+
+    Raises
+    ------
+    InputError
+        When there is none, or several.
+    """
+    found = chosen_places((name,), simulation.functions.system.inputs, "input", simulation)
+    if len(found) > 1:
+        raise InputError(f"the input '{name}' is ambiguous; name one input")
+    return found[0]
 
 
 def check_values(variable: Variable, values: Floats, machines: NDArray[np.int_]) -> None:

@@ -1,4 +1,4 @@
-"""Make pictures of pages in docs/guides: play-excavator.png, play-phone.png, live-four-bar.png, report-run.png.
+"""Make pictures of pages in docs/guides: of played machines, coupled ones, live FMUs, and the report of a run.
 
 Needs Chromium and the extras 'cross' and 'live'. Run: python benchmarks/play_pictures.py [part of a name …]
 """
@@ -75,6 +75,18 @@ def live_four_bar(browser: Chromium, folder: Path, take: Take) -> None:
         process.terminate()
 
 
+def play_coupled(browser: Chromium, folder: Path, take: Take) -> None:
+    """Drive the four-bar and its coupled FMUs, side by side."""
+    mbsfmu.play(
+        mbsfmu.models.four_bar(), algorithms=["jacobi", "gauss-seidel-linear"], communication_steps=[4e-3, 2e-3, 1e-3]
+    ).save(folder / "four-bar.html")
+    browser.open(folder / "four-bar.html", 1280, 1000)
+    beside = "[...document.querySelectorAll('label')].find((e) => e.textContent === 'side by side')"
+    browser.evaluate(f"{beside}.querySelector('input').click()")
+    drive(browser, "q", 2.0)
+    take()
+
+
 def report_run(browser: Chromium, folder: Path, take: Take) -> None:
     """Show the report of the crane in the middle of its run."""
     run = mbsfmu.models.built_in("crane").simulation().run(3.0)
@@ -89,6 +101,7 @@ PICTURES = {
     "play-phone": play_phone,
     "live-four-bar": live_four_bar,
     "report-run": report_run,
+    "play-coupled": play_coupled,
 }
 
 

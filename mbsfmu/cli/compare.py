@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from mbsfmu.comparison.cost import remedy
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.signals import read_signal
+
+if TYPE_CHECKING:
+    from mbsfmu.view.play.play_page import PlayPage
 
 SHARED = ("unit_tolerance", "model_exchange", "unit_solver", "isolate")
 """Options of FMUs that all runs share."""
@@ -89,14 +92,36 @@ def command(
     if live:
         if not isinstance(found, CoupledModel):
             raise InputError("--live is of models; FMUs cannot run in a page")
-        own = {name: given.get(name) for name in ("formulation", "newton_tolerance")}
-        reporter.live = live_machine(found, model[0], parts, page=report, option="--report", options=own)
+        known = {name: value for name, value in given.items() if name in ComparisonOptions.known()}
+        reporter.live = _live(found, model[0], parts, report, ComparisonOptions.of(None, known))
     with progress_bar("comparing", quiet) as progress, _keep_runs(reporter, json_file):
         comparison = compare(found, progress=progress, **of_fmus, **given)
     _write(comparison, reporter, json_file)
     _print_comparison(comparison)
     if all(run.status != "ok" for run in comparison.runs):
         raise SimulationError(f"every coupled run diverged; {remedy(comparison.runs)}")
+
+
+def _live(
+    model: CoupledModel, argument: str, parts: Sequence[str], report: str | None, options: ComparisonOptions
+) -> PlayPage:
+    """Return the running machine: monolithic, and coupled by those of the algorithms that do not iterate."""
+    from mbsfmu.view.play.coupled_machine import RUNNABLE  # noqa: PLC0415 - loads the code of FMUs, as the machine does
+
+    algorithms = [each for each in options.algorithms if each in RUNNABLE]
+    if left := [each for each in options.algorithms if each not in RUNNABLE]:
+        warn(f"the running machine in the page does not couple by {', '.join(left)}, but by {', '.join(RUNNABLE)}")
+    own = {"formulation": options.formulation, "newton_tolerance": options.newton_tolerance, "step": min(options.steps)}
+    return live_machine(
+        model,
+        argument,
+        parts,
+        page=report,
+        option="--report",
+        options=own,
+        algorithms=algorithms,
+        communication_steps=sorted(options.steps, reverse=True),
+    )
 
 
 @contextmanager

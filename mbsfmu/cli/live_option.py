@@ -33,6 +33,8 @@ def live_machine(
     option: str,
     values: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
+    algorithms: Sequence[str] = (),
+    communication_steps: Sequence[float] = (),
 ) -> PlayPage:
     """Return the running machine of a page.
 
@@ -44,6 +46,8 @@ def live_machine(
         The page, and the option that names it.
     values, options
         Values of variables, and options of the run; of these those that FMUs have.
+    algorithms, communication_steps
+        Of coupled FMUs that run beside the monolithic model.
 
     Raises
     ------
@@ -55,7 +59,14 @@ def live_machine(
     from mbsfmu.view.play.play_page import play  # noqa: PLC0415 - loads the code of FMUs and pages, which few runs take
 
     taken = {name: value for name, value in (options or {}).items() if name in OF_FMUS}
-    return play(model, values=values, source=typed(argument, parts), **taken)
+    return play(
+        model,
+        values=values,
+        source=typed(argument, parts),
+        algorithms=algorithms,
+        communication_steps=communication_steps,
+        **taken,
+    )
 
 
 def typed(argument: str, parts: Sequence[str]) -> str:

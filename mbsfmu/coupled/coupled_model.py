@@ -119,8 +119,7 @@ class CoupledModel(ModelData):
         """
         system = self.system()
         inputs = {each.name for each in system.inputs}
-        references = {each.name: reference for reference, each in system.settable().items() if each.name in inputs}
-        signals = {references[name]: signal for name, signal in read_signals(table, references).items()}
+        signals = read_signals(table, [name for name, each in system.settable().items() if each.name in inputs])
         start = {name: value for name, value in self.start.items() if name not in signals}
         return self.model_copy(update={"signals": {**self.signals, **signals}, "start": start})
 

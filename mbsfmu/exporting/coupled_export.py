@@ -8,7 +8,7 @@ import os
 import uuid
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,15 @@ from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.physical_units import dimension, is_si
 from mbsfmu.compiling.compiler import compile_library
-from mbsfmu.compiling.platforms import PLATFORMS, VERSIONS, Fmi, host_platform, platform_named, same_platform
+from mbsfmu.compiling.platforms import (
+    PLATFORMS,
+    VERSIONS,
+    WEBASSEMBLY,
+    Fmi,
+    host_platform,
+    platform_named,
+    same_platform,
+)
 from mbsfmu.cosim.compiled.library import exchange_sources
 from mbsfmu.cosim.coupling.algorithms import make_algorithm
 from mbsfmu.cosim.coupling.arrays import connect_elements
@@ -40,6 +48,7 @@ from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
 from mbsfmu.exporting.coupled_tables import Component, CoupledSystem, Given, Shown, Target, tables
+from mbsfmu.exporting.linked_components import linked_sources, single_source_of
 from mbsfmu.fmu.description import Capabilities, FmuDescription, as_written
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
@@ -48,6 +57,9 @@ from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.native.c_sources import identity_source, runtime_files
 from mbsfmu.native.literals import string
 
+ALGORITHMS = ("jacobi", "gauss-seidel")
+EXTRAPOLATIONS = tuple(each for each in Extrapolation if each is not Extrapolation.DERIVATIVES)
+"""What FMUs of coupled FMUs have."""
 _RUNTIME = Path(__file__).parent / "coupled_runtime"
 _LAYER = ("component.h", "unit.h", "visibility.h", "prefix.h")
 _MAINS = {"coupled_system.c": "-O2", "coupled_fmu.c": "-O1"}
@@ -55,6 +67,15 @@ _EQUAL_STEPS = ("tolerance", "absolute_tolerance", "smallest_step", "largest_ste
 _REFUSED = (*_EQUAL_STEPS, "maximum_iterations", "relaxation", "jacobian", "threads", "model_exchange", *OF_COURSES)
 """Options of co-simulations that an FMU of coupled FMUs does not have."""
 _TOLERANCE = 1e-6  # that the description suggests where no component does; nothing depends on it
+STEP = Variable(
+    "coupling.step",
+    Causality.PARAMETER,
+    Variability.FIXED,
+    unit="s",
+    minimum=1e-9,
+    description="communication step",
+)
+"""The communication step, which an importer may choose."""
 _NAMESPACE = uuid.UUID("6f2bd5b8-9f5e-4b0e-8f3e-3a7d0a3f4c51")
 
 
@@ -118,9 +139,39 @@ def export_coupled(
         raise InputError(f"coupled FMUs are written to one file, '{target}' must end in .fmu")
     refuse_to_overwrite(target, force)
     chosen = CouplingOptions.of(options, given, ("connections", "parameters", "fmi", "platforms", "force"))
-    _check_options(chosen)
     places = tuple(dict.fromkeys(platform_named(name, fmi) for name in platforms or [host_platform(fmi)]))
+    with coupled_code(
+        source, target.stem, places, options=chosen, connections=connections, parameters=parameters, fmi=fmi
+    ) as code:
+        standard = STANDARDS[fmi]
+        description = code.description
+        described = standard.describe(description, [], False)
+        binaries = (
+            (f"binaries/{place}/{description.identifier}{PLATFORMS[place].suffix}", code.library(place))
+            for place in places
+        )
+        common = common_files(description, standard, described, None, None)
+        return write_archive(target, chain(common, binaries, code.components()))
+
+
+@contextmanager
+def coupled_code(
+    source: str | Path | Sequence[str | Path],
+    name: str,
+    places: Sequence[str],
+    *,
+    options: CouplingOptions,
+    connections: Sequence[str | tuple[str, str] | Connection] = (),
+    parameters: Mapping[str, Any] | None = None,
+    fmi: Fmi = 2,
+) -> Iterator[CoupledCode]:
+    """Give the code of coupled FMUs as one FMU, of a name, for platforms of its version of the FMI.
+
+    Other parameters and errors are those of `export_coupled`.
+    """
+    _check_options(options)
     with ExitStack() as stack:
+        chosen = options
         graph = load_graph(source, stack, strict=chosen.strict)
         parsed = tuple(map(Connection.of, connections))
         graph = replace(graph, connections=(*graph.connections, *parsed))
@@ -139,31 +190,20 @@ def export_coupled(
         values = by_instance(behind_connectors(parameters or {}, graph), instances)
         graph = replace(graph, parameters={**graph.parameters, **values})
         made = _Coupled(graph, _components(instances), chosen, files)
-        description, sources = made.described(target.stem, fmi)
-        standard = STANDARDS[fmi]
-        described = standard.describe(description, [], False)
-        mains = {**_MAINS, f"fmi{fmi}.c": "-O1"}
-        binaries = (
-            (
-                f"binaries/{place}/{description.identifier}{PLATFORMS[place].suffix}",
-                compile_library({**sources, **_platform_source(place)}, mains, place, flags=_link(place)).read_bytes(),
-            )
-            for place in places
-        )
-        common = common_files(description, standard, described, None, None)
-        return write_archive(target, chain(common, binaries, files.content()))
+        description, sources = made.described(name, fmi)
+        yield CoupledCode(description, sources, {**_MAINS, f"fmi{fmi}.c": "-O1"}, files)
 
 
 def _check_options(options: CouplingOptions) -> None:
     """Check that the options are those of equal steps without iteration."""
     if options.control != "fixed":
         raise InputError(f"an FMU of coupled FMUs makes equal steps; the control '{options.control}' is not supported")
-    if options.algorithm not in ("jacobi", "gauss-seidel"):
+    if options.algorithm not in ALGORITHMS:
         raise InputError(
-            f"an FMU of coupled FMUs does not iterate its steps; '{options.algorithm}' is not supported; take jacobi "
-            "or gauss-seidel"
+            f"an FMU of coupled FMUs does not iterate its steps; '{options.algorithm}' is not supported; take "
+            f"{' or '.join(ALGORITHMS)}"
         )
-    if options.extrapolation == Extrapolation.DERIVATIVES:
+    if options.extrapolation not in EXTRAPOLATIONS:
         raise InputError(
             "the extrapolation 'derivatives' is not supported in an FMU of coupled FMUs; take zero, linear or quadratic"
         )
@@ -182,6 +222,11 @@ def _components(instances: Mapping[str, Any]) -> dict[str, Component]:
     return dict(instances)
 
 
+def _links(place: str) -> bool:
+    """Return whether the components are linked: WebAssembly loads no libraries."""
+    return PLATFORMS[place].suffix == WEBASSEMBLY
+
+
 def _link(place: str) -> tuple[str, ...]:
     """Return further linker flags: old Linux systems have a separate library for loading libraries."""
     return ("-ldl",) if PLATFORMS[place].suffix == ".so" else ()
@@ -191,6 +236,7 @@ def _platform_source(place: str) -> dict[str, str]:
     """Return the file, by its name, that says where the libraries of components are on a platform."""
     names = {fmi: same_platform(place, fmi) or "" for fmi in VERSIONS}
     lines = [f"#define PLATFORM_OF_FMI{fmi} {string(name)}" for fmi, name in names.items()]
+    lines += ["#define LINKED_COMPONENTS 1"] if _links(place) else []
     return {"platform.h": "\n".join([*lines, f"#define SUFFIX {string(PLATFORMS[place].suffix)}", ""])}
 
 
@@ -216,11 +262,14 @@ class _Files:
         Of each component, as FMPy reads it.
     paths
         Of each folder, the FMU that goes there.
+    linked
+        By these folders, what is linked for platforms that load no libraries.
     """
 
     folders: dict[str, str]
     descriptions: dict[str, Any]
     paths: dict[str, Path]
+    linked: dict[str, tuple[int, str]]
 
     @classmethod
     def of(cls, graph: SystemGraph, places: Sequence[str]) -> _Files:
@@ -233,6 +282,7 @@ class _Files:
         """
         folders: dict[Path, str] = {}
         descriptions: dict[Path, Any] = {}
+        linked: dict[str, tuple[int, str]] = {}
         for name, path in graph.units.items():
             called = graph.called.get(path) or str(path)
             if path in folders:
@@ -248,17 +298,22 @@ class _Files:
                 raise InputError(
                     f"an FMU of coupled FMUs takes FMUs of FMI 2.0 and 3.0 for co-simulation, which {called} is not"
                 )
+            folders[path] = f"{len(folders)}_{interface.modelIdentifier}"
+            descriptions[path] = description
+            if any(map(_links, places)):
+                linked[folders[path]] = single_source_of(description, path, f"the component {name} ({called})")
             for place in places:
+                if _links(place):
+                    continue
                 folder = same_platform(place, 2 if description.fmiVersion == "2.0" else 3)
                 library = f"binaries/{folder}/{interface.modelIdentifier}{PLATFORMS[place].suffix}"
                 if library not in names:
                     raise InputError(f"the component {name} ({called}) has no binary for {folder or place}")
-            folders[path] = f"{len(folders)}_{interface.modelIdentifier}"
-            descriptions[path] = description
         return cls(
             {name: folders[path] for name, path in graph.units.items()},
             {name: descriptions[path] for name, path in graph.units.items()},
             {folder: path for path, folder in folders.items()},
+            linked,
         )
 
     def content(self) -> Iterator[tuple[str, bytes]]:
@@ -272,6 +327,37 @@ class _Files:
     def key(self) -> list[tuple[str, str]]:
         """Return the identity of these files."""
         return [(folder, hashlib.sha256(path.read_bytes()).hexdigest()) for folder, path in self.paths.items()]
+
+
+@dataclass(frozen=True)
+class CoupledCode:
+    """The code of coupled FMUs as one FMU.
+
+    Attributes
+    ----------
+    description
+        The FMU's description.
+    sources, mains
+        C files by name but for those of a platform, and which are compiled with how much optimization.
+    files
+        The files of the components.
+    """
+
+    description: FmuDescription
+    sources: Mapping[str, str]
+    mains: Mapping[str, str]
+    files: _Files
+
+    def library(self, place: str, beside: Mapping[str, str] | None = None) -> bytes:
+        """Return the compiled code for a platform, with further C files by name that are compiled beside."""
+        texts, mains = linked_sources(self.files.linked) if _links(place) else ({}, {})
+        sources = {**self.sources, **texts, **_platform_source(place), **(beside or {})}
+        mains = {**self.mains, **mains, **dict.fromkeys(beside or {}, "-O2")}
+        return compile_library(sources, mains, place, flags=_link(place)).read_bytes()
+
+    def components(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of all components by their names in the archive."""
+        return self.files.content()
 
 
 class _Coupled:
@@ -319,7 +405,8 @@ class _Coupled:
 
     def described(self, name: str, fmi: Fmi) -> tuple[FmuDescription, dict[str, str]]:
         """Return the FMU's description, and its C files by name, except those of a platform."""
-        variables = [*self._inputs(), *self._parameters(), *self._outputs()]
+        step = replace(STEP, start=self._step), Given("GIVEN_STEP", (), self._step)
+        variables = [*self._inputs(), *self._parameters(), step, *self._outputs()]
         names = [each.name for each, _ in variables]
         twice = next((each for index, each in enumerate(names) if each in names[:index]), None)
         if twice is not None:
@@ -338,7 +425,6 @@ class _Coupled:
             {each: interface.modelIdentifier for each, interface in interfaces.items()},
             {each: description.guid for each, description in self._files.descriptions.items()},
             self._options.unit_tolerance,
-            self._step,
         )  # fmt: skip
         shown = [index for index, (each, _) in enumerate(variables) if each.causality is Causality.OUTPUT]
         described = FmuDescription(

@@ -84,8 +84,6 @@ class CoupledSystem:
         Of each component, its folder among the resources, its library without suffix, and what it is instantiated with.
     unit_tolerance
         Of the solvers inside the components; None for what they suggest.
-    step
-        Communication step in s.
     """
 
     instances: dict[str, Component]
@@ -97,7 +95,6 @@ class CoupledSystem:
     identifiers: dict[str, str]
     guids: dict[str, str]
     unit_tolerance: float | None
-    step: float
 
 
 def tables(system: CoupledSystem) -> dict[str, str]:
@@ -150,7 +147,7 @@ def _sizes(system: CoupledSystem) -> str:
     }
     lines = [f"enum {{ {name} = {value} }};" for name, value in sizes.items()]
     guard = ["#ifndef COUPLED_SIZES_H", "#define COUPLED_SIZES_H"]
-    return "\n".join([*guard, *lines, f"#define COMMUNICATION_STEP {number(system.step)}", "#endif", ""])
+    return "\n".join([*guard, *lines, "#endif", ""])
 
 
 def _sorted(exchange: CouplingData) -> list[list[int]]:

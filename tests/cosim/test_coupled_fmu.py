@@ -18,6 +18,7 @@ from fmpy.validation import validate_fmu
 from foreign_fmus import compiler
 from lxml import etree
 from model_exchange_fmus.runs import Jumper
+from web_assembly import run_in_node
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
@@ -456,3 +457,73 @@ def test_it_is_there_already_and_has_a_name_of_an_fmu(
         mbsfmu.export_coupled(list(halves_exact), whole)
     with pytest.raises(InputError, match=r"must end in \.fmu"):
         mbsfmu.export_coupled(list(halves_exact), tmp_path / "whole.zip")
+
+
+@pytest.mark.parametrize("extrapolation", ["zero", "quadratic"])
+def test_importers_choose_the_communication_step(
+    extrapolation: str, halves_exact: Sequence[Path], tmp_path: Path
+) -> None:
+    """Five times the one of the export, and less than half of it, as the master makes them."""
+    how: dict[str, Any] = {"connections": CONNECTIONS, "stop": STOP, "extrapolation": extrapolation}
+    path = mbsfmu.export_coupled(list(halves_exact), tmp_path / "whole.fmu", step=STEP, **how)
+    longer = mbsfmu.cosimulate(list(halves_exact), step=5 * STEP, **how)
+    for name, values in rows_of(path, 5 * STEP, STOP, **{"coupling.step": 5 * STEP}).items():
+        assert np.array_equal(values, longer[name]), name
+    shorter = mbsfmu.cosimulate(list(halves_exact), step=2.0**-8, **how)
+    for name, values in rows_of(path, 2.0**-6, STOP, **{"coupling.step": 2.0**-8}).items():
+        assert np.array_equal(values, np.array(shorter[name])[::4]), name
+
+
+def test_a_communication_step_is_positive_and_chosen_before_the_start(whole: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
+    slave = slave_of(whole, tmp_path / "whole", messages)
+    variables = fmpy.read_model_description(str(whole)).modelVariables
+    (reference,) = [each.valueReference for each in variables if each.name == "coupling.step"]
+    assert slave.getReal([reference]) == [STEP]
+    with pytest.raises(Exception, match=r"rror|failed"):
+        slave.setReal([reference], [0.0])
+    assert "the communication step is 0 s; it must be positive" in messages[-1]
+    begin(slave)
+    with pytest.raises(Exception, match=r"rror|failed"):
+        slave.setReal([reference], [STEP])
+    assert "a fixed parameter cannot be set after initialization" in messages[-1]
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_components_are_linked_for_web_assembly(fmi: Any, tmp_path: Path) -> None:
+    """From their sources, of either version of the FMI, with the numbers of the master."""
+    free = mbsfmu.models.four_bar().model_copy(update={"signals": {}})
+    package = mbsfmu.export(free, tmp_path, layout="separate", fmi=fmi, sources="single", solver="trapezoidal")[-1]
+    how: dict[str, Any] = {"algorithm": "gauss-seidel", "extrapolation": "linear", "step": 1e-3}
+    path = mbsfmu.export_coupled(package, tmp_path / "one.fmu", platforms=["wasm32"], **how)
+    command = "circuit.valve.command"
+    run = mbsfmu.cosimulate(package, stop=0.2, parameters={command: 5.0}, **how)
+    described = fmpy.read_model_description(str(path))
+    with zipfile.ZipFile(path) as archive:
+        module = tmp_path / "one.wasm"
+        (binary,) = [name for name in archive.namelist() if name.startswith("binaries/wasm32/")]
+        module.write_bytes(archive.read(binary))
+    outputs = {each.name: each.valueReference for each in described.modelVariables if each.causality == "output"}
+    (opened,) = [each.valueReference for each in described.modelVariables if each.name == command]
+    found = run_in_node(
+        tmp_path,
+        module=str(module),
+        identity=described.guid,
+        outputs=list(outputs.values()),
+        parameters=[opened],
+        values=[5.0],
+        steps=200,
+        step=1e-3,
+    )
+    assert found["fault"] is None
+    for name, values in zip(outputs, np.transpose(found["rows"]), strict=True):
+        assert values == pytest.approx(run[name], rel=1e-12, abs=1e-12 * np.ptp(run[name])), name
+    assert np.ptp(run["circuit.cylinder.pressure_piston"]) > 1e4
+
+
+def test_components_without_a_single_source_are_not_linked(
+    halves_exact: Sequence[Path], foreign: Callable[[str], Path], tmp_path: Path
+) -> None:
+    how: dict[str, Any] = {"platforms": ["wasm32"], "step": STEP, "stop": STOP}
+    with pytest.raises(InputError, match=r"the component source .* comes with no C source files; .*--sources single"):
+        mbsfmu.export_coupled([foreign("source")], tmp_path / "x.fmu", **how)

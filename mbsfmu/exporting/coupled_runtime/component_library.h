@@ -1,4 +1,5 @@
-/* The library of a component: loaded from the resources of the FMU, and its functions by their names. */
+/* The library of a component, and its functions by their names: loaded from the resources of the FMU, or linked with it
+ * where a platform loads no libraries. */
 #ifndef MBSFMU_COMPONENT_LIBRARY_H
 #define MBSFMU_COMPONENT_LIBRARY_H
 
@@ -6,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef _WIN32
+#if defined(LINKED_COMPONENTS)
+#include "linked_components.h"
+#define SEPARATOR '/'
+#elif defined(_WIN32)
 #include <windows.h>
 #define SEPARATOR '\\'
 #else
@@ -17,6 +21,28 @@
 typedef void (*Function)(void);
 enum { LONGEST_PATH = 4096 };
 
+#if defined(LINKED_COMPONENTS)
+/* Find a library by the folder of its component; on failure `reason` says why. */
+static void *load_library(const char *folder, char *reason, size_t room)
+{
+    for (const struct LinkedLibrary *each = linked_libraries; each->folder; each++)
+        if (strcmp(each->folder, folder) == 0)
+            return (void *)each->functions;
+    snprintf(reason, room, "it is not linked");
+    return NULL;
+}
+
+static void unload_library(void *library) { (void)library; }
+
+/* Return a function of a library; NULL where it has none of the name. */
+static Function function_of(void *library, const char *name)
+{
+    for (const struct LinkedFunction *each = library; each->name; each++)
+        if (strcmp(each->name, name) == 0)
+            return each->function;
+    return NULL;
+}
+#else
 /* Load a library of a path in UTF-8; on failure `reason` says why. */
 static void *load_library(const char *path, char *reason, size_t room)
 {
@@ -61,6 +87,7 @@ static Function function_of(void *library, const char *name)
     memcpy(&function, &found, sizeof function); /* C99 has no conversion between both kinds of pointers */
     return function;
 }
+#endif
 
 static int hexadecimal(char digit)
 {

@@ -54,7 +54,7 @@ struct System {
     double *start_values, *changing;
     size_t changing_count;
     double *given;            /* values of parameters and inputs, then whether they were set; in `changing` */
-    double start, step_made;
+    double start, step; /* communication step in s */
     double last_lengths[2], weighed[3];
     size_t length_count, weighed_count;
     double time, place;
@@ -212,17 +212,28 @@ static int instantiate_fmi3(struct Unit *unit, const char *folder)
     return unit->component != NULL;
 }
 
+static void *library_of(const struct ComponentSpec *spec, const char *folder, char *reason, size_t room)
+{
+#if defined(LINKED_COMPONENTS)
+    (void)folder;
+    return load_library(spec->folder, reason, room);
+#else
+    char path[LONGEST_PATH + 512];
+    snprintf(path, sizeof path, "%s%cbinaries%c%s%c%s", folder, SEPARATOR, SEPARATOR,
+             spec->version == 2 ? PLATFORM_OF_FMI2 : PLATFORM_OF_FMI3, SEPARATOR, spec->library);
+    return load_library(path, reason, room);
+#endif
+}
+
 /* Load a component and make its instance. */
 static int begin_life_of(struct Unit *unit)
 {
     const struct ComponentSpec *spec = unit->spec;
-    char folder[LONGEST_PATH], path[LONGEST_PATH + 512], reason[300];
+    char folder[LONGEST_PATH], reason[300];
     int length = snprintf(folder, sizeof folder, "%s%c%s", unit->system->resources, SEPARATOR, spec->folder);
     if (length >= LONGEST_PATH - 64)
         return fails(unit->system, "the path of %s is too long", spec->name);
-    snprintf(path, sizeof path, "%s%cbinaries%c%s%c%s", folder, SEPARATOR, SEPARATOR,
-             spec->version == 2 ? PLATFORM_OF_FMI2 : PLATFORM_OF_FMI3, SEPARATOR, spec->library);
-    if (!unit->library && !(unit->library = load_library(path, reason, sizeof reason)))
+    if (!unit->library && !(unit->library = library_of(spec, folder, reason, sizeof reason)))
         return fails(unit->system, "the library of %s cannot be loaded: %s", spec->name, reason);
     unit->report.next_event = INFINITY;
     unit->report.event = unit->report.ends = unit->report.early = false;

@@ -11,6 +11,7 @@
 #include "coupled_sizes.h"
 #include "coupled_system.h"
 #include "identity.h"
+#include "platform.h"
 #include "unit.h"
 
 enum { RESOLVED_STEP = 16 };
@@ -211,7 +212,7 @@ static Status step_to(Instance *instance, double time, double length)
     if (!(length > 0.0) || !isfinite(length)) return REFUSE("the step is %g s; it must be positive and finite", length);
     if (length < larger(RESOLVED_STEP * resolution, 1e-100))
         return REFUSE("the step of %g s is lost in the resolution of time at t = %g s", length, time);
-    if (length > MOST_STEPS * COMMUNICATION_STEP)
+    if (length > MOST_STEPS * step_of_system(instance->system))
         return REFUSE("the step of %g s is more than %g communication steps", length, MOST_STEPS);
     if (!(fabs(time - now) <= same))
         return REFUSE("the step begins at t = %.12g s, but the FMU is at %.12g s", time, now);
@@ -236,6 +237,11 @@ static int is_at_event(const Instance *instance)
     (void)instance;
     return 0;
 }
+
+#if defined(LINKED_COMPONENTS)
+/* Hear that values were set that jump; FMI 2.0 has no event mode, by which a page could say it. */
+EXPORT void NAMED(mbsfmu_jump)(Instance *instance) { restart_history(instance->system); }
+#endif
 
 /* -- states ---------------------------------------------------------------------------------------------------------- */
 

@@ -130,8 +130,12 @@ static int make_system(struct System *system, const char *resources)
     struct Group *groups = room_for(system, GROUPS, sizeof *groups); /* the first block, see groups_of */
     if (!groups || !make_exchange(system))
         return fails(system, "there is no memory for an instance");
+#if defined(LINKED_COMPONENTS)
+    (void)resources;
+#else
     if (!resources || !decode_path(resources, system->resources, sizeof system->resources))
         return fails(system, "the importer gives no path of the resources, where the components are");
+#endif
     for (size_t k = 0; k < COMPONENTS; k++)
         if (!begin_life_of(&system->units[k]))
             return 0;
@@ -150,8 +154,11 @@ static int make_system(struct System *system, const char *resources)
     system->exchange.disturbing = room_for(system, system->call_count, 1);
     if (!system->exchange.disturbing)
         return fails(system, "there is no memory for an instance");
-    for (size_t k = 0; k < VARIABLES; k++)
+    for (size_t k = 0; k < VARIABLES; k++) {
         system->given[k] = variables[k].start;
+        if (variables[k].kind == GIVEN_STEP)
+            system->step = variables[k].start;
+    }
     system->is_whole = 1;
     return 1;
 }
@@ -215,6 +222,11 @@ double time_of_system(const System *system)
     return system->time;
 }
 
+double step_of_system(const System *system)
+{
+    return system->step;
+}
+
 /* -- values ---------------------------------------------------------------------------------------------------------- */
 
 static int send_value(struct System *system, size_t variable)
@@ -233,10 +245,14 @@ int set_value(System *system, unsigned variable, double value)
     const struct VariableSpec *spec = &variables[variable];
     if (spec->kind == READ_OUTPUT)
         return fails(system, "an output cannot be set");
-    if (system->is_stepping && spec->kind == GIVEN_PARAMETER)
+    if (system->is_stepping && (spec->kind == GIVEN_PARAMETER || spec->kind == GIVEN_STEP))
         return fails(system, "a fixed parameter cannot be set after initialization");
     if (!isfinite(value))
         return fails(system, "a variable is set to %g; it must be a finite number", value);
+    if (spec->kind == GIVEN_STEP && !(value > 0.0))
+        return fails(system, "the communication step is %g s; it must be positive", value);
+    if (spec->kind == GIVEN_STEP)
+        system->step = value;
     system->given[variable] = value;
     system->given[VARIABLES + variable] = 1.0;
     system->is_evaluated = 0;
@@ -513,32 +529,37 @@ static int make_communication_step(struct System *system, double length)
     return 1;
 }
 
+void restart_history(System *system)
+{
+    system->length_count = 0;
+}
+
 int advance_system(System *system, double end)
 {
     if (system->has_failed)
         return fails(system, "a component has failed before; the FMU goes on after a reset");
     for (;;) {
-        double next = system->start + COMMUNICATION_STEP * (system->place + 1.0);
-        const double same = time_tolerance(COMMUNICATION_STEP, next, end);
+        double next = system->start + system->step * (system->place + 1.0);
+        const double same = time_tolerance(system->step, next, end);
         double length = next - system->time;
         if (system->time >= end - same)
             return 1;
-        if (fabs(length - COMMUNICATION_STEP) <= same)
-            length = COMMUNICATION_STEP;
+        if (fabs(length - system->step) <= same)
+            length = system->step;
         if (next > end + same) {
             next = end;
             length = end - system->time;
         }
-        for (size_t k = 0; k < COMPONENTS && length != COMMUNICATION_STEP; k++)
+        for (size_t k = 0; k < COMPONENTS && length != system->step; k++)
             if (!components[k].takes_any_step)
                 return fails(system, "the step to %.9g s is no multiple of the communication step of %g s, and %s takes "
-                             "steps of one length only", end, COMMUNICATION_STEP, components[k].name);
+                             "steps of one length only", end, system->step, components[k].name);
         if (!make_communication_step(system, length)) {
             system->has_failed = 1;
             return 0;
         }
         system->time = next;
-        if (next != end || fabs(system->start + COMMUNICATION_STEP * (system->place + 1.0) - end) <= same)
+        if (next != end || fabs(system->start + system->step * (system->place + 1.0) - end) <= same)
             system->place += 1.0;
     }
 }

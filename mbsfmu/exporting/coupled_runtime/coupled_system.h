@@ -27,7 +27,10 @@ INTERNAL int get_value(System *system, unsigned variable, double *value);
 
 /* Make communication steps to a time in s. */
 INTERNAL int advance_system(System *system, double end);
+/* Extrapolate anew: what was known before a jump says nothing about after it. */
+INTERNAL void restart_history(System *system);
 INTERNAL double time_of_system(const System *system);
+INTERNAL double step_of_system(const System *system); /* communication step in s */
 INTERNAL const char *reason_of(const System *system);
 
 INTERNAL int save_system(System *system, void **saved);

@@ -50,7 +50,7 @@ struct StartSpec {
     const char *text;
 };
 
-enum VariableKind { GIVEN_PARAMETER, TUNABLE_PARAMETER, GIVEN_INPUT, READ_OUTPUT };
+enum VariableKind { GIVEN_PARAMETER, TUNABLE_PARAMETER, GIVEN_INPUT, GIVEN_STEP, READ_OUTPUT };
 
 /* A variable of the FMU: what it sets, or the column that it shows, at the start and in steps. */
 struct VariableSpec {

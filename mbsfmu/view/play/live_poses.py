@@ -59,7 +59,7 @@ class LivePoses:
         helpers: dict[str, str] = {}
         body = body_of(function, ["given"], ["made"], helpers)
         parts = [
-            '#include "model.h"',
+            "#include <math.h>",
             '#include "visibility.h"',
             *helpers.values(),
             function_code("poses", ["given", "made"], body),

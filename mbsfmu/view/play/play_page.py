@@ -36,6 +36,7 @@ from mbsfmu.view.circuit.circuit_element import circuit_elements
 from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled, framed, page, write_page
 from mbsfmu.view.pages.page_files import text_of
+from mbsfmu.view.play.coupled_machine import CoupledMachine, calls
 from mbsfmu.view.play.live_poses import FILE, LivePoses
 from mbsfmu.view.play.notebook import notebook_widget
 from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
@@ -50,10 +51,14 @@ _COMMUNICATION = 1e-2
 """Communication step in s of solvers that choose their own: a hundredth of a second is not felt by hands."""
 _HEIGHT = 1000
 """Pixels of a frame in a notebook."""
-_WORKER = ("play/fmu.js", "play/worker.js")
+_MONOLITHIC, _COUPLED = "monolithic", "coupled"
+_MULTIPLES = (4, 2, 1)
+"""Communication steps as multiples of the internal one, where none are named."""
+_WORKER = ("play/fmu.js", "play/coupled.js", "play/worker.js")
 _SCRIPTS = (
     *("pages/quantities.js", "pages/download.js", "assets/uplot/uPlot.iife.min.js", "plots/data.js", "plots/group.js"),
-    *("plots/panel.js", "play/signals.js", "play/inputs.js", "play/parameters.js", "play/player.js"),
+    *("plots/panel.js", "play/signals.js", "play/inputs.js", "play/parameters.js", "play/coupling.js"),
+    "play/player.js",
 )
 _STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css", "play/play.css")
 _PLOTTED = (("Pa", 4), ("rad", 4), ("m", 4), ("rad/s", 4), ("m/s", 4))
@@ -159,6 +164,7 @@ def player_element(
     circuit = circuit_elements(circuits) if circuits else None
     markup = filled(
         "play/play.html",
+        coupled=bool(data.get("coupled")),
         scene=missing if picture is None else picture.markup,
         circuit="" if circuit is None else circuit.markup,
         **values,
@@ -175,6 +181,8 @@ def play(
     options: RunOptions | None = None,
     values: Mapping[str, float | str] | None = None,
     source: str = "",
+    algorithms: Sequence[str] = (),
+    communication_steps: Sequence[float] = (),
     **given: Unpack[RunKeywords],
 ) -> PlayPage:
     """Return a page in which a model runs by its own compiled steps, with interactive inputs.
@@ -193,12 +201,18 @@ def play(
         Values of parameters and inputs to begin with, by their names; a text may have a unit, as `"200 bar"`.
     source
         The model on the command line, for the call that repeats what was done in the page; its name by default.
+    algorithms
+        With some of them, as `jacobi` or `gauss-seidel-linear`, the FMUs of the model's systems run coupled in the page
+        as well, with the same inputs: as a ghost, in the plots, and as a table of differences. The page chooses among
+        them.
+    communication_steps
+        Steps of this coupling in s, among which the page chooses; by default four, two times and once the internal one.
 
     Raises
     ------
     InputError
-        When an option is refused, there is no mechanism, no cross-compiler (the extra `cross`), or the model cannot be
-        initialized.
+        When an option or algorithm is refused, there is no mechanism, one system alone where FMUs are to be coupled, no
+        cross-compiler (the extra `cross`), or the model cannot be initialized.
     """
     chosen = run_options(model, options, given)
     if chosen.check_error:
@@ -212,10 +226,19 @@ def play(
             equal = in_equal_steps(chosen)
             simulation = monolithic_simulation(free, equal, compiled=False)
         _set(simulation, values or {})
-        made = _Made.of(simulation, preview)
-    words = [*_flags(equal, simulation)]
-    words += [word for name, value in (values or {}).items() for word in ("--set", f"{name}={value}")]
-    data = made.data(model.name, f"mbsfmu simulate {source or model.name} {shlex.join(words)}")
+        made = _Made.of(simulation, preview, coupled=bool(algorithms))
+        flags = _flags(equal, simulation)
+        words = [*flags, *(word for name, value in (values or {}).items() for word in ("--set", f"{name}={value}"))]
+        data = made.data(model.name, f"mbsfmu simulate {source or model.name} {shlex.join(words)}")
+        if algorithms:
+            steps = communication_steps or [each * made.communication_step for each in _MULTIPLES]
+            inner = equal.model_copy(update=_named(equal, simulation))
+            coupled = CoupledMachine.of(free, inner, algorithms, steps, _machine_of(simulation))
+            full = simulation.exposed.qualified
+            by_system = {full[simulation.variable(name).name]: value for name, value in (values or {}).items()}
+            own = {each.name: index for index, each in enumerate(simulation.variables)}
+            told = calls(model.name, source or model.name, flags, by_system)
+            data["coupled"] = coupled.data(own, full, told, data["bodies"])
     return PlayPage(data, made.scene, model.name, made.circuits)
 
 
@@ -251,10 +274,7 @@ def _set(simulation: Simulation, values: Mapping[str, float | str]) -> None:
 
 def _flags(options: RunOptions, simulation: Simulation) -> list[str]:
     """Return the options as the command line takes them, so that the same steps are made again."""
-    named = dict(options.content())
-    named |= {"formulation": simulation.formulation.name, "solver": options.chosen_solver}
-    if makes_equal_steps(options.chosen_solver):
-        named["step"] = simulation.step_size
+    named = {**dict(options.content()), **_named(options, simulation)}
     known = options.known()
     return [
         word
@@ -262,6 +282,12 @@ def _flags(options: RunOptions, simulation: Simulation) -> list[str]:
         if name in known and name != "tolerances" and value is not False
         for word in ((known[name].flag or f"--{name.replace('_', '-')}"), *([] if value is True else [str(value)]))
     ]
+
+
+def _named(options: RunOptions, simulation: Simulation) -> dict[str, Any]:
+    """Return what the model chose where the options leave it open."""
+    steps = {"step": simulation.step_size} if makes_equal_steps(options.chosen_solver) else {}
+    return {"formulation": simulation.formulation.name, "solver": options.chosen_solver, **steps}
 
 
 @dataclass(frozen=True)
@@ -295,12 +321,13 @@ class _Made:
     circuit: Sequence[str]
 
     @classmethod
-    def of(cls, simulation: Simulation, preview: Trajectory) -> _Made:
-        """Compile a simulation, and draw a run of it."""
+    def of(cls, simulation: Simulation, preview: Trajectory, *, coupled: bool) -> _Made:
+        """Compile a simulation, and draw a run of it; with a ghost where a coupled run is beside it."""
         refuse_threads(simulation)
         assert simulation.machine is not None
         machine = _machine_of(simulation)
-        scene = motion(machine, preview, frame_rate=_FRAMES)
+        ghosts = {_COUPLED: preview} if coupled else None
+        scene = motion(machine, preview, ghosts, label=_MONOLITHIC, frame_rate=_FRAMES)
         scene = {**scene, "arrows": [], "notes": []}  # loads are those of the run; notes are about it
         recorded = Recorded(preview, preview.time[:1], machine.systems)
         names = {each.name for each in simulation.variables}
@@ -340,7 +367,7 @@ class _Made:
             "identity": self.description.identity,
             "module": base64.b64encode(gzip.compress(self.module, 9, mtime=0)).decode("ascii"),
             "worker": "".join(map(text_of, _WORKER)),
-            "step": self._communication_step,
+            "step": self.communication_step,
             "call": call,
             "replay": "--input FILE:steps",
             "inputs": inputs,
@@ -366,7 +393,8 @@ class _Made:
         }
 
     @property
-    def _communication_step(self) -> float:
+    def communication_step(self) -> float:
+        """Length in s of the steps that the page makes."""
         simulation = self.simulation
         return simulation.step_size if makes_equal_steps(simulation.solver.name) else _COMMUNICATION
 
@@ -375,6 +403,7 @@ class _Made:
         start = self.simulation.get(variable.name) if variable.settable else variable.start
         return {
             "name": variable.name,
+            "full": self.simulation.exposed.qualified.get(variable.name, variable.name),
             "reference": places[variable.name],
             "unit": variable.unit,
             "start": start,

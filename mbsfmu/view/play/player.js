@@ -26,6 +26,10 @@
       this.parameters = new window.mbsfmuPlayParameters(root.querySelector(".parameters"), data.parameters, (each, value) =>
         this.tune(each, value),
       );
+      if (data.coupled) {
+        const place = root.querySelector(".coupling");
+        this.coupling = new window.mbsfmuPlayCoupling(place, data.coupled, (algorithm, step) => this.couple(algorithm, step));
+      }
       this.makeSpeeds();
       this.listen();
       this.begin();
@@ -33,21 +37,21 @@
 
     async begin() {
       if (!this.data.remote) await this.beginHere();
-      this.signals = new window.mbsfmuPlaySignals(this.root.querySelector(".signals"), this.data, (references) =>
-        this.tell("signals", { references }),
-      );
+      const chosen = (references) => this.tell("signals", { references });
+      this.signals = new window.mbsfmuPlaySignals(this.root.querySelector(".signals"), this.data, chosen, this.coupling);
       if (this.data.remote) this.tell("start");
       this.frame(performance.now());
     }
 
     /** Hand the compiled model to the worker. */
     async beginHere() {
-      const packed = Uint8Array.from(atob(this.data.module), (each) => each.charCodeAt(0));
-      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-      const bytes = await new Response(stream).arrayBuffer();
-      const { name, identity, step, inputs, parameters, poses, bodies, circuit } = this.data;
+      const { name, identity, step, inputs, parameters, poses, bodies, circuit, coupled } = this.data;
+      const bytes = await unpacked(this.data.module);
+      const modules = await Promise.all((coupled?.algorithms ?? []).map((each) => unpacked(each.module)));
       const nodes = this.nodes.map(([, source]) => source);
-      this.tell("start", { given: { name, identity, step, inputs, parameters, poses, bodies, circuit, nodes }, bytes });
+      const others = coupled && { ...coupled, algorithms: coupled.algorithms.map(({ module: _, ...rest }) => rest) };
+      const given = { name, identity, step, inputs, parameters, poses, bodies, circuit, nodes, coupled: others };
+      this.tell("start", { given, bytes, modules });
     }
 
     tell(what, more = {}) {
@@ -118,10 +122,12 @@
         pause: () => {
           this.setRunning(false);
           this.tell("pause");
+          this.tell("record", { for: "words" });
         },
         step: () => {
           this.setRunning(false);
           this.tell("step");
+          this.tell("record", { for: "words" });
         },
         reset: () => {
           this.tell("pause");
@@ -131,6 +137,12 @@
         save: () => this.tell("save", { id: (this.states += 1) }),
         csv: () => this.tell("record", { for: "csv" }),
       };
+    }
+
+    /** Begin anew with another algorithm, or communication step in s. */
+    couple(algorithm, step) {
+      this.setRunning(false);
+      this.tell("couple", { algorithm, step });
     }
 
     tune(each, value) {
@@ -157,6 +169,7 @@
           this.root.querySelector(".fault").hidden = true;
           this.signals?.cut(-1);
           this.scene()?.jump();
+          this.coupling?.forget();
           this.setRunning(false);
           this.say("at the start");
           this.tell("record", { for: "words" });
@@ -186,11 +199,13 @@
           button.addEventListener("click", () => this.tell("restore", { id }));
           this.root.querySelector(".states").append(" ", button);
         },
-        restored: ({ time, inputs, parameters }) => {
+        restored: ({ time, inputs, parameters, algorithm, step }) => {
           this.failed = false;
           this.root.querySelector(".fault").hidden = true;
           this.signals.cut(time);
           this.scene()?.jump();
+          this.coupling?.forget();
+          this.coupling?.show(algorithm, step);
           this.inputs.show(inputs);
           this.parameters.show(parameters);
           this.setRunning(this.running);
@@ -205,18 +220,32 @@
       const file = `${this.data.name}-inputs.csv`;
       const set = this.data.parameters
         .map((each) => [each, Number(this.parameters.fields.get(each.reference).value)])
-        .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference))
-        .map(([each, value]) => ` --set ${each.name}=${value}`);
+        .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference));
       const stop = Number(time.toPrecision(12));
       const input = this.data.inputs.length ? ` ${this.data.replay.replace("FILE", file)}` : "";
-      const call = `${this.data.call}${set.join("")}${input} --stop ${stop || this.data.step} -o run.csv`;
+      const given = set.map(([each, value]) => ` --set ${each.name}=${value}`);
+      const call = `${this.data.call}${given.join("")}${input} --stop ${stop || this.data.step} -o run.csv`;
       const first = tuned[0];
       const name = first && this.data.parameters.find((each) => each.reference === first.reference).name;
       const limit = first ? ` It does so up to ${number(first.time)} s, when ${name} was changed.` : "";
-      this.root.querySelector(".recorded").replaceChildren("This repeats the run: ", make("code", { textContent: call }), limit);
+      const coupled = this.coupling ? this.coupledCalls(set, file, stop) : [];
+      this.root
+        .querySelector(".recorded")
+        .replaceChildren("This repeats the run: ", make("code", { textContent: call }), limit, ...coupled);
       if (purpose !== "csv") return;
-      const head = ["time", ...this.data.inputs.map((each) => each.name)];
+      const head = ["time", ...this.data.inputs.map((each) => each.full ?? each.name)];
       save(`${[head, ...rows].map((row) => row.join(",")).join("\n")}\n`, file, "text/csv");
+    }
+
+    /** Return what says how the coupled run is repeated, with parameters that were set before it. */
+    coupledCalls(set, file, stop) {
+      const { calls } = this.data.coupled;
+      const input = this.data.inputs.length ? ` --scenario ${file}` : "";
+      const given = set.map(([each, value]) => ` --set ${each.full}=${value}`).join("");
+      const { options } = this.data.coupled.algorithms[Number(this.coupling.algorithm.value)];
+      const step = Number(this.coupling.step.value);
+      const run = `${calls.run} ${options} --step ${step}${calls.set}${given}${input} --stop ${stop || step} -o coupled.csv`;
+      return [" The coupled one: ", make("code", { textContent: `${calls.fmus} && ${run}` })];
     }
 
     measure({ time }) {
@@ -240,7 +269,7 @@
       requestAnimationFrame((next) => this.frame(next));
     }
 
-    show({ time, poses, pressures, circuit }, now) {
+    show({ time, poses, pressures, circuit, coupled }, now) {
       const { latest } = this;
       this.time = time;
       const bars = Object.fromEntries([
@@ -248,17 +277,25 @@
         ...this.nodes.map(([name], index) => [name, pressures[index]]),
       ]);
       if (latest !== this.drawn) {
-        this.scene()?.show(time, poses, bars);
+        this.scene()?.show(time, coupled ? [poses, coupled.poses] : [poses], bars);
         for (const each of this.circuits) each.show(({ index }) => circuit[index]);
         this.root.querySelector(".clock").textContent = `${time.toFixed(2)} s`;
         this.drawn = latest;
         this.pictures = (this.pictures ?? 0) + 1;
       }
       if (this.signals) this.tellNotebook(now, time);
+      if (this.signals && coupled) this.coupling.tell(now, this.signals.apart(), coupled.lost);
       if (this.plotted === latest || now - (this.plottedAt ?? 0) < PLOTS) return;
       this.signals.scroll(time);
       [this.plotted, this.plottedAt] = [latest, now];
     }
+  }
+
+  /** Return the bytes of a module. */
+  async function unpacked(text) {
+    const packed = Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).arrayBuffer();
   }
 
   const workerOf = (code) => new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));

@@ -41,8 +41,15 @@
     }
   }
 
+  /** Return what a signal of the coupled run is called. */
+  const other = (name) => `${name}, coupled`;
+
   class Signals {
-    constructor(section, data, chosen) {
+    /** coupling: hears differences from the coupled run, whose values stand behind those of the monolithic one. */
+    constructor(section, data, chosen, coupling) {
+      this.coupling = coupling;
+      this.both = new Set((data.coupled?.signals ?? []).map(([reference]) => reference));
+      this.times = []; // of all histories
       this.data = new Map(data.signals.map((each) => [each.name, each]));
       this.place = section.querySelector(".plot-panels");
       this.names = data.plotted;
@@ -72,7 +79,10 @@
     choose(names) {
       this.names = names;
       const kept = this.histories;
-      this.histories = new Map(names.map((name) => [name, kept.get(name) ?? { x: [], y: [] }]));
+      const absent = () => ({ x: this.times, y: Array(this.times.length).fill(null) });
+      this.pairs = names.filter((name) => this.both.has(this.data.get(name).reference)).map((name) => [name, other(name)]);
+      this.columns = [...names, ...this.pairs.map(([, coupled]) => coupled)];
+      this.histories = new Map(this.columns.map((name) => [name, kept.get(name) ?? absent()]));
       for (const panel of this.group.panels) panel.plot?.destroy();
       const units = [...new Set(names.map((name) => this.data.get(name).unit))];
       this.group.panels = units.map((unit) => this.panel(unit));
@@ -84,7 +94,12 @@
 
     panel(unit) {
       const own = this.names.filter((name) => this.data.get(name).unit === unit);
-      const curves = own.map((name) => ({ label: name, values: "", grid: 0, kind: "line" }));
+      const curveOf = (label, kind) => ({ label, values: "", grid: 0, kind });
+      const curves = own.flatMap((name) =>
+        this.histories.has(other(name))
+          ? [curveOf(name, "line"), { ...curveOf(other(name), "coupled"), called: "coupled" }]
+          : [curveOf(name, "line")],
+      );
       const magnitude = Math.max(...own.map((name) => this.data.get(name).most));
       const axis = { label: "t", unit: "s", ticks: [], logarithmic: false };
       const panel = new Panel({ label: "", unit, curves, magnitude }, axis, this.group, [[]]);
@@ -95,27 +110,40 @@
 
     /** Take rows of a time and the values of the chosen signals, in their order. */
     add(rows) {
+      const { times } = this;
       for (const [time, ...values] of rows) {
-        if (values.length !== this.names.length) continue;
-        this.names.forEach((name, index) => {
-          const { x, y } = this.histories.get(name);
-          if (x.length && x[x.length - 1] >= time) return;
-          x.push(time);
-          y.push(values[index]);
-        });
+        if (values.length !== this.columns.length || times[times.length - 1] >= time) continue;
+        times.push(time);
+        this.columns.forEach((name, index) => this.histories.get(name).y.push(values[index]));
+        for (const [name, coupled] of this.pairs) this.coupling.add(name, this.last(name), this.last(coupled));
       }
-      for (const { x, y } of this.histories.values()) {
-        const old = x.findIndex((each) => each >= this.group.end - KEPT);
-        if (old > 1000) [x, y].forEach((each) => each.splice(0, old));
-      }
+      const old = times.findIndex((each) => each >= this.group.end - KEPT);
+      if (old > 1000) this.forEach((each) => each.splice(0, old));
+    }
+
+    last(name) {
+      const { y } = this.histories.get(name);
+      return y[y.length - 1] ?? null;
+    }
+
+    /** Return the present values of the plotted signals that both runs have. */
+    apart() {
+      return this.pairs.map(([name, coupled]) => {
+        const { unit, most: magnitude } = this.data.get(name);
+        return { name, unit, magnitude, one: this.last(name), other: this.last(coupled) };
+      });
+    }
+
+    /** Do something with the times, and with the values of each history. */
+    forEach(action) {
+      action(this.times);
+      for (const { y } of this.histories.values()) action(y);
     }
 
     /** Forget what is behind a time: the run went back there. */
     cut(time) {
-      for (const { x, y } of this.histories.values()) {
-        const later = x.findIndex((each) => each > time);
-        if (later >= 0) [x, y].forEach((each) => each.splice(later));
-      }
+      const later = this.times.findIndex((each) => each > time);
+      if (later >= 0) this.forEach((each) => each.splice(later));
       this.scroll(time);
     }
 

@@ -10,6 +10,8 @@
   const PER_BODY = 12;
 
   let data, module, fmu, groups, step;
+  let coupled = null,
+    algorithm = 0; // of the coupled FMUs beside the monolithic model
   let steps = 0; // since the start: time is their number times their length
   let running = false,
     failed = false,
@@ -28,9 +30,13 @@
   const now = () => performance.now();
   const time = () => steps * step;
 
-  function start(given, bytes) {
+  function start(given, bytes, modules) {
     data = given;
     step = data.step;
+    if (data.coupled) {
+      coupled = new MbsfmuCoupled(data.coupled, modules, (sentence) => postMessage({ kind: "log", sentence }));
+      step = data.coupled.steps[0];
+    }
     module = new WebAssembly.Module(bytes);
     inputs = data.inputs.map((each) => each.start);
     for (const each of data.parameters) parameters.set(each.reference, each.start);
@@ -67,14 +73,20 @@
       if (groups.parameters.count) fmu.set(groups.parameters, data.parameters.map((each) => parameters.get(each.reference)));
       takeInputs();
       fmu.begin();
+      coupled?.restart(algorithm, step, parameters, given());
     });
     if (!failed) postMessage({ kind: "restarted" });
     sample();
     picture(true);
   }
 
+  const given = () => data.inputs.map((each, index) => [each.reference, inputs[index]]);
+
   function takeInputs() {
-    if (changed && inputs.length) fmu.set(groups.inputs, inputs);
+    if (changed && inputs.length) {
+      fmu.set(groups.inputs, inputs);
+      coupled?.take(given());
+    }
     if (changed) recorded.push([time(), ...inputs]);
     changed = false;
   }
@@ -93,6 +105,7 @@
     attempt(() => {
       takeInputs();
       fmu.step(time(), step);
+      coupled?.step(time(), step);
       steps += 1;
     });
     if (!failed && time() - sampled > SAMPLE - step / 2) sample();
@@ -100,7 +113,7 @@
 
   function sample() {
     if (failed || !groups.signals.count) return;
-    attempt(() => samples.push([time(), ...fmu.get(groups.signals)]));
+    attempt(() => samples.push([time(), ...fmu.get(groups.signals), ...(coupled?.sample() ?? [])]));
     sampled = time();
   }
 
@@ -114,7 +127,9 @@
       const placed = new Float64Array(fmu.exports.memory.buffer, made, PER_BODY * data.bodies).slice();
       const bars = pressures.count ? Array.from(fmu.get(pressures), (each) => each / 1e5) : [];
       const oil = circuit.count ? Array.from(fmu.get(circuit)) : [];
-      postMessage({ kind: "picture", time: time(), steps, poses: placed, pressures: bars, circuit: oil, samples, inputs: [...inputs] });
+      const other = coupled && { poses: coupled.poses(), lost: coupled.lost };
+      const told = { time: time(), steps, poses: placed, pressures: bars, circuit: oil, samples, inputs: [...inputs] };
+      postMessage({ kind: "picture", ...told, coupled: other });
       samples = [];
       pictured = now();
     });
@@ -133,7 +148,7 @@
   }
 
   const actions = {
-    start: ({ given, bytes }) => attempt(() => start(given, bytes)),
+    start: (message) => attempt(() => start(message.given, message.bytes, message.modules)),
     run(message) {
       speed = message.speed;
       begin = null;
@@ -151,6 +166,12 @@
       picture(true);
     },
     reset: restart,
+    couple(message) {
+      running = false;
+      algorithm = message.algorithm;
+      step = message.step;
+      restart();
+    },
     input({ index, value }) {
       if (inputs[index] === value) return;
       inputs[index] = value;
@@ -163,6 +184,7 @@
       try {
         const one = fmu.group([reference]);
         fmu.set(one, [value]);
+        coupled?.tune(reference, value);
         if (steps) tuned.push({ time: time(), reference, value });
       } catch (error) {
         parameters.set(reference, before);
@@ -173,6 +195,7 @@
       attempt(() => {
         groups.chosen = references;
         groups.signals = fmu.group(references);
+        coupled?.choose(references);
         samples = [];
         if (!failed) sample();
       });
@@ -181,7 +204,8 @@
       if (failed) return;
       attempt(() => {
         const kept = { steps, inputs: [...inputs], recorded: recorded.slice(), tuned: tuned.slice() };
-        saved.set(id, { ...kept, changed, parameters: new Map(parameters), state: fmu.save() });
+        const states = { state: fmu.save(), coupled: coupled?.save(), algorithm, step };
+        saved.set(id, { ...kept, changed, parameters: new Map(parameters), ...states });
         postMessage({ kind: "saved", id, time: time() });
       });
     },
@@ -190,6 +214,8 @@
       attempt(() => {
         const kept = saved.get(id);
         fmu.restore(kept.state);
+        coupled?.restore(kept.coupled);
+        [algorithm, step] = [kept.algorithm, kept.step];
         steps = kept.steps;
         inputs = [...kept.inputs];
         [recorded, tuned, changed] = [kept.recorded.slice(), kept.tuned.slice(), kept.changed];
@@ -197,7 +223,8 @@
         samples = [];
         sampled = -Infinity;
         begin = null;
-        postMessage({ kind: "restored", time: time(), inputs: [...inputs], parameters: [...parameters] });
+        const told = { inputs: [...inputs], parameters: [...parameters], algorithm, step };
+        postMessage({ kind: "restored", time: time(), ...told });
       });
       sample();
       picture(true);

@@ -28,7 +28,8 @@
       let series = 0;
       this.curves = data.curves.map((curve) => {
         const grey = curve.kind === "reference" || curve.kind === "bound";
-        const name = grey ? "--reference" : `--series-${1 + (series++ % COLOURS)}`;
+        if (!grey && curve.kind !== "coupled") series += 1; // one has the colour of the curve before it
+        const name = grey ? "--reference" : `--series-${1 + ((series - 1) % COLOURS)}`;
         return { ...curve, x: grids[curve.grid], y: values(curve.values), colour: name, on: true };
       });
       this.logarithmic = data.logarithmic === true;
@@ -69,6 +70,7 @@
     /** Give each curve a button that takes it out; `remove` hears its label. */
     removable(remove) {
       this.curves.forEach((curve, index) => {
+        if (curve.kind === "coupled") return; // it goes with the curve before it
         const button = element("button", "remove", "×");
         button.type = "button";
         button.setAttribute("aria-label", `remove ${curve.label}`);
@@ -112,11 +114,11 @@
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
       button.title = "Show or hide";
-      const form = { bound: " dashed", points: " round" }[curve.kind] ?? "";
+      const form = { bound: " dashed", coupled: " dashed", points: " round" }[curve.kind] ?? "";
       const swatch = element("span", `plot-swatch${form}`);
       swatch.style.color = `var(${curve.colour})`;
       curve.told = element("span", "plot-value");
-      button.append(swatch, element("span", "", curve.label), " ", curve.told);
+      button.append(swatch, element("span", "", curve.called ?? curve.label), " ", curve.told);
       button.addEventListener("click", () => {
         curve.on = !curve.on;
         button.setAttribute("aria-pressed", String(curve.on));
@@ -170,7 +172,7 @@
         show: curve.on,
         stroke,
         width: grey ? 3.5 : bound ? 1.3 : 1.5,
-        dash: bound ? [6, 4] : undefined,
+        dash: bound || curve.kind === "coupled" ? [6, 4] : undefined,
         points: marks[curve.kind] ?? { size: 4, fill: stroke },
         paths: curve.kind === "points" ? () => null : undefined,
       };

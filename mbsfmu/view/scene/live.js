@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const { MotionScene } = MotionParts;
+  const { MotionScene, lengthText, make } = MotionParts;
 
   const PATH = 900; // points of the path of a point that stay, a quarter of a minute of pictures
   const PER_BODY = 12; // numbers: the origin, and the rotation matrix by rows
@@ -46,23 +46,60 @@
     }
   }
 
+  /** Return the name of the point that moves farthest. */
+  function longestPath(run, points) {
+    const extents = [...points].map(([name, end]) => {
+      const path = run.path(end);
+      const box = new THREE.Box3().setFromArray(path);
+      return [name, box.min.distanceTo(box.max)];
+    });
+    return extents.reduce((most, each) => (each[1] > most[1] ? each : most), ["", -1])[0];
+  }
+
   class LiveScene extends MotionScene {
     constructor(element, payload) {
       super(element, payload);
-      const [run] = this.runs;
+      const farthest = this.runs.length > 1 ? longestPath(this.runs[0], this.points) : "";
       this.scene.remove(this.trace.object);
       this.trace = null;
       this.path = new LivePath();
       this.scene.add(this.path.object);
-      run.poses = run.poses.slice(0, 7 * run.count);
-      for (const name of Object.keys(run.pressures)) run.pressures[name] = run.pressures[name].slice(0, 1);
-      run.reached = 1;
+      this.lost = this.runs.map(() => false); // whether a run has ended before the others
+      for (const run of this.runs) {
+        run.poses = run.poses.slice(0, 7 * run.count);
+        for (const name of Object.keys(run.pressures)) run.pressures[name] = run.pressures[name].slice(0, 1);
+        run.reached = 1;
+      }
       payload.time.count = 1;
-      this.now = 0;
+      this.most = this.now = 0;
+      if (this.runs.length > 1) this.makeBeside();
       for (const each of [this.panel.button, this.panel.slider, this.panel.clock]) each.parentElement?.remove();
       this.panel.speed.parentElement.remove();
       this.canvas.setAttribute("aria-label", `${payload.name}, live: drag to orbit, + and - zoom`);
-      this.traceOf("");
+      this.traceOf(farthest);
+    }
+
+    /** Let ghosts stand beside the first run where that is wished. */
+    makeBeside() {
+      const box = make("input", { type: "checkbox" });
+      box.addEventListener("change", () => this.setBeside(box.checked));
+      this.panel.fit.before(make("label", { className: "box" }, box, "side by side"));
+      this.together = this.corners;
+    }
+
+    setBeside(beside) {
+      const across = new THREE.Vector3().crossVectors(this.up, this.way).normalize();
+      const places = this.together.map((corner) => corner.dot(across));
+      const width = 1.05 * (Math.max(...places) - Math.min(...places));
+      this.beside = beside;
+      this.corners = this.together;
+      this.runs.slice(1).forEach((run, index) => {
+        run.object.position.copy(across).multiplyScalar(beside ? (index + 1) * width : 0);
+        run.look.solid(beside);
+        if (beside) this.corners = [...this.corners, ...this.together.map((corner) => corner.clone().add(run.object.position))];
+      });
+      this.fit();
+      this.place();
     }
 
     get time() {
@@ -75,6 +112,7 @@
       if (!this.path) return super.traceOf(name);
       this.panel.point.value = name;
       this.path.choose(this.points.get(name), this.ink);
+      this.most = 0;
       return this.redraw();
     }
 
@@ -94,11 +132,22 @@
     /** Forget the path behind a point: the machine is elsewhere at once. */
     jump() {
       this.path.clear();
+      this.most = 0;
     }
 
-    /** Place all: twelve numbers a body, and pressures of nodes in bar by name. */
+    /** Place all: of each run twelve numbers a body, or null where it has ended, and pressures of nodes in bar by name. */
     show(time, poses, pressures) {
-      const [run] = this.runs;
+      this.runs.forEach((run, index) => {
+        this.lost[index] = !poses[index];
+        if (poses[index]) this.take(run, poses[index]);
+        for (const [name, value] of Object.entries(pressures)) if (run.pressures[name]) run.pressures[name][0] = value;
+      });
+      this.now = time;
+      this.place();
+      this.path.grow(this.runs[0]);
+    }
+
+    take(run, poses) {
       const matrix = new THREE.Matrix4();
       const turned = new THREE.Quaternion();
       for (let body = 0; body < run.count; body += 1) {
@@ -107,18 +156,30 @@
         turned.setFromRotationMatrix(matrix);
         run.poses.set([x, y, z, turned.x, turned.y, turned.z, turned.w], 7 * body);
       }
-      for (const [name, value] of Object.entries(pressures)) if (run.pressures[name]) run.pressures[name][0] = value;
-      this.now = time;
-      this.place();
-      this.path.grow(run);
     }
 
     place() {
-      const [run] = this.runs;
-      run.place(0);
-      run.placeLines(0, this.scale);
-      run.symbols.forEach((symbol) => (symbol.visible = this.panel.boxes.joints.checked));
+      const [first, ...ghosts] = this.runs;
+      for (const run of this.runs) run.place(0);
+      if (ghosts.length) this.panel.showApart(this.apartNow());
+      ghosts.forEach((run, index) => {
+        if (!this.beside) run.exaggerate(first, Number(this.panel.factor.value));
+        run.object.visible = !this.lost[index + 1] && this.panel.boxes[`run${index + 1}`].checked;
+      });
+      for (const run of this.runs) run.placeLines(0, this.scale);
+      first.symbols.forEach((symbol) => (symbol.visible = this.panel.boxes.joints.checked));
       this.redraw();
+    }
+
+    /** Say how far the chosen point of the second run is from that of the first one. */
+    apartNow() {
+      const { end } = this.path;
+      if (!end || this.lost[1]) return [];
+      const [one, other] = this.runs.map((run) => run.pointNow(end, new THREE.Vector3()));
+      const apart = one.distanceTo(other);
+      this.most = Math.max(this.most, apart);
+      const told = `${lengthText(apart)} off now, ${lengthText(this.most)} at most`;
+      return [`${this.runs[1].label}: ${this.panel.point.value} is ${told}`];
     }
   }
 

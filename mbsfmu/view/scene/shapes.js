@@ -6,6 +6,7 @@ const MotionParts = {};
 
 (() => {
   const Y = new THREE.Vector3(0, 1, 0);
+  const GHOSTLY = 0.4; // opacity of ghosts
   const EDGE_ANGLE = 30; // degrees between faces from which on an edge is drawn
 
   /** Decode numbers of four bytes from base64. */
@@ -25,10 +26,17 @@ const MotionParts = {};
     material(colour) {
       const chosen = this.ghost ? this.colour : colour;
       if (!this.made.has(chosen)) {
-        const ghostly = this.ghost ? { transparent: true, opacity: 0.4, depthWrite: false } : {};
+        const ghostly = this.ghost ? { transparent: true, opacity: GHOSTLY, depthWrite: false } : {};
         this.made.set(chosen, new THREE.MeshLambertMaterial({ color: chosen, side: THREE.DoubleSide, ...ghostly }));
       }
       return this.made.get(chosen);
+    }
+
+    /** Let a ghost be seen as a solid thing, or through again. */
+    solid(solid) {
+      for (const material of this.made.values()) {
+        Object.assign(material, { transparent: !solid, opacity: solid ? 1 : GHOSTLY, depthWrite: solid, needsUpdate: true });
+      }
     }
 
     edges() {

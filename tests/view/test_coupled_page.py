@@ -1,0 +1,207 @@
+"""Pages in which the coupled FMUs of a model run beside it: as the master runs them, with the same inputs."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from accessibility import findings
+from chromium import Chromium
+from test_play_page import PLAYER, ask, begin, hold, last, pause, press
+
+import mbsfmu
+from mbsfmu.cli import main
+
+INNER = 5e-4  # s
+STEPS = (20e-3, 2e-3, 1e-3)  # s; with the first one Jacobi is unstable
+ALGORITHMS = ("jacobi", "gauss-seidel-linear")
+ROUND_OFF = 1e-11
+"""Sines and powers of the two C libraries differ in the last digit; 1.4e-12 was measured after a second."""
+
+
+@pytest.fixture(scope="session")
+def coupled_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the four-bar with its coupled FMUs."""
+    page = mbsfmu.play(mbsfmu.models.four_bar(), step=INNER, algorithms=ALGORITHMS, communication_steps=STEPS)
+    path = tmp_path_factory.mktemp("coupled") / "four-bar.html"
+    page.save(path)
+    return path
+
+
+@pytest.fixture
+def coupled(browser: Chromium, coupled_page: Path) -> Iterator[Chromium]:
+    """The browser with this page; what the page saves as a file is kept."""
+    kept = "window.files = []; const make = URL.createObjectURL; URL.createObjectURL = (b) => (files.push(b), make(b))"
+    made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=kept)
+    begin(browser, coupled_page)
+    yield browser
+    assert browser.said == []
+    assert browser.asked == []
+    browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)
+
+
+def choose(browser: Chromium, algorithm: int, step: float) -> None:
+    """Choose the algorithm and the communication step in s."""
+    for name, value in (("algorithm", algorithm), ("communication", step)):
+        browser.evaluate(
+            f"{{ const s = document.querySelector('.{name}'); s.value = {value};"
+            "s.dispatchEvent(new Event('change')); }"
+        )
+    assert browser.evaluate("document.querySelector('.communication').value") == f"{step:g}"
+    ask(browser)
+    browser.until(f"{PLAYER}.latest.time === 0")
+
+
+@pytest.mark.parametrize(("algorithm", "step"), [(0, 2e-3), (1, 1e-3)])
+def test_it_runs_as_the_master_runs_it(coupled: Chromium, tmp_path: Path, algorithm: int, step: float) -> None:
+    """The recorded inputs, given to the master with native FMUs."""
+    choose(coupled, algorithm, step)
+    coupled.key(" ")
+    coupled.until(f"{PLAYER}.time > 0.1")
+    hold(
+        coupled, "q", f"{PLAYER}.inputs.all[0].value === 10 && {PLAYER}.time > (window.opened ??= {PLAYER}.time) + 0.2"
+    )
+    coupled.until(f"{PLAYER}.inputs.all[0].value === 0")
+    stop = pause(coupled)
+    found = {name: value for name, value in last(coupled).items() if name.endswith(", coupled")}
+    press(coupled, "csv")
+    coupled.until("files.length > 1")
+    recorded = tmp_path / "recorded.csv"
+    recorded.write_text(coupled.evaluate("files[files.length - 1].text()"), encoding="utf-8")
+    assert np.loadtxt(recorded, delimiter=",", skiprows=1)[:, 1].max() == 10.0
+    model = mbsfmu.models.four_bar()
+    package = mbsfmu.export(model, tmp_path, layout="separate", solver="trapezoidal", step=INNER)[-1]
+    how: dict[str, Any] = {"extrapolation": "linear"} if ALGORITHMS[algorithm].endswith("linear") else {}
+    run = mbsfmu.cosimulate(
+        package, algorithm=ALGORITHMS[algorithm].removesuffix("-linear"), step=step, stop=stop, scenario=recorded, **how
+    )
+    whole = model.driven_by(f"{recorded}:steps").simulation(solver="trapezoidal", step=INNER).run(stop)
+    assert len(found) == 5
+    for label, value in found.items():
+        own = label.removesuffix(", coupled")
+        full = ("circuit." if "pressure" in own else "mechanism.") + own
+        assert value == pytest.approx(run[full][-1], rel=ROUND_OFF, abs=ROUND_OFF * np.ptp(run[full])), label
+        assert abs(value - whole[own][-1]) > 1e-6 * np.ptp(whole[own])  # coupling costs something
+
+
+def test_the_distance_of_a_point_is_that_of_its_angles(coupled: Chromium) -> None:
+    """The end of a boom of length L hinged to the ground: 2 L sin(difference / 2)."""
+    choose(coupled, 0, 2e-3)
+    coupled.evaluate(f"{PLAYER}.scene().traceOf('boom.end'); {PLAYER}.inputs.all[0].take(10)")
+    coupled.key(" ")
+    coupled.until(f"{PLAYER}.time > 0.3")
+    pause(coupled)
+    found = last(coupled)
+    length = coupled.evaluate(f"{PLAYER}.data.parameters.find((p) => p.name === 'boom.length').start")
+    expected = 2.0 * length * abs(np.sin(0.5 * (found["boom.angle, coupled"] - found["boom.angle"])))
+    assert expected > 1e-4
+    told = coupled.evaluate("document.querySelector('.apart').textContent")
+    value, unit = re.findall(r"is ([\d.]+) (mm|m) off now", told)[0]
+    assert float(value) * {"mm": 1e-3, "m": 1.0}[unit] == pytest.approx(expected, rel=5e-3)
+    coupled.until("document.querySelectorAll('.coupling tbody tr').length === 5")
+    row = "[...document.querySelectorAll('.coupling tbody tr')].find((r) => r.innerText.startsWith('boom.angle'))"
+    coupled.until(f"{row}.children[1].textContent !== '–'")
+    degrees = np.degrees(found["boom.angle, coupled"] - found["boom.angle"])
+    coupled.until(
+        f"Math.abs(parseFloat({row}.children[1].textContent.replace('−', '-')) - {degrees}) < {0.01 * abs(degrees)}"
+    )
+
+
+def test_a_coupled_run_that_ends_leaves_the_other_one(coupled: Chromium) -> None:
+    """Jacobi at 20 ms is unstable, which the master finds as well; another step begins anew."""
+    choose(coupled, 0, 20e-3)
+    coupled.evaluate(f"{PLAYER}.inputs.all[0].take(10)")
+    press(coupled, "save")
+    coupled.until("document.querySelectorAll('.states button').length === 2")
+    coupled.evaluate(f"{PLAYER}.speed.value = 'Infinity'")
+    press(coupled, "toggle")
+    coupled.until("!document.querySelector('.lost').hidden")
+    coupled.until(f"{PLAYER}.time > 2 + (window.lostAt ??= {PLAYER}.time)")
+    pause(coupled)
+    assert "The coupled run has ended:" in coupled.evaluate("document.querySelector('.lost').textContent")
+    assert not coupled.evaluate("document.querySelector('.mbsfmu-scene').scene.runs[1].object.visible")
+    assert last(coupled)["boom.angle, coupled"] is None
+    assert last(coupled)["boom.angle"] is not None
+    coupled.evaluate("document.querySelectorAll('.states button')[1].click()")
+    coupled.until("document.querySelector('.lost').hidden")
+    assert coupled.evaluate("document.querySelector('.mbsfmu-scene').scene.runs[1].object.visible")
+    choose(coupled, 0, 1e-3)
+    assert coupled.evaluate("document.querySelector('.lost').hidden")
+
+
+def test_states_lead_to_the_same_end_in_both_runs(coupled: Chromium) -> None:
+    """Also after a reset, when the instance that the state is of is no longer the present one."""
+    choose(coupled, 1, 2e-3)
+    coupled.evaluate(f"{PLAYER}.inputs.all[0].take(5)")
+    press(coupled, "toggle")
+    coupled.until(f"{PLAYER}.time > 0.1")
+    at = pause(coupled)
+    press(coupled, "save")
+    coupled.until("document.querySelectorAll('.states button').length === 2")
+    ends = []
+    for between in ("", "reset", "choose"):
+        if between == "reset":
+            press(coupled, "reset")
+            ask(coupled)
+        if between == "choose":
+            choose(coupled, 0, 1e-3)
+        coupled.evaluate("document.querySelectorAll('.states button')[1].click()")
+        coupled.until(f"{PLAYER}.time === {at!r}")
+        assert coupled.evaluate("document.querySelector('.algorithm').value") == "1"
+        for _ in range(20):
+            press(coupled, "step")
+        coupled.until(f"{PLAYER}.time > {at + 19.5 * 2e-3} && {PLAYER}.drawn === {PLAYER}.latest")
+        ends.append(last(coupled))
+    assert ends[0] == ends[1] == ends[2]
+    assert ends[0]["boom.angle, coupled"] != ends[0]["boom.angle"]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_pages_are_reachable_and_narrow_enough(browser: Chromium, coupled_page: Path, width: int, dark: bool) -> None:
+    begin(browser, coupled_page, width, dark=dark)
+    beside = (
+        "[...document.querySelectorAll('label')].find((e) => e.textContent === 'side by side').querySelector('input')"
+    )
+    browser.evaluate(f"{beside}.click()")
+    ghost = "document.querySelector('.mbsfmu-scene').scene.runs[1].object.position.length()"
+    assert browser.evaluate(ghost) > 1.0  # m, the size of the machine
+    browser.evaluate(f"{beside}.click()")
+    assert browser.evaluate(ghost) == 0.0
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert findings(browser) == []
+    assert browser.said == []
+    assert browser.asked == []
+
+
+def test_a_comparison_has_both_machines(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one command, with the algorithms and steps that were compared."""
+    monkeypatch.chdir(tmp_path)
+    words = "compare four-bar --stop 0.2 --steps 2e-3,1e-3 --algorithms jacobi,newton --report page.html --live --quiet"
+    monkeypatch.setattr(sys, "argv", ["mbsfmu", *words.split()])
+    main()
+    begin(browser, tmp_path / "page.html")
+    offered = json.loads(
+        browser.evaluate("JSON.stringify([...document.querySelectorAll('.coupling option')].map((o) => o.text))")
+    )
+    assert offered == ["jacobi", "2 ms", "1 ms"]
+    press(browser, "toggle")
+    browser.until(f"{PLAYER}.time > 0.1")
+    pause(browser)
+    assert last(browser)["boom.angle, coupled"] is not None
+    assert browser.said == []
+    assert browser.asked == []
+
+
+def test_what_cannot_be_coupled_in_a_page_is_refused() -> None:
+    with pytest.raises(mbsfmu.InputError, match=r"pendulum-1 has one system; there is nothing to couple"):
+        mbsfmu.play(mbsfmu.models.pendulum(1), algorithms=["jacobi"])
+    with pytest.raises(mbsfmu.InputError, match=r"coupled FMUs in a page run by jacobi, .*, not by 'newton'"):
+        mbsfmu.play(mbsfmu.models.four_bar(), algorithms=["newton"])
+    with pytest.raises(mbsfmu.InputError, match=r"the communication steps are \[0\.0\]; they must be positive"):
+        mbsfmu.play(mbsfmu.models.four_bar(), algorithms=["jacobi"], communication_steps=[0.0])

@@ -87,7 +87,7 @@ class ModelMachine:
     Parameters
     ----------
     simulation
-        By `double-step` and the trapezoidal rule.
+        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
     """
 
     derivatives = ""

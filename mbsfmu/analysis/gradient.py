@@ -10,10 +10,11 @@ import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
-from mbsfmu.analysis.run_points import RecordedRun, chunks
+from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
-from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
+from mbsfmu.analysis.state_equations import step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.native.adjoint_library import BackwardSteps, adjoint_library
 from mbsfmu.simulation.simulation import Simulation
@@ -82,7 +83,7 @@ class Adjoint:
     Parameters
     ----------
     simulation
-        By `double-step` and the trapezoidal rule.
+        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
     measures
         Scalars of the run.
     stop
@@ -96,7 +97,6 @@ class Adjoint:
         self._measures = list(measures)
         self._library = adjoint_library(simulation)
         self.run = RecordedRun(simulation, stop, self._rows, self._library)
-        self._derivatives = StepDerivatives(self.run, self._rows, ())
 
     @cached_property
     def values(self) -> list[float]:
@@ -121,12 +121,12 @@ class Adjoint:
         column = self._columns[index]
         weights = self._measures[index].weights(self._ends(column))
         found = _Rows(
-            np.zeros(run.size),
+            np.zeros(run.equations.size),
             np.zeros(len(run.functions.parameters)),
             np.zeros((len(points.steps) + 1, len(run.functions.inputs))),
         )
         last = len(points.steps)
-        for first, change in [*reversed(self._changes), (0, None)]:
+        for first, change in [*reversed(run.changes), (0, None)]:
             if self._library is None:
                 self._go_back(column, weights, slice(first, last), found)
             else:
@@ -143,14 +143,14 @@ class Adjoint:
                     by_parameters=found.parameters,
                     by_inputs=found.inputs,
                 )
-                self._library.go_back(run.arrays, steps)
+                self._library.go_back(run.reduced.arrays, steps)
             if change is not None:
                 found.parameters[:] += found.motion @ change[1]
                 found.motion[:] = found.motion @ change[0]
             last = first
 
         def by_start(start: StartDerivatives) -> Floats:
-            return found.parameters @ start.parameters + found.motion @ run.of_states(start.motion)
+            return found.parameters @ start.parameters + found.motion @ run.equations.at_start(start)
 
         by_inputs = found.inputs[:, list(inputs)]
         if inputs and start_follows_inputs(run.simulation, inputs):
@@ -158,51 +158,35 @@ class Adjoint:
         by_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
         return by_parameters, by_inputs
 
-    @cached_property
-    def _changes(self) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """Steps before which coordinates are chosen anew, with what that makes of changes."""
-        found = [(step, self._derivatives.rechosen(step)) for step in range(len(self.run.points.steps))]
-        return [(step, change) for step, change in found if change is not None]
-
     def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:
         """Go back over steps with one choice of coordinates; rows become those before them."""
-        run, points, derivatives = self.run, self.run.points, self._derivatives
+        equations, points, row = self.run.equations, self.run.points, self._rows[column]
         adjoint = found.motion
         for part in reversed(chunks(steps.stop, steps.start)):
             begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
             places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
             at_begin, at_end = np.split(inverse, 2)
-            slopes = derivatives.slopes(places)
+            slopes = equations.slopes(places, [row])
             left, right = step_matrices(sizes, slopes.by_motion[at_begin], slopes.by_motion[at_end])
             backward = np.linalg.inv(left).transpose(0, 2, 1)
             forward = right.transpose(0, 2, 1)
-            read_begin = slopes.read_by_motion[at_begin, column] * given.begin[part, None]
-            read_end = slopes.read_by_motion[at_end, column] * given.end[part, None]
-            solved = np.empty((len(sizes), run.size))
+            read_begin = slopes.read_by_motion[at_begin, 0] * given.begin[part, None]
+            read_end = slopes.read_by_motion[at_end, 0] * given.end[part, None]
+            solved = np.empty((len(sizes), equations.size))
             for step in range(len(sizes) - 1, -1, -1):
                 solved[step] = backward[step] @ (adjoint + read_end[step])
                 adjoint = forward[step] @ solved[step] + read_begin[step]
             # What enters each point: rows for F and for what is read.
-            computed = run.equations.computed.numel()
-            by_rates, by_read = np.zeros((len(places), run.size)), np.zeros((len(places), computed))
+            by_rates, weights = np.zeros((len(places), equations.size)), np.zeros(len(places))
             half = 0.5 * sizes[:, None] * solved
             for index_of, weight in ((at_begin, given.begin[part]), (at_end, given.end[part])):
                 np.add.at(by_rates, index_of, half)
-                np.add.at(by_read[:, self._rows[column]], index_of, weight)
-            free = run.freedom
-            by_flow = by_rates[:, 2 * free :]
-            pushed = by_rates[:, free : 2 * free]
-            pushed = pushed + np.einsum("ij,ijk->ik", by_flow, slopes.flow_by_accelerations)
-            weights = by_read[:, self._rows[column], None]
-            pushed = pushed + weights * slopes.read_by_accelerations[:, column]
-            by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
-            rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
+                np.add.at(weights, index_of, weight)
             times = np.empty(len(places), dtype=np.intp)
             times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
-            for function in (run.equations.pulled_back, run.equations.read_back):
-                by_parameters, by_inputs = run.evaluate(function, places, **rows)[-2:]
-                found.parameters[:] += by_parameters[:, :, 0].sum(axis=0)
-                np.add.at(found.inputs, times, by_inputs[:, :, 0])
+            by_parameters, by_inputs = equations.pulled_back(places, slopes, by_rates, row, weights)
+            found.parameters[:] += by_parameters.sum(axis=0)
+            np.add.at(found.inputs, times, by_inputs)
         found.motion[:] = adjoint
 
 
@@ -214,7 +198,7 @@ def gradient(
     Parameters
     ----------
     simulation
-        By `double-step` and the trapezoidal rule.
+        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
     of
         The scalar: a measure, or its text as `max(cylinder.pressure_piston)`.
     parameters

@@ -214,7 +214,7 @@ def optimize(
     Parameters
     ----------
     simulation
-        By `double-step` and the trapezoidal rule.
+        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
     minimize
         The scalar: a measure or its text.
     free

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
-from mbsfmu.analysis.run_points import RecordedRun, chunks
+from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.start_derivatives import start_derivatives
-from mbsfmu.analysis.step_derivatives import StepDerivatives, step_matrices
+from mbsfmu.analysis.state_equations import step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
@@ -157,19 +158,17 @@ class DifferentiableRun:
         columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
         library = sensitivity_library(self._simulation, columns, self._rows, len(points.steps))
         if library is not None and self._library is None:
-            run.complete_in(library, self._rows)
-        derivatives = StepDerivatives(run, self._rows, columns)
+            run.reduced.complete_in(library, self._rows)
         found = np.empty((2, len(points.steps), len(self._rows), len(chosen)))
-        changes = [(step, derivatives.rechosen(step)) for step in range(len(points.steps))]
-        changed = [(step, change) for step, change in changes if change is not None]
+        changed = run.changes
         lasts = [*(step for step, _ in changed), len(points.steps)]
-        sensitivity = run.of_states(start.motion)
+        sensitivity = run.equations.at_start(start)
         for (first, change), last in zip([(0, None), *changed], lasts, strict=True):
             if change is not None:
                 sensitivity = change[0] @ sensitivity + change[1] @ start.parameters
             effect, steps = start.parameters[columns], slice(first, last)
             if library is None:
-                sensitivity = _go_forward(derivatives, steps, effect, sensitivity, found)
+                sensitivity = _go_forward(run, steps, (columns, self._rows), effect, sensitivity, found)
             else:
                 sensitivity = _go_forward_compiled(library, run, steps, effect, sensitivity, found)
         return found[0], found[1]
@@ -190,21 +189,26 @@ def _go_forward_compiled(
         at_begin=found[0],
         at_end=found[1],
     )
-    library.go_forward(run.arrays, steps)
+    library.go_forward(run.reduced.arrays, steps)
     return steps.motion.T
 
 
 def _go_forward(
-    derivatives: StepDerivatives, steps: slice, effect: Floats, sensitivity: Floats, found: Floats
+    run: RecordedRun,
+    steps: slice,
+    chosen: tuple[Sequence[int], Sequence[int]],
+    effect: Floats,
+    sensitivity: Floats,
+    found: Floats,
 ) -> Floats:
     """Write the derivatives of steps with one choice of coordinates; return those of w behind the last one.
 
     Parameters
     ----------
-    derivatives
-        Of the run.
-    steps
-        The steps.
+    run, steps
+        The run, and the steps.
+    chosen
+        Indices of the parameters by which equations are differentiated, and of what is read.
     effect
         Directions in the columns of these derivatives, shape (columns, directions).
     sensitivity
@@ -212,17 +216,18 @@ def _go_forward(
     found
         Gets those of what is read where steps begin and end, shape (2, N, rows, directions).
     """
-    run, points = derivatives.run, derivatives.run.points
+    equations, points, (columns, rows) = run.equations, run.points, chosen
     for part in chunks(steps.stop, steps.start):
         begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
         places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
         at_begin, at_end = np.split(inverse, 2)
-        slopes = derivatives.slopes(places)
-        by_parameters, read_by_parameters = (each @ effect for each in derivatives.by_parameters(places, slopes))
+        slopes = equations.slopes(places, rows)
+        along = equations.by_parameters(places, slopes, columns, rows)
+        by_parameters, read_by_parameters = (each @ effect for each in along)
         left, right = step_matrices(sizes, slopes.by_motion[at_begin], slopes.by_motion[at_end])
         added = 0.5 * sizes[:, None, None] * (by_parameters[at_begin] + by_parameters[at_end])
         both = np.linalg.solve(left, np.concatenate([right, added], axis=2))
-        size = run.size
+        size = equations.size
         entered, left_with = np.empty((2, len(sizes), size, effect.shape[1]))
         for index in range(len(sizes)):
             entered[index] = sensitivity
@@ -241,7 +246,7 @@ def sensitivities(
     Parameters
     ----------
     simulation
-        By `double-step` and the trapezoidal rule.
+        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
     parameters
         Names of parameters; start values are parameters too.
     outputs

@@ -17,6 +17,7 @@ from mbsfmu.analysis.measures import Measure
 from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.optimization import OptimizationResult, optimize
+from mbsfmu.analysis.recorded_run import DIFFERENTIATED
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
@@ -41,6 +42,7 @@ from mbsfmu.model.system_kinds import ModelConnections, kind_of
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.systems.code_form import Code
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.model_systems import check_variables, coupled_system
 
@@ -281,10 +283,21 @@ class CoupledModel(ModelData):
         return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
 
     def in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
-        """Return a simulation by double-step and the trapezoidal rule."""
+        """Return a simulation by the trapezoidal rule and a formulation whose steps are differentiated."""
         if given.get("solver") not in (None, Trapezoidal.name):
             raise InputError(f"{subject} differentiates steps of the solver '{Trapezoidal.name}'; name none")
-        return self._in_independent_coordinates(subject, {**given, "solver": Trapezoidal.name}, compiled=True)
+        formulation = given.get("formulation") or FORMULATION
+        if formulation not in DIFFERENTIATED:
+            raise InputError(
+                f"{subject} differentiates steps of {', '.join(DIFFERENTIATED)}, and not of '{formulation}'; name one "
+                f"of them, or none for '{FORMULATION}'"
+            )
+        chosen: RunKeywords = {**given, "formulation": formulation, "solver": Trapezoidal.name}
+        if formulation != FORMULATION:
+            chosen["code"] = given.get("code") or Code.STRAIGHT.value
+            if chosen["code"] != Code.STRAIGHT:
+                raise InputError(f"{subject} differentiates unrolled code; leave out code = '{chosen['code']}'")
+        return self.simulation(**chosen)
 
     @heeding_interruptions()
     def ensemble(
@@ -377,7 +390,8 @@ class CoupledModel(ModelData):
         stop
             End of the run in s; the model's own by default.
         given
-            Options as for `simulation`, but for formulation and solver, which are double-step and the trapezoidal rule.
+            Options as for `simulation`, but for the solver, which is the trapezoidal rule; formulations are
+            `double-step` by default, `dca` and `hdca`.
 
         Raises
         ------

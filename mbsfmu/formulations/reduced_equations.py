@@ -218,25 +218,19 @@ class ReducedEquations:
         outputs = ca.mtimes(given.derivative(given.outputs, *MOTION), motion) + directly
         return functions.traced("reduced_change", [outputs, motion[:n], motion[n : 2 * n], motion[2 * n :]])
 
-    @property
-    def computed(self) -> ca.SX:
-        """Outputs, z, ż, z̈, x and the integrals, stacked."""
-        parts = (*MOTION, "states", "integrals")
-        return ca.vertcat(self._given.outputs, *(self._functions.symbol(part) for part in parts))
-
     def along_states(self, rows: Sequence[int]) -> TracedFunction:
-        """Return the derivatives of `computed` with respect to (z^i, ż^i, x), and to z̈^i.
+        """Return the derivatives of what is computed with respect to (z^i, ż^i, x), and to z̈^i.
 
         Parameters
         ----------
         rows
-            Those of `computed` that count.
+            Those of what is computed that count.
 
         Returns
         -------
         function
             Of the results of `slope`; then of derivatives of (ẋ, rates of the integrals) by z̈^i, of the rows of
-            `computed` by (z^i, ż^i, x, integrals), and of these by z̈^i.
+            what is computed by (z^i, ż^i, x, integrals), and of these by z̈^i.
         """
         return self._once("states", (), rows, lambda: self._along_states(rows))
 
@@ -251,17 +245,19 @@ class ReducedEquations:
 
     @cached_property
     def read_all(self) -> TracedFunction:
-        """`computed`."""
-        return self._functions.traced("reduced_computed", [self.computed])
+        """What is computed (`SystemExpressions.computed`)."""
+        return self._functions.traced("reduced_computed", [self._given.computed])
 
     def read(self, rows: Sequence[int]) -> TracedFunction:
-        """Return rows of `computed`."""
-        return self._once("read", (), rows, lambda: self._functions.traced("computed", [self.computed[list(rows)]]))
+        """Return rows of what is computed."""
+        return self._once(
+            "read", (), rows, lambda: self._functions.traced("computed", [self._given.computed[list(rows)]])
+        )
 
     def _along_states(self, rows: Sequence[int]) -> TracedFunction:
         given, r, nothing = self._given, self._r, ca.SX(*self._r.shape)
         motion = self._moved(ca.horzcat(r, nothing), ca.horzcat(nothing, r), ca.horzcat(nothing, nothing))
-        read = self.computed[list(rows)]
+        read = self._given.computed[list(rows)]
         by_motion = given.derivative(read, *MOTION)
         others = given.derivative(read, "states", "integrals")
         by_accelerations = ca.mtimes(given.derivative(read, "accelerations"), r)
@@ -270,18 +266,18 @@ class ReducedEquations:
         return self._functions.traced("reduced_along_states", slopes, matrices=range(6))
 
     def along_parameters(self, columns: Sequence[int], rows: Sequence[int]) -> TracedFunction:
-        """Return the derivatives of Q'' − M'' z̈^i, (ẋ, rates of the integrals) and `computed` by parameters.
+        """Return the derivatives of Q'' − M'' z̈^i, (ẋ, rates of the integrals) and what is computed by parameters.
 
         Parameters
         ----------
         columns, rows
-            Indices of the parameters, and of the rows of `computed`.
+            Indices of the parameters, and of the rows of what is computed.
         """
         return self._once("parameters", columns, rows, lambda: self._along_parameters(columns, rows))
 
     def _along_parameters(self, columns: Sequence[int], rows: Sequence[int]) -> TracedFunction:
         size = self._functions.symbol("parameters").numel()
-        along, read = ca.SX.eye(size)[:, list(columns)], self.computed[list(rows)]
+        along, read = ca.SX.eye(size)[:, list(columns)], self._given.computed[list(rows)]
         by_load, by_flow = self._drift("parameters", along)
         (by_read,) = self._changes_by("parameters", along, [read])
         return self._functions.traced("reduced_along_parameters", [by_load, by_flow, by_read], matrices=range(3))
@@ -302,11 +298,11 @@ class ReducedEquations:
 
     @cached_property
     def read_back(self) -> TracedFunction:
-        """Products of the part `by_read` with derivatives of `computed`.
+        """Products of the part `by_read` with derivatives of what is computed.
 
         By (z^i, ż^i, x, integrals), by z̈^i, by parameters, and by inputs.
         """
-        functions, read = self._functions, self.computed
+        functions, read = self._functions, self._given.computed
         by_read = functions.add_part("by_read", read.numel())[0]
         pulled = self._pulled(ca.SX.zeros(self._r.shape[0]), ca.dot(by_read, read))
         motion = [ca.mtimes(self._r.T, pulled[part]) for part in MOTION]

@@ -10,6 +10,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import has_compiler, is_compiled, is_level_given, kept_library
 from mbsfmu.compiling.kept import warn_once
+from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources
 from mbsfmu.native.loop import MisfitError
 from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
@@ -87,9 +88,9 @@ def adjoint_library(simulation: Simulation) -> AdjointLibrary | None:
     Parameters
     ----------
     simulation
-        A simulation of double-step with the trapezoidal rule.
+        A simulation with the trapezoidal rule; of double-step, whose steps have such code.
     """
-    if not (is_compiled() and has_compiler()):
+    if not (is_compiled() and has_compiler() and isinstance(simulation.formulation, DoubleStep)):
         return None
     if simulation not in _made:
         _made[simulation] = _first(simulation)

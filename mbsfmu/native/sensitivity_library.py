@@ -11,6 +11,7 @@ from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.compiling.compiler import has_compiler, is_compiled
 from mbsfmu.compiling.kept import warn_once
+from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.native.c_sources import SENSITIVITIES, StepSources
 from mbsfmu.native.loop import MisfitError
 from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
@@ -89,13 +90,13 @@ def sensitivity_library(
     Parameters
     ----------
     simulation
-        A simulation of double-step with the trapezoidal rule.
+        A simulation with the trapezoidal rule; of double-step, whose steps have such code.
     columns, rows
         Indices of the parameters, and of what is read among the computed variables.
     steps
         How many steps are to be differentiated.
     """
-    if not (is_compiled() and has_compiler()):
+    if not (is_compiled() and has_compiler() and isinstance(simulation.formulation, DoubleStep)):
         return None
     spent, key = _spent.setdefault(simulation, _Spent()), (tuple(columns), tuple(rows))
     spent.steps += steps

@@ -227,6 +227,11 @@ class SystemExpressions:
         """M z̈ − Q + Φ_zᵀ λ."""
         return self.residual + ca.mtimes(self.closure_jacobian.T, self.multipliers)
 
+    @property
+    def computed(self) -> ca.SX:
+        """Outputs, z, ż, z̈, x and the integrals, stacked."""
+        return ca.vertcat(self.outputs, *(self.symbol_by_part[part] for part in (*MOTION, "states", "integrals")))
+
     def closing(self, equations: ca.SX) -> ca.SX:
         """Return active loop equations, and multipliers, which must be zero, of the inactive ones."""
         if "active" not in self.symbol_by_part:

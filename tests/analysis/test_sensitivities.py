@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from driven_crank import driven_crank
 from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, oscillator
 
 import mbsfmu
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
-from mbsfmu import CoupledModel, InputError, LeastSquares, SineSignal
+from mbsfmu import CoupledModel, InputError, LeastSquares, SimulationError, SineSignal
+from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables, parameter_places
+from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.native import sensitivity_library
 
 STEP = 1e-3
@@ -37,10 +40,14 @@ def trapezoidal_oscillator(stop: float, forces: Any = FORCES, mass: Any = MASS, 
     return times, np.array(states)
 
 
-def test_an_oscillator_through_jumps_off_the_grid() -> None:
-    """Derivatives are those of the very steps: by the mass and by the start, to round-off."""
-    model = oscillator()
-    found = model.sensitivities(["slider.mass", "slider.displacement_start"], ["*slider.displacement"], stop=1.2)
+@pytest.mark.parametrize("mode", ["double-step", "compiled", "dca", "hdca"])
+def test_an_oscillator_through_jumps_off_the_grid(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives are those of the very steps: by the mass and by the start, to round-off; accelerations jump."""
+    monkeypatch.setattr(sensitivity_library, "_WORTH", 0 if mode == "compiled" else 10**9)
+    model, names = oscillator(), ["slider.mass", "slider.displacement_start"]
+    outputs = ["*slider.displacement", "*slider.acceleration"]
+    formulation = "double-step" if mode == "compiled" else mode
+    found = model.sensitivities(names, outputs, stop=1.2, formulation=formulation, newton_tolerance=1e-13)
     times, by_mass = trapezoidal_oscillator(1.2, mass=MASS + COMPLEX * 1j)
     by_start = trapezoidal_oscillator(1.2, start=START + COMPLEX * 1j)[1]
     np.testing.assert_allclose(found.time, times, atol=1e-12)
@@ -48,6 +55,12 @@ def test_an_oscillator_through_jumps_off_the_grid() -> None:
     for name, exact in (("mass", by_mass), ("displacement_start", by_start)):
         derivative = found.derivative("slider.displacement", f"slider.{name}")
         np.testing.assert_allclose(derivative, exact[:, 0].imag / COMPLEX, atol=1e-10)
+    forces = np.append(0.0, FORCES)[np.searchsorted(np.array(JUMPS) - 1e-9, times)]  # after each jump
+    mass = MASS + COMPLEX * 1j
+    accelerations = (forces - STIFFNESS * by_mass[:, 0] - DAMPING * by_mass[:, 1]) / mass
+    np.testing.assert_allclose(found["slider.acceleration"], accelerations.real, atol=1e-9)
+    derivative = found.derivative("slider.acceleration", "slider.mass")
+    np.testing.assert_allclose(derivative, accelerations.imag / COMPLEX, atol=1e-8)
     assert found.parameter_units == ("kg", "m")
 
 
@@ -196,15 +209,21 @@ def test_compiled_adjoints_are_those_of_numpy(
         ("four-bar", ["valve.flow_coefficient", "boom.mass", "V3.initial_pressure", "boom.C.along"], 1.04),
         ("loop-8", ["gravity.y", "link_1.mass"], 0.96),
         ("pendulum-3", ["gravity.y", "link_2.mass"], 0.2),
+        ("stewart-platform", ["plate.inertia_xx", "plate.joint_0.x"], 0.05),
+        ("driven-crank", ["rod.mass", "crank.length"], 0.1),
     ],
 )
 def test_compiled_sensitivities_are_those_of_numpy(
     model: str, names: list[str], stop: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Jumps of the valve, other independent coordinates, and a tree; once where NumPy has made the run, once in C."""
-    simulation = mbsfmu.models.built_in(model).in_trapezoidal_steps("a test", {})
-    chosen, rows = parameter_places(simulation, names), list(range(len(simulation.functions.system.outputs)))
+    """Jumps of the valve, other independent coordinates, a tree, references of orientations, and work of a motion.
+
+    Once where NumPy has made the run, once in C.
+    """
+    made = driven_crank() if model == "driven-crank" else mbsfmu.models.built_in(model)
+    simulation = made.in_trapezoidal_steps("a test", {})
     computed = computed_variables(simulation)
+    chosen, rows = parameter_places(simulation, names), list(range(len(computed)))
     kept = [row for row in rows if computed[row].name != "energy.drift"]  # a difference of large numbers
     found = []
     for worth in (10**9, 0, 0):
@@ -217,7 +236,76 @@ def test_compiled_sensitivities_are_those_of_numpy(
         for exact, each in zip(found[0], other, strict=True):
             scale = np.abs(exact).max(axis=0)
             assert np.count_nonzero(scale)
-            assert np.all(np.abs(each - exact).max(axis=0) <= 1e-6 * scale)  # sums of powers cancel
+            # Sums of powers cancel, and what is zero is round-off of the largest.
+            assert np.all(np.abs(each - exact).max(axis=0) <= 1e-6 * scale + 1e-13 * scale.max())
+
+
+def test_libraries_are_made_for_what_is_asked_and_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of runs add up; other rows need another library; without a compiler NumPy goes on, with a warning."""
+    simulation = mbsfmu.models.built_in("pendulum-3").in_trapezoidal_steps("a test", {"step": 1e-3})
+    (chosen,), told = parameter_places(simulation, ["link_2.mass"]), []
+    made = sensitivity_library._made
+
+    def counted(*given: Any) -> Any:
+        told.append(given[2])
+        return made(*given)
+
+    def slopes(rows: list[int]) -> Any:
+        simulation.reset()
+        return DifferentiableRun(simulation, 0.1, rows).slopes([chosen])[1]
+
+    monkeypatch.setattr(sensitivity_library, "_made", counted)
+    monkeypatch.setattr(sensitivity_library, "_WORTH", 150)
+    first = slopes([0, 1])
+    assert not told
+    np.testing.assert_allclose(slopes([0, 1]), first, rtol=1e-7, atol=1e-12)
+    assert told == [[0, 1]]
+    np.testing.assert_allclose(slopes([1]), first[:, 1:], rtol=1e-7, atol=1e-12)
+    assert told == [[0, 1], [1]]
+
+    def broken(*_: Any) -> Any:
+        raise CompilerError("no space left")
+
+    warned: list[str] = []
+    monkeypatch.setattr(sensitivity_library, "warn_once", warned.append)
+    monkeypatch.setattr(sensitivity_library.StepSources, "of_sensitivities", broken)
+    np.testing.assert_allclose(slopes([0]), first[:, :1], rtol=1e-7, atol=1e-12)
+    assert warned == ["no space left; sensitivities are not compiled, NumPy finds them"]
+
+
+@pytest.mark.parametrize(("model", "name"), [("pendulum-3", "mass"), ("loop-4", "length")])
+def test_a_point_that_is_singular_is_told(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without masses, and without lengths of a loop: compiled code stops at the first point, and spends its time."""
+    monkeypatch.setattr(sensitivity_library, "_WORTH", 0)
+    simulation = mbsfmu.models.built_in(model).in_trapezoidal_steps("a test", {"step": 1e-3})
+    names = [each.name for each in simulation.functions.system.parameters]
+    DifferentiableRun(simulation, 0.01, [0]).slopes([0])
+    library = sensitivity_library.library_of_points(simulation)
+    assert library is not None
+    spent = library.seconds
+    simulation.reset()
+    run = RecordedRun(simulation, 0.01, [0], library)
+    assert library.seconds > spent > 0.0
+    arrays = run.reduced.arrays
+    singular = [index for index, each in enumerate(names) if name in each or "inertia" in each]
+    arrays.values["parameters"][singular] = 0.0
+    count = len(run.points.steps)
+    motion, read = np.zeros((1, run.equations.size)), np.zeros((count, 1, 1))
+    steps = sensitivity_library.ForwardSteps(
+        first=0,
+        last=count,
+        begins=run.points.begins.astype(np.intc),
+        ends=run.points.ends.astype(np.intc),
+        sizes=run.points.steps,
+        along=np.ones((1, 1)),
+        motion=motion,
+        at_begin=read,
+        at_end=read,
+    )
+    with pytest.raises(SimulationError, match="singular at point 0 of the run"):
+        library.complete(arrays, [0])
+    with pytest.raises(SimulationError, match="singular at point 0 of the run"):
+        library.go_forward(arrays, steps)
 
 
 def test_coordinates_that_are_chosen_anew() -> None:

@@ -6,13 +6,16 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from mbsfmu import InputError, fit_fmu
+from mbsfmu.analysis import fmu_fitting
 from mbsfmu.cli.commands import cli
+from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.trajectory import Trajectory
 
 Foreign = Callable[[str], Path]
@@ -37,6 +40,7 @@ def test_a_decay_in_closed_form(foreign: Foreign) -> None:
     assert np.all((found.lower < [_RATE, _START]) & (found.upper > [_RATE, _START]))
     assert found.derivatives.startswith("derivatives by differences: dahlquist is an FMU")
     assert found.derivatives in found.sentences
+    assert "changed by 1 %, the cube root of its tolerance of 1e-06" in found.derivatives
     assert found.model is None
 
 
@@ -50,6 +54,36 @@ def test_slopes_are_those_of_the_closed_form_even_at_a_bound(foreign: Foreign) -
         assert found["rate"] == pytest.approx(_RATE, rel=1e-6)
         slope = times * exact["x"] / _NOISE
         assert found.deviations[0] == pytest.approx(1.0 / np.sqrt(slope @ slope), rel=1e-3)
+
+
+@pytest.mark.parametrize("bounds", [(0.7995, 0.8005), (_RATE, 0.81), (0.79, _RATE), (0.796, 0.81), (0.79, 0.804)])
+def test_differences_stay_within_the_bounds(
+    foreign: Foreign, bounds: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They go by 0.008 to either side where there is room, and otherwise by less, or to one side."""
+    given: list[float] = []
+
+    def recorded(*args: Any, **options: Any) -> Any:
+        given.append(options["parameters"]["dahlquist.rate"])
+        return cosimulate(*args, **options)
+
+    monkeypatch.setattr(fmu_fitting, "cosimulate", recorded)
+    times = np.linspace(0.0, 3.0, 61)
+    exact = {"time": times, "x": _START * np.exp(-_RATE * times)}
+    found = fit_fmu(foreign("dahlquist"), exact, {"rate": bounds}, parameters={"x_start": _START, "rate": _RATE},
+                    noise={"x": _NOISE})  # fmt: skip
+    assert bounds[0] <= min(given) < max(given) <= bounds[1]
+    assert found["rate"] == pytest.approx(_RATE, rel=1e-5)
+
+
+def test_a_parameter_that_is_zero_has_differences(foreign: Foreign) -> None:
+    """They go by a share of the range between its bounds: of x₀ exp(−r t) with x₀ = 0 the slope is exp(−r t)."""
+    times = np.linspace(0.0, 3.0, 61)
+    noise = _NOISE * np.random.default_rng(5).standard_normal(len(times))
+    found = fit_fmu(foreign("dahlquist"), {"time": times, "x": noise}, {"x_start": (-1.0, 1.0)},
+                    parameters={"x_start": 0.0, "rate": _RATE}, noise={"x": _NOISE})  # fmt: skip
+    slope = np.exp(-_RATE * times)
+    assert found["x_start"] == pytest.approx(slope @ noise / (slope @ slope), rel=1e-3)
 
 
 def test_a_log_with_outliers_and_a_delay(foreign: Foreign, tmp_path: Path) -> None:

@@ -146,21 +146,30 @@ EXPORT int mbsfmu_go_back(Run *run, const Back *back) {
     if (!work) return 0;
     begin(&work->evaluation, run);
     run->failed = -1;
-    for (int step = back->last - 1; step >= back->first && run->failed < 0; step--) {
+    for (int step = back->last - 1; step >= back->first; step--) {
         const double half = 0.5 * back->sizes[step];
         double *const inputs_at_end = ROW(back->by_inputs, step + 1, INPUTS);
         double *const inputs_at_begin = ROW(back->by_inputs, step, INPUTS);
         double *const by_rates = work->point.by_rates;
         if (here != back->ends[step]) {
             here = back->ends[step];
-            if (!differentiate(work, run, here)) run->failed = here;
+            if (!differentiate(work, run, here)) {
+                run->failed = here;
+                break;
+            }
         }
         read_back(work, back, back->at_end[step] + carried, rows, inputs_at_end);
-        if (!solve_step(work, half, rows)) run->failed = here;
+        if (!solve_step(work, half, rows)) {
+            run->failed = here;
+            break;
+        }
         for (int i = 0; i < POINT; i++) by_rates[i] += half * rows[i];
         pull_back(work, back, inputs_at_end);
         here = back->begins[step];
-        if (!differentiate(work, run, here)) run->failed = here;
+        if (!differentiate(work, run, here)) {
+            run->failed = here;
+            break;
+        }
         for (int i = 0; i < POINT; i++) by_rates[i] = half * rows[i];
         add_transposed(&work->point, by_rates, rows);
         if (step > back->first && back->ends[step - 1] == here) {

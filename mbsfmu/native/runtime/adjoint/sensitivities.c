@@ -133,13 +133,16 @@ EXPORT int mbsfmu_go_forward(Run *run, const Forward *forward) {
     if (!work) return 0;
     begin(&work->evaluation, run);
     run->failed = -1;
-    for (int step = forward->first; step < forward->last && run->failed < 0; step++) {
+    for (int step = forward->first; step < forward->last; step++) {
         const double half = 0.5 * forward->sizes[step];
         double rates[ROOM(POINT)];
         double *const read_at_begin = ROW(forward->at_begin, step, READ * directions);
         if (here != forward->begins[step]) {
             here = forward->begins[step];
-            if (!differentiate(work, run, here)) run->failed = here;
+            if (!differentiate(work, run, here)) {
+                run->failed = here;
+                break;
+            }
             read_along(&work->point, forward, read_at_begin);
         } else {
             COPY(read_at_begin, ROW(forward->at_end, step - 1, READ * directions), READ * directions);
@@ -150,7 +153,10 @@ EXPORT int mbsfmu_go_forward(Run *run, const Forward *forward) {
             for (int i = 0; i < POINT; i++) motion[i] += half * rates[i];
         }
         here = forward->ends[step];
-        if (!differentiate(work, run, here) || !factorize_step(work, half)) run->failed = here;
+        if (!differentiate(work, run, here) || !factorize_step(work, half)) {
+            run->failed = here;
+            break;
+        }
         for (int direction = 0; direction < directions; direction++) {
             const double *const along = ROW(forward->along, direction, COLUMNS);
             double *const motion = ROW(forward->motion, direction, POINT), *const by = rates + 2 * FREEDOM;

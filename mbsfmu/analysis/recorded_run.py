@@ -1,0 +1,257 @@
+"""A run by the trapezoidal rule as data: the values at both ends of each step, and the equations there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mbsfmu.analysis.coordinate_state_equations import CoordinateStateEquations
+from mbsfmu.analysis.reduced_state_equations import ReducedStateEquations
+from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints
+from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.times import counted
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.formulations.first_order import FirstOrderFormulation
+from mbsfmu.integration.implicit import SHORT
+from mbsfmu.native.point_library import PointLibrary
+from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.stepping.state import State
+from mbsfmu.tracing.workspace import Floats
+
+DIFFERENTIATED = ("double-step", "dca", "hdca")
+"""Formulations whose trapezoidal steps are differentiated."""
+_CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
+"""Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
+_UNSOLVED = 1e-5
+"""Share of its magnitude by which a state may miss the trapezoidal rule: Newton's iteration leaves 1e-7 or less."""
+
+
+class RecordedRun:
+    """Makes a run by the trapezoidal rule, and has the equations of the formulation at its points.
+
+    With the states w of the formulation and ẇ = F(w, u, p) a step is
+    w_{n+1} = w_n + h/2 (F(w_n, u_n, p) + F(w_{n+1}, u_{n+1}, p)).
+
+    Parameters
+    ----------
+    simulation
+        By `double-step`, `dca` or `hdca` in unrolled code, and the trapezoidal rule.
+    stop
+        End of the run in s.
+    rows
+        Which of what is computed is read, see `SystemExpressions.computed`.
+    library
+        Compiled code that evaluates the equations at the points; CasADi's interpreter by default.
+
+    Attributes
+    ----------
+    simulation
+        As given.
+    points
+        The points.
+    equations
+        w, F and their derivatives there.
+    read
+        What is read at the points, shape (points, rows).
+
+    Raises
+    ------
+    InputError
+        When the model has what cannot be differentiated along a run.
+    SimulationError
+        When the run fails, or a step was halved.
+    """
+
+    def __init__(
+        self, simulation: Simulation, stop: float, rows: Sequence[int], library: PointLibrary | None = None
+    ) -> None:
+        self.simulation = simulation
+        formulation = simulation.formulation
+        assert isinstance(formulation.rule, Trapezoidal)
+        self.functions = functions = formulation.functions
+        system = functions.system
+        if system.discrete:
+            raise InputError(
+                f"{simulation.name} has sampled blocks or lines with a delay ({system.discrete[0].name}): runs with "
+                "updates at instants are not differentiated; replace them by continuous blocks and lines"
+            )
+        self._kind = ReducedStateEquations if isinstance(formulation, DoubleStep) else CoordinateStateEquations
+        nodes = self._nodes(stop)
+        constants = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
+        self.points = self._points(nodes)
+        at = PointFunctions(functions, self.points, constants)
+        if isinstance(formulation, DoubleStep):
+            self.equations = ReducedStateEquations(at, formulation.equations, formulation.freedom)
+        else:
+            assert isinstance(formulation, FirstOrderFormulation)
+            self.equations = CoordinateStateEquations(at, formulation)
+        self.read = self.equations.complete(rows) if library is None else self.reduced.complete_in(library, rows)
+        self._check()
+
+    @property
+    def reduced(self) -> ReducedStateEquations:
+        """The equations of double-step, which compiled code has."""
+        assert isinstance(self.equations, ReducedStateEquations)
+        return self.equations
+
+    @cached_property
+    def changes(self) -> list[tuple[int, tuple[Floats, Floats]]]:
+        """Steps before which w becomes another one, with what that makes of changes; see `StateEquations.rechosen`."""
+        ends, begins = self.points.ends.tolist(), self.points.begins.tolist()
+        pairs = enumerate(zip(ends, begins[1:], strict=False), start=1)
+        found = [(step, self.equations.rechosen(before, after)) for step, (before, after) in pairs]
+        return [(step, change) for step, change in found if change is not None]
+
+    # -- the run --------------------------------------------------------------------------------------------
+
+    def _nodes(self, stop: float) -> tuple[Floats, Floats, list[State], Floats, Floats]:
+        """Return times, rows of (z, ż, x, integrals), states there, and inputs where steps begin and end.
+
+        States are those of the start where steps have no more to say of them.
+        """
+        simulation = self.simulation
+        run_loop = simulation.run_loop
+        simulation.initialize()
+        times, apart = self._times(stop)
+        run_loop.stepped = True
+        first = run_loop.present
+        recording = Recording(times, len(simulation.continuous))
+        recording.take_first(run_loop.readings())
+        simulation.runner.run(run_loop, recording)
+        rows, at_begin, at_end = self._motion(recording.recorded[1]), *self._inputs(times, apart, recording.recorded[1])
+        states = [first] * len(times)
+        if self._kind.stepped or simulation.statistics.repartitions:
+            states = self._stepped(times)
+        if simulation.statistics.retries:
+            raise SimulationError(
+                f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
+                "is differentiated only with equal steps; take smaller ones"
+            )
+        if not np.array_equal(first.references, run_loop.present.references):
+            raise InputError(
+                f"{simulation.name} has a joint that turns freely and far: its reference moves in the run, which is "
+                "not differentiated; end the run before, or take another joint"
+            )
+        return times, rows, states, at_begin, at_end
+
+    def _times(self, stop: float) -> tuple[Floats, Indices]:
+        """Return the ends of steps, and which of them are events.
+
+        They are every internal step, and where signals jump or bend.
+        """
+        simulation = self.simulation
+        step = simulation.step_size
+        if not (np.isfinite(stop) and stop >= step):
+            raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
+        times = counted(0.0, stop, step)
+        signals = simulation.run_loop.inputs.signals.values()
+        events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
+        near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) < SHORT * step
+        times = np.sort(np.concatenate([times, events[~near]]))
+        nearest = [int(np.argmin(np.abs(times - event))) for event in events]
+        return times, np.unique(np.array([0, *nearest, len(times) - 1], dtype=np.intp))
+
+    def _inputs(self, times: Floats, apart: Indices, rows: Floats) -> tuple[Floats, Floats]:
+        """Return the inputs where steps begin and where they end, each of shape (N, inputs).
+
+        Parameters
+        ----------
+        times
+            Ends of the steps.
+        apart
+            Which of them are events, where inputs before and after may differ; others are recorded.
+        rows
+            Recorded rows, which begin with the inputs.
+        """
+        run_loop = self.simulation.run_loop
+        count = len(self.functions.inputs)
+        at_begin, at_end = rows[:-1, :count].copy(), rows[1:, :count].copy()
+        same = run_loop.same(self.simulation.step_size, 0.0, float(times[-1]))
+        ends: list[float] = times.tolist()
+        for place in apart.tolist():
+            if place < len(times) - 1:
+                at_begin[place] = run_loop.inputs.over(ends[place] + same)(ends[place])
+            if place:
+                at_end[place - 1] = run_loop.inputs.over(ends[place - 1] + same)(ends[place])
+        return at_begin, at_end
+
+    def _motion(self, rows: Floats) -> Floats:
+        """Return (z, ż, x, integrals) of rows of readings; shape (times, sizes)."""
+        functions = self.functions
+        coordinates, states = len(functions.coordinates), len(functions.states)
+        first = len(functions.inputs)
+        moving = rows[:, first : first + 2 * coordinates]
+        first += 3 * coordinates
+        return np.hstack([moving, rows[:, first : first + states + len(functions.integrals)]])
+
+    def _stepped(self, times: Floats) -> list[State]:
+        """Return the states with which a run goes on at times, by making it once more in steps."""
+        simulation = self.simulation
+        simulation.initialize()
+        found = [simulation.run_loop.present]
+        for begin, end in pairwise(times.tolist()):
+            simulation.step(begin, end - begin)
+            found.append(simulation.run_loop.present)
+        return found
+
+    def _points(self, nodes: tuple[Floats, Floats, list[State], Floats, Floats]) -> RunPoints:
+        """Return the points, with what the run has recorded there."""
+        times, rows, states, at_begin, at_end = nodes
+        count = len(times) - 1
+        # Steps that begin at another point than the one where the step before ends, as something jumps.
+        apart = np.zeros(count, dtype=bool)
+        apart[1:] = (at_end[:-1] != at_begin[1:]).any(axis=1)
+        kind: Any = self._kind
+        choices = [kind.choice(states[0])]
+        for step in range(1, count):
+            choice = kind.choice(states[step])
+            apart[step] |= not kind.same(choice, choices[-1])
+            apart[step] |= kind.may_begin_anew(self.simulation.formulation, states[step], times[step] - times[step - 1])
+            choices.append(choice if apart[step] else choices[-1])
+        shifts = np.cumsum(apart)
+        joined, ends = np.arange(count) + shifts, np.arange(1, count + 1) + shifts
+        places, inputs = (
+            np.zeros(count + 1 + shifts[-1], dtype=np.intp),
+            np.empty((count + 1 + shifts[-1], at_end.shape[1])),
+        )
+        places[joined], places[ends] = np.arange(count), np.arange(1, count + 1)
+        inputs[joined], inputs[ends] = at_begin, at_end
+        chosen = [choices[0]] * len(places)
+        for point, each in zip(ends.tolist(), choices, strict=True):
+            chosen[point] = each
+        for point, each in zip(joined[apart].tolist(), np.flatnonzero(apart).tolist(), strict=True):
+            chosen[point] = choices[each]
+        functions = self.functions
+        n, k = len(functions.coordinates), len(functions.states)
+        at_points = np.split(rows[places], [n, 2 * n, 2 * n + k], axis=1)
+        names = ("coordinates", "velocities", "states", "integrals")
+        values = {name: np.ascontiguousarray(part).T for name, part in zip(names, at_points, strict=True)}
+        values["inputs"] = inputs.T
+        if kind.stepped:
+            values["momenta"] = np.stack([states[place].momenta for place in places.tolist()]).T
+        return RunPoints(times, joined, ends, tuple(chosen), values)
+
+    def _check(self) -> None:
+        """Refuse a run whose steps are not those of the trapezoidal rule with the equations evaluated here."""
+        points, motion, rates = self.points, self.equations.motion(), self.equations.rates
+        half = 0.5 * points.steps
+        before, after = motion[:, points.begins], motion[:, points.ends]
+        moved = half * (rates[:, points.begins] + rates[:, points.ends])
+        off = np.abs(after - before - moved)
+        system = self.functions.system
+        own = [each.nominal or 1.0 for each in (*system.states, *system.integrals)]
+        nominal = [1.0] * (self.equations.size - len(own)) + own
+        sizes = np.maximum(np.abs(motion).max(axis=1), nominal)
+        shares = off / sizes[:, None]
+        if not np.max(shares, initial=0.0) <= _UNSOLVED:
+            row, step = np.unravel_index(int(np.argmax(shares)), shares.shape)
+            raise SimulationError(
+                f"the step that ends at t = {points.times[step + 1]:.6g} s misses the trapezoidal rule by "
+                f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
+            )

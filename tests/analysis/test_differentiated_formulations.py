@@ -1,0 +1,113 @@
+"""Sensitivities and gradients of runs of dca and hdca, against differences of fourth order of the same runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from driven_crank import driven_crank
+
+import mbsfmu
+from mbsfmu import CoupledModel, InputError
+
+TIGHT = {"step": 1e-3, "newton_tolerance": 1e-13}
+FORMULATIONS = ("dca", "hdca")
+_WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
+
+
+def differences(model: CoupledModel, formulation: str, name: str, share: float, outputs: list[str], stop: float) -> Any:
+    """Return the derivatives of outputs at the end of a run by a parameter, from four runs next to it."""
+    simulation = model.simulation(formulation=formulation, solver="trapezoidal", **TIGHT)  # pyright: ignore[reportArgumentType]
+    value = simulation.get(name)
+    ends = []
+    for place in (-2.0, -1.0, 1.0, 2.0):
+        simulation.reset()
+        simulation.set(name, value * (1.0 + place * share))
+        run = simulation.run(stop, output_step=stop)
+        ends.append([run[each][-1] for each in outputs])
+    return _WEIGHTS @ np.array(ends) / (share * value)
+
+
+CASES: dict[str, tuple[Any, dict[str, float], list[str], float]] = {
+    "tree": (
+        lambda: mbsfmu.models.built_in("pendulum-3"),
+        {"link_2.mass": 1e-3, "gravity.y": 1e-3},
+        ["link_3.angle", "link_3.angular_velocity", "link_1.angular_acceleration"],
+        0.3,
+    ),
+    "valve": (
+        lambda: mbsfmu.models.built_in("four-bar"),
+        {"boom.mass": 1e-3, "link.length": 1e-4, "valve.flow_coefficient": 1e-3, "rocker.angle_start": 1e-3},
+        ["boom.angle", "boom.angular_velocity", "cylinder.pressure_piston"],
+        1.06,
+    ),
+    "loop": (
+        lambda: mbsfmu.models.built_in("loop-8"),
+        {"link_3.inertia_zz": 1e-3, "link_2.mass": 1e-3},
+        ["link_1.angle", "link_5.angular_velocity"],
+        0.1,
+    ),
+    "redundant loop": (
+        lambda: mbsfmu.models.built_in("bennett"),
+        {"gravity.x": 1e-3},
+        ["link_1.angle", "link_2.angle"],
+        0.1,
+    ),
+    "prescribed motion": (driven_crank, {"crank.length": 1e-4}, ["slider.displacement", "rod.angle"], 0.1),
+    "references": (
+        lambda: mbsfmu.models.built_in("stewart-platform"),
+        {"plate.inertia_xx": 1e-2, "plate.joint_0.x": 1e-4},
+        ["plate.displacement.z", "plate.cardan_angle.x"],
+        0.05,
+    ),
+}
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_derivatives_are_those_of_the_runs(case: str, formulation: str) -> None:
+    """Forward, and by the adjoint; momenta of hdca are restarted in every step at rest, and often after the valve."""
+    made, parameters, outputs, stop = CASES[case]
+    model = made()
+    found = model.sensitivities(list(parameters), outputs, stop=stop, formulation=formulation, **TIGHT)
+    for column, (name, share) in enumerate(parameters.items()):
+        expected = differences(model, formulation, name, share, outputs, stop)
+        np.testing.assert_allclose(found.derivatives[-1, :, column], expected, rtol=1e-6, err_msg=name)
+    for row, of in enumerate(outputs[:2]):
+        gradient = model.gradient(of, list(parameters), stop=stop, formulation=formulation, **TIGHT)
+        np.testing.assert_allclose(list(gradient.parameters.values()), found.derivatives[-1, row], rtol=1e-7)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_gradients_by_samples_of_an_input_are_those_of_double_step(formulation: str) -> None:
+    """All formulations differentiate the same motion: through the jump of the command, of an integral and a maximum."""
+    model = mbsfmu.models.built_in("four-bar")
+    for of in ("integral(cylinder.pressure_piston)", "max(boom.angular_velocity)"):
+        found, expected = (
+            model.gradient(of, ["boom.mass"], ["valve.command"], stop=1.04, formulation=each)
+            for each in (formulation, "double-step")
+        )
+        assert found.value == pytest.approx(expected.value, rel=1e-5)
+        np.testing.assert_allclose(found.parameters["boom.mass"], expected.parameters["boom.mass"], rtol=1e-3)
+        of_input, same = found.inputs["valve.command"], expected.inputs["valve.command"]
+        np.testing.assert_allclose(of_input, same, atol=1e-3 * np.abs(same).max())
+
+
+def test_fits_take_these_formulations() -> None:
+    """The log of a run of double-step is fitted by runs of hdca."""
+    model = mbsfmu.models.built_in("pendulum-3")
+    run = model.simulation(formulation="double-step", solver="trapezoidal", step=1e-3).run(0.4, output_step=0.01)
+    log = {"time": run.time, "link_3.angle": run["link_3.angle"]}
+    changed = model.with_values({"link_3.mass": 1.2 * model.simulation().get("link_3.mass")})
+    found = changed.fit(log, {"link_3.mass": (0.1, 10.0)}, formulation="hdca", step=1e-3)
+    assert found["link_3.mass"] == pytest.approx(model.simulation().get("link_3.mass"), rel=1e-3)
+
+
+def test_what_is_not_differentiated_is_refused_by_name() -> None:
+    model = mbsfmu.models.built_in("pendulum-3")
+    for formulation in ("penalty", "dca-alm"):
+        with pytest.raises(InputError, match=rf"sensitivities differentiates steps of .*, and not of '{formulation}'"):
+            model.sensitivities(["gravity.y"], formulation=formulation, stop=0.1)
+    with pytest.raises(InputError, match=r"gradient differentiates unrolled code; leave out code = 'loops'"):
+        model.gradient("link_3.angle", ["gravity.y"], formulation="dca", code="loops", stop=0.1)

@@ -14,7 +14,7 @@ from foreign_fmus import compiler
 from scipy.linalg import expm
 
 from mbsfmu import StepSignal
-from mbsfmu.cosim.compiled.layout import IterationTable
+from mbsfmu.cosim.compiled.layout import InverseTable
 from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
 from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
 
@@ -114,7 +114,7 @@ def test_jumps_and_bonds(
 
 def test_memory_is_limited(coupled: Coupled, both: Run, made: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A Jacobian of what passes directly is off: steps add updates, until it is made anew by differences."""
-    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_inverse._MOST", 2)
+    monkeypatch.setattr("mbsfmu.cosim.coupling.interface_newton._MOST", 2)
     renewed: list[int] = []
     renew = InterfaceNewton.renew
 
@@ -189,14 +189,15 @@ def test_updates_that_would_turn_singular_are_left_out(
 
 def test_updates_that_say_nothing_are_left_out() -> None:
     """Of changes that are too small, across what the residual did, and beyond the memory."""
-    inverse = InterfaceInverse(2, IterationTable())
+    inverse = InterfaceInverse(2, 30, InverseTable(worth=1e-6))
     inverse.set(np.eye(2))
     across, ones = np.array([0.0, 1.0]), np.ones(2)
-    inverse.update(np.array([1.0, 0.0]), across, ones, 0.0)
-    inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones, 1e-6)
+    inverse.update(np.array([1.0, 0.0]), across, ones)
+    inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones)
     assert inverse.updates == 0
+    inverse.table.worth = 0.99e-6
     for count in range(1, 32):
-        inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones, 0.99e-6)
+        inverse.update(np.array([1e-3, 0.0]), np.array([2e-3, 0.0]), ones)
         assert inverse.updates == min(count, 30)
         assert inverse.is_full is (count >= 30)
 
@@ -204,15 +205,14 @@ def test_updates_that_say_nothing_are_left_out() -> None:
 def test_updates_make_secants() -> None:
     """H Δr = Δz for the last change, and as before across it."""
     random = np.random.default_rng(3)
-    table = IterationTable()
-    inverse = InterfaceInverse(4, table)
+    inverse = InterfaceInverse(4, 30, InverseTable())
     jacobian = random.normal(size=(4, 4)) - 3.0 * np.eye(4)
     inverse.set(jacobian)
     scales = np.array([1.0, 2.0, 0.5, 10.0])
     exact = jacobian.copy()
     for _ in range(3):
         change, difference = random.normal(size=4), random.normal(size=4)
-        inverse.update(change, difference, scales, 0.0)
+        inverse.update(change, difference, scales)
         weight = change / scales**2
         exact += np.outer(difference - exact @ change, weight) / (weight @ change)
         np.testing.assert_allclose(inverse.apply(difference), change, atol=1e-10)

@@ -14,6 +14,8 @@ from cosim.test_integrated_joints import bar
 from model_exchange_fmus.runs import Jumper
 
 from mbsfmu import Cosimulation
+from mbsfmu.cosim.compiled.layout import ClosingTable
+from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
 from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator
 from mbsfmu.cosim.joints.joined_models import JoinedModels, _least
 from mbsfmu.cosim.joints.joint_closing import JointClosing
@@ -120,11 +122,13 @@ def test_differences_with_hardly_an_effect_are_left_out(
     jumper: Jumper, monkeypatch: pytest.MonkeyPatch, share: float, kept: bool
 ) -> None:
     """By co-simulation, below 1e-5: differences are exact to about 1e-6."""
-    monkeypatch.setattr(JointClosing, "_jacobian", lambda self, multipliers: np.diag([1.0, share]))
+    monkeypatch.setattr(JointClosing, "_jacobian", lambda self, differences: np.diag([1.0, share]))
     closing = JointClosing.__new__(JointClosing)
-    closing._trials = type("Trials", (), {"count": 1})()
-    inverse = closing._inverted(np.zeros((2, 1)), 1.0)
-    np.testing.assert_allclose(inverse, np.diag([1.0, 1.0 / share if kept else 0.0]), rtol=1e-9)
+    closing.trials, closing.table, closing.directions = type("Trials", (), {"count": 1})(), ClosingTable(), np.eye(2)
+    closing.inverse = InterfaceInverse(2, 1, closing.table.inverse)
+    closing._renew(1.0, lambda multipliers, perturbations: multipliers)
+    np.testing.assert_allclose(closing.inverse.columns, np.diag([1.0, 1.0 / share if kept else 0.0]), rtol=1e-9)
+    assert closing._rank == 1 + kept
 
 
 @pytest.mark.parametrize(("algorithm", "late"), [("jacobi", 0), ("gauss-seidel", 1)])
@@ -157,9 +161,9 @@ def test_differences_of_steps_leave_the_fmus_where_they_were(pinned: list[Path])
     with Cosimulation(pinned, joints=[PIN], step=2e-3, stop=0.1, parameters=parameters) as run:
         run.step()
         closing = run._algorithm
-        closing._trials.follow()
-        residual = closing._trials.evaluate(closing._lines[0])
+        closing.trials.follow()
+        residual = closing.trials.evaluate(closing._lines[0])
         before = closing.exchange.read().copy()
-        jacobian = closing._trials.differences(closing._lines[0], np.full(residual.shape, 1.0))
+        jacobian = closing.trials.differences(closing._lines[0], np.full(residual.shape, 1.0))
         np.testing.assert_array_equal(closing.exchange.read(), before)
         assert np.max(np.abs(jacobian)) > 1e-9

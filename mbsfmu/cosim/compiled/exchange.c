@@ -31,7 +31,7 @@
 static void combine(const struct Exchange *exchange, const double *weights, size_t begin, size_t end)
 {
     size_t n = exchange->outputs;
-    for (size_t row = 0; row < exchange->rows; row++) {
+    for (size_t row = 0; row < exchange->output_rows; row++) {
         double *result = exchange->polynomials + row * exchange->columns;
         for (size_t j = begin; j < end; j++)
             result[j] = 0.0;
@@ -49,7 +49,7 @@ static void hold(const struct Exchange *exchange, const double *values, size_t b
         if (!exchange->held[j])
             continue;
         exchange->polynomials[j] = values[j];
-        for (size_t row = 1; row < exchange->rows; row++)
+        for (size_t row = 1; row < exchange->output_rows; row++)
             exchange->polynomials[row * exchange->columns + j] = 0.0;
     }
 }
@@ -57,7 +57,7 @@ static void hold(const struct Exchange *exchange, const double *values, size_t b
 static void extrapolate(const struct Exchange *exchange)
 {
     const double *present = exchange->known + exchange->outputs;
-    if (exchange->rows == 1) {
+    if (exchange->output_rows == 1) {
         memcpy(exchange->polynomials, present, exchange->outputs * sizeof(double));
         return;
     }
@@ -69,7 +69,7 @@ static void extrapolate(const struct Exchange *exchange)
 static void interpolate_to(const struct Exchange *exchange, const double *values, size_t begin, size_t end)
 {
     size_t bytes = (end - begin) * sizeof(double);
-    if (exchange->rows == 1) {
+    if (exchange->output_rows == 1) {
         memcpy(exchange->polynomials + begin, values + begin, bytes);
         return;
     }
@@ -93,7 +93,7 @@ static void follow_signals(const struct Exchange *exchange)
     for (size_t row = 0; row < exchange->rows; row++) {
         double *column = exchange->polynomials + row * exchange->columns + exchange->outputs;
         for (size_t j = 0; j < count; j++)
-            column[j] = row == 0 ? after[j] : row == 1 ? before[j] - after[j] : 0.0;
+            column[j] = row == 0 ? after[j] : row == 1 && exchange->output_rows > 1 ? before[j] - after[j] : 0.0;
     }
 }
 
@@ -174,7 +174,7 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
 /* Make a step of a unit; one that reports is not asked to go beyond its next event. */
 static int make_unit_step(const struct Exchange *exchange, const struct Member *member, double time, double step)
 {
-    const bool stays = exchange->iteration ? exchange->iteration->begin >= time : !exchange->goes_back;
+    const bool stays = member->saved.state ? exchange->saved_at >= time : !exchange->goes_back;
     const struct MakeStep *make = &member->make_step;
     struct Report *report = make->report;
     void *component = member->inputs.component;
@@ -216,17 +216,33 @@ static enum outcome advance(struct Exchange *exchange, const struct Member *memb
     return MADE;
 }
 
+#include "joint_closing.h"
+
+/* Let the members of the turn go over the step, one or those that joints join; `next` is the turn behind. */
+static enum outcome advance_turn(struct Exchange *exchange, size_t *next)
+{
+    struct Closing *closing = exchange->closing;
+    bool is_joint = is_joined(exchange, exchange->turn);
+    if (!is_joint && closing && exchange->in_turn && exchange->part == 0)
+        exchange->sweeps++;
+    *next = exchange->turn + (is_joint ? closing->member_count : 1);
+    return is_joint ? close_joints(exchange) : advance(exchange, &exchange->members[exchange->turn]);
+}
+
 static enum outcome advance_all(struct Exchange *exchange)
 {
-    for (; exchange->turn < exchange->member_count; exchange->turn++) {
-        const struct Member *member = &exchange->members[exchange->turn];
-        enum outcome outcome = advance(exchange, member);
-        if (outcome == MADE && exchange->in_turn)
-            outcome = read_port(exchange, &member->outputs);
+    while (exchange->turn < exchange->member_count) {
+        size_t next;
+        enum outcome outcome = advance_turn(exchange, &next);
+        for (size_t k = exchange->turn; outcome == MADE && exchange->in_turn && k < next; k++)
+            outcome = read_port(exchange, &exchange->members[k].outputs);
         if (outcome != MADE)
             return outcome;
-        if (member->drives_later)
-            interpolate(exchange, member->first_output, member->first_output + member->outputs.count);
+        for (; exchange->turn < next; exchange->turn++) {
+            const struct Member *member = &exchange->members[exchange->turn];
+            if (member->drives_later)
+                interpolate(exchange, member->first_output, member->first_output + member->outputs.count);
+        }
     }
     for (size_t k = 0; !exchange->in_turn && k < exchange->member_count; k++) {
         enum outcome outcome = read_port(exchange, &exchange->members[k].outputs);
@@ -242,7 +258,7 @@ static enum outcome advance_all(struct Exchange *exchange)
 static void add_missed(struct Exchange *exchange)
 {
     const double *present = exchange->known + exchange->outputs;
-    if (exchange->rows > 1)
+    if (exchange->output_rows > 1)
         interpolate(exchange, 0, exchange->outputs);
     if (!exchange->has_missed)
         memset(exchange->missed, 0, exchange->entry_count * sizeof(double));
@@ -252,9 +268,9 @@ static void add_missed(struct Exchange *exchange)
             ptrdiff_t source = member->sources[k];
             if (!exchange->corrected[source])
                 continue;
-            double wanted = exchange->rows == 1
+            double wanted = exchange->output_rows == 1
                                 ? 0.5 * (present[source] + exchange->values[source])
-                                : mean(exchange->polynomials + source, exchange->columns, exchange->rows);
+                                : mean(exchange->polynomials + source, exchange->columns, exchange->output_rows);
             wanted = wanted * member->factors[k] + member->offsets[k];
             double applied = mean(member->taken + k, member->entries, exchange->rows);
             exchange->missed[member->first_entry + k] += exchange->step * (wanted - applied);
@@ -291,18 +307,20 @@ static double exchanged(const struct Exchange *exchange, const struct Side *side
     return 0.5 * exchange->step * (mean(side->taken, side->stride, exchange->rows) * sum);
 }
 
-/* Write the row of the end of the step: outputs, then the residual energy of each bond. */
+/* Write the row of the end of the step: outputs, reactions of joints, then the residual energy of each bond. */
 static void record(struct Exchange *exchange)
 {
-    size_t width = exchange->outputs + exchange->bond_count;
+    size_t before = exchange->outputs + exchange->reaction_count, width = before + exchange->bond_count;
     double *row = exchange->recorded + (exchange->first_row + exchange->made) * width;
     memcpy(row, exchange->values, exchange->outputs * sizeof(double));
+    for (size_t k = 0; k < exchange->reaction_count; k++)
+        row[exchange->outputs + k] = exchange->reactions[k];
     for (size_t k = 0; k < exchange->bond_count; k++) {
         struct Bond *bond = &exchange->bonds[k];
         double got = exchanged(exchange, &bond->taker), given = exchanged(exchange, &bond->giver);
         bond->residual += got - given;
         bond->exchanged += 0.5 * (fabs(got) + fabs(given));
-        row[exchange->outputs + k] = bond->residual;
+        row[before + k] = bond->residual;
     }
 }
 
@@ -310,7 +328,7 @@ static void begin_sweep(struct Exchange *exchange)
 {
     exchange->turn = 0;
     exchange->part = 0;
-    exchange->sweeps++;
+    exchange->sweeps += !exchange->closing; /* which counts its own */
 }
 
 #include "iteration.h"
@@ -319,6 +337,8 @@ static enum outcome make_step(struct Exchange *exchange)
 {
     if (!exchange->under_way) {
         exchange->under_way = 1;
+        if (exchange->closing)
+            exchange->closing->is_begun = 0;
         begin_sweep(exchange);
         extrapolate(exchange);
         if (exchange->columns > exchange->outputs)

@@ -3,48 +3,28 @@
 #ifndef ITERATION_H
 #define ITERATION_H
 
-/* -- states ------------------------------------------------------------------------------------------------------- */
+#include "inverse.h"
+#include "states.h"
 
 static enum outcome save_all(struct Exchange *exchange)
 {
-    for (size_t k = 0; k < exchange->member_count; k++) {
-        struct Member *member = &exchange->members[k];
-        struct SavedState *saved = &member->saved;
-        int status = saved->get.function(member->inputs.component, saved->state);
-        if (status > WARNING)
-            return refused(exchange, saved->get.number, status);
-        if (member->make_step.report)
-            saved->next_event = member->make_step.report->next_event;
-    }
-    return MADE;
+    enum outcome outcome = MADE;
+    exchange->saved_at = exchange->times[exchange->first + exchange->made];
+    for (size_t k = 0; outcome == MADE && k < exchange->member_count; k++)
+        outcome = save_member(exchange, &exchange->members[k]);
+    return outcome;
 }
 
 static enum outcome restore_all(struct Exchange *exchange)
 {
+    enum outcome outcome = MADE;
     exchange->iteration->rollbacks++;
-    for (size_t k = 0; k < exchange->member_count; k++) {
-        const struct Member *member = &exchange->members[k];
-        struct Report *report = member->make_step.report;
-        int status = member->saved.set.function(member->inputs.component, *member->saved.state);
-        if (status > WARNING)
-            return refused(exchange, member->saved.set.number, status);
-        if (report) {
-            report->next_event = member->saved.next_event;
-            report->event = report->ends = false;
-        }
-    }
-    return MADE;
+    for (size_t k = 0; outcome == MADE && k < exchange->member_count; k++)
+        outcome = restore_member(exchange, &exchange->members[k]);
+    return outcome;
 }
 
 /* -- the interface ------------------------------------------------------------------------------------------------ */
-
-static double inner_product(const double *one, const double *other, size_t count)
-{
-    double sum = count ? one[0] * other[0] : 0.0;
-    for (size_t k = 1; k < count; k++)
-        sum += one[k] * other[k];
-    return sum;
-}
 
 /* Compare what a sweep has reached with the trial; the largest residual as a share of its scale, NaN if one is. */
 static double compare(const struct Exchange *exchange)
@@ -65,62 +45,19 @@ static double compare(const struct Exchange *exchange)
 
 /* -- Newton's iteration ------------------------------------------------------------------------------------------- */
 
-/* The inverse of the Jacobian times a vector. */
-static void apply(const struct Iteration *iteration, const double *vector, double *result)
-{
-    size_t n = iteration->count;
-    for (size_t i = 0; i < n; i++)
-        result[i] = 0.0;
-    for (size_t j = 0; j < n; j++) {
-        const double *column = iteration->inverse + j * n, factor = vector[j];
-        for (size_t i = 0; i < n; i++)
-            result[i] += column[i] * factor;
-    }
-    for (size_t k = 0; k < iteration->updates; k++) {
-        const double *move = iteration->moves + k * n;
-        double along = inner_product(iteration->weights + k * n, result, n);
-        for (size_t i = 0; i < n; i++)
-            result[i] += move[i] * along;
-    }
-}
-
-/* Add Broyden's update for the last change, unless it says nothing. */
-static void update(struct Iteration *iteration)
-{
-    size_t n = iteration->count;
-    if (iteration->updates == iteration->most)
-        return;
-    double *weight = iteration->weights + iteration->updates * n, *move = iteration->moves + iteration->updates * n;
-    double *difference = iteration->room, *expected = iteration->room + n;
-    for (size_t i = 0; i < n; i++) {
-        weight[i] = iteration->change[i] / (iteration->scales[i] * iteration->scales[i]);
-        difference[i] = iteration->residual[i] - iteration->last[i];
-    }
-    double squared = inner_product(iteration->change, weight, n);
-    if (!(squared > iteration->worth))
-        return;
-    apply(iteration, difference, expected);
-    double along = inner_product(weight, expected, n);
-    if (!(fabs(along) > iteration->least * squared))
-        return;
-    for (size_t i = 0; i < n; i++)
-        move[i] = (iteration->change[i] - expected[i]) / along;
-    iteration->updates++;
-}
-
 /* Find what is added to the trial; the Jacobian is made by who called, who goes on then. */
 static enum outcome correct_by_newton(struct Iteration *iteration, double size)
 {
     bool is_slow = iteration->made > 1 && size > iteration->slow * iteration->size;
-    bool is_full = iteration->made > 0 && iteration->updates == iteration->most;
+    bool is_full = iteration->made > 0 && iteration->inverse.updates == iteration->inverse.most;
     if (iteration->is_renewed)
         iteration->is_renewed = 0;
-    else if (!iteration->is_known || (!iteration->is_fresh && (is_slow || is_full)))
+    else if (!iteration->inverse.is_known || (!iteration->is_fresh && (is_slow || is_full)))
         return NO_JACOBIAN;
     else if (iteration->made > 0)
-        update(iteration);
+        update(&iteration->inverse, iteration->change, iteration->residual, iteration->last, iteration->scales);
     iteration->size = size;
-    apply(iteration, iteration->residual, iteration->change);
+    apply(&iteration->inverse, iteration->residual, iteration->change);
     for (size_t k = 0; k < iteration->count; k++) {
         iteration->change[k] = -iteration->change[k];
         iteration->last[k] = iteration->residual[k];
@@ -162,7 +99,6 @@ static enum outcome begin_iteration(struct Exchange *exchange)
         for (size_t row = 1; row < exchange->rows; row++)
             iteration->trial[j] += exchange->polynomials[row * exchange->columns + j];
     }
-    iteration->begin = exchange->times[exchange->first + exchange->made];
     iteration->made = iteration->is_fresh = iteration->is_renewed = iteration->is_compared = 0;
     iteration->relaxation = iteration->kept_relaxation;
     interpolate_to(exchange, iteration->trial, 0, exchange->outputs);
@@ -197,7 +133,7 @@ static enum outcome iterate(struct Exchange *exchange)
             return MADE;
         }
         enum outcome outcome = MADE;
-        if (iteration->inverse)
+        if (iteration->inverse.columns)
             outcome = correct_by_newton(iteration, iteration->found);
         else
             correct_by_relaxation(iteration);

@@ -200,10 +200,114 @@ class Bond(Structure):
     _fields_: ClassVar = [("giver", Side), ("taker", Side), ("residual", c_double), ("exchanged", c_double)]
 
 
+class InverseTable(Structure):
+    """Inverse of a Jacobian with its updates: `InterfaceInverse` says what the fields are."""
+
+    _fields_: ClassVar = [
+        ("columns", _Doubles),
+        ("moves", _Doubles),
+        ("weights", _Doubles),
+        ("room", _Doubles),
+        ("count", c_size_t),
+        ("updates", c_size_t),
+        ("most", c_size_t),
+        ("is_known", c_int),
+        ("least", c_double),
+        ("worth", c_double),
+    ]
+
+
+class HandleTable(Structure):
+    """Handle of a joint: `BoundHandle` and `LoadedHandle` say what the fields are.
+
+    The motion is read by the port; `member` is the number of the FMU among those that joints join.
+    """
+
+    _fields_: ClassVar = [
+        ("port", PortTable),
+        ("motion_places", _Places),
+        ("motion", _Doubles),
+        ("columns", _Places),
+        ("load_places", _Places),
+        ("load_count", c_size_t),
+        ("widening", c_double),
+        ("member", c_size_t),
+    ]
+
+
+class JointTable(Structure):
+    """Joint with its two handles: its kind as its place in `JOINT_KINDS`, and the place of its first constraint."""
+
+    _fields_: ClassVar = [
+        ("handles", POINTER(HandleTable)),
+        ("kind", c_int),
+        ("first", c_size_t),
+        ("count", c_size_t),
+        ("reference", _Doubles),
+    ]
+
+
+class ClosingTable(Structure):
+    """Closing of joints: `JointClosing` and `JointTrials` say what the fields are.
+
+    The FMUs of joints are members that follow each other, from the place `first_member` on.
+    """
+
+    _fields_: ClassVar = [
+        ("joints", POINTER(JointTable)),
+        ("joint_count", c_size_t),
+        ("count", c_size_t),
+        ("first_member", c_size_t),
+        ("member_count", c_size_t),
+        # iteration
+        ("inverse", InverseTable),
+        ("multipliers", _Doubles),
+        ("residual", _Doubles),
+        ("last", _Doubles),
+        ("change", _Doubles),
+        ("ones", _Doubles),
+        ("limits", _Doubles),
+        ("maximum", c_int),
+        ("slow", c_double),
+        ("worth", c_double),
+        # prediction
+        ("lines", _Doubles),
+        ("remembered", c_size_t),
+        ("known", c_size_t),
+        ("length", c_double),
+        ("directions", _Doubles),
+        ("rank", c_size_t),
+        # rows of the constraints
+        ("at_begin", _Doubles),
+        ("at_end", _Doubles),
+        ("following", _Doubles),
+        ("before", _Doubles),
+        ("rows", _Doubles),
+        ("rows_length", c_double),
+        # differences
+        ("jacobian", _Doubles),
+        ("perturbations", _Doubles),
+        # where it stands
+        ("is_begun", c_int),
+        ("is_open", c_int),  # whether no FMU has left the start of the step
+        ("is_under_way", c_int),  # whether a trial is
+        ("is_compared", c_int),  # whether the last trial is still to be judged
+        ("is_fresh", c_int),
+        ("is_renewed", c_int),  # whether the Jacobian was made for it
+        ("follows", c_int),
+        ("learns", c_int),  # whether the inverse is updated after the next trial
+        ("made", c_int),  # corrections of this step
+        ("next", c_size_t),  # member
+        ("size", c_double),
+        ("size_before", c_double),
+        ("rollbacks", c_size_t),
+    ]
+
+
 class IterationTable(Structure):
     """Iteration of a step: `Iterated` and its classes say what the fields are.
 
-    `inverse` is NULL for fixed-point iterations.
+    The inverse has no columns in fixed-point iterations.
     """
 
     _fields_: ClassVar = [
@@ -218,18 +322,10 @@ class IterationTable(Structure):
         ("scales", _Doubles),
         ("magnitudes", _Doubles),
         # Newton's iteration
-        ("inverse", _Doubles),
-        ("moves", _Doubles),
-        ("weights", _Doubles),
-        ("room", _Doubles),
+        ("inverse", InverseTable),
         ("change", _Doubles),
-        ("updates", c_size_t),
-        ("most", c_size_t),
-        ("is_known", c_int),
         ("is_fresh", c_int),
-        ("least", c_double),
         ("slow", c_double),
-        ("worth", c_double),
         ("size", c_double),
         # fixed-point iteration
         ("adapts", c_int),
@@ -242,7 +338,6 @@ class IterationTable(Structure):
         ("is_compared", c_int),  # whether the last sweep is still to be judged
         ("is_renewed", c_int),  # whether the Jacobian was made for it
         ("found", c_double),  # largest residual after it, as a share of its scale
-        ("begin", c_double),  # of the step, in s
         ("rollbacks", c_size_t),
     ]
 
@@ -253,6 +348,7 @@ class ExchangeTable(Structure):
     _fields_: ClassVar = [
         # sizes
         ("rows", c_size_t),
+        ("output_rows", c_size_t),  # coefficients that follow from outputs and signals; others are those of wrenches
         ("outputs", c_size_t),
         ("columns", c_size_t),
         ("known_rows", c_size_t),
@@ -270,6 +366,9 @@ class ExchangeTable(Structure):
         ("corrects", c_int),
         ("goes_back", c_int),  # whether FMUs may be brought back to before a step
         ("iteration", POINTER(IterationTable)),  # NULL where steps are made once
+        ("closing", POINTER(ClosingTable)),  # NULL without joints
+        ("reactions", _Doubles),
+        ("reaction_count", c_size_t),
         ("patience", c_double),
         # values
         ("values", _Doubles),
@@ -295,6 +394,7 @@ class ExchangeTable(Structure):
         ("made", c_size_t),
         ("sweeps", c_size_t),
         ("under_way", c_int),
+        ("saved_at", c_double),  # time in s of the saved states
         ("turn", c_size_t),
         ("part", c_int),
         # what went wrong
@@ -314,7 +414,7 @@ iteration needs a Jacobian, and goes on with it; an iteration does not converge.
 
 _STRUCTURES = (
     Clock, Access, Rates, Report, MakeStep, GetState, SetState, SavedState, VariableBlock, Ramp, PortTable, MemberTable,
-    RateSource, Side, Bond, IterationTable, ExchangeTable,
+    RateSource, Side, Bond, InverseTable, HandleTable, JointTable, ClosingTable, IterationTable, ExchangeTable,
 )  # fmt: skip
 _NAMES: dict[Any, str] = {
     c_bool: "bool", c_double: "double", c_int: "int", c_size_t: "size_t", c_ssize_t: "ptrdiff_t",
@@ -334,6 +434,8 @@ def total_size() -> int:
 
 def _lines() -> Iterator[str]:
     yield "/* Written by mbsfmu/cosim/compiled/layout.py. */"
+    yield "#ifndef LAYOUT_H"
+    yield "#define LAYOUT_H"
     yield "#include <stdbool.h>"
     yield "#include <stddef.h>"
     yield "#include <stdint.h>"
@@ -347,6 +449,7 @@ def _lines() -> Iterator[str]:
             yield f"    {declared}{name};"
         yield "};"
     yield f"#define STRUCTURE_SIZES ({' + '.join(f'sizeof(struct {_c_name(each)})' for each in _STRUCTURES)})"
+    yield "#endif"
 
 
 def _c_name(structure: type[Structure]) -> str:

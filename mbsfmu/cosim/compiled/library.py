@@ -12,7 +12,10 @@ from mbsfmu.compiling.compiler import NoCompilerError, compile_library, is_compi
 from mbsfmu.compiling.kept import warn_once
 from mbsfmu.cosim.compiled.layout import ExchangeTable, header, total_size
 
-_MAIN, _FILES = "exchange.c", ("exchange.c", "iteration.h", "ports.h", "environment.h")
+_MAIN = "exchange.c"
+_FILES = (
+    _MAIN, "iteration.h", "joint_closing.h", "joint_equations.h", "inverse.h", "states.h", "ports.h", "environment.h",
+)  # fmt: skip
 
 
 def exchange_function() -> Callable[..., int] | None:
@@ -42,6 +45,13 @@ def compiled_exchange() -> Callable[..., int]:
     """Return the function of communication steps; errors as for `compiled_library`."""
     function = compiled_library().mbsfmu_exchange
     function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable), ctypes.c_size_t), ctypes.c_int
+    return function
+
+
+def compiled_differences() -> Callable[..., int]:
+    """Return the function of the derivatives of joints; errors as for `compiled_library`."""
+    function = compiled_library().mbsfmu_differences
+    function.argtypes, function.restype = (ctypes.POINTER(ExchangeTable),), ctypes.c_int
     return function
 
 

@@ -9,13 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.compiled.layout import Bond, ExchangeTable, MakeStep, MemberTable, RateSource, SavedState, Side
+from mbsfmu.cosim.compiled.layout import (
+    Bond,
+    ClosingTable,
+    ExchangeTable,
+    MakeStep,
+    MemberTable,
+    RateSource,
+    SavedState,
+    Side,
+)
 from mbsfmu.cosim.coupling.bond_energy import BondSide, PowerBond
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
 from mbsfmu.cosim.coupling.iterated import Iterated
-from mbsfmu.cosim.coupling.sweeps import START
+from mbsfmu.cosim.coupling.sweeps import Algorithm
 from mbsfmu.cosim.fmus.fmu_instance import FmuCalls, Instance
 
 _ELEMENTS = {
@@ -33,7 +41,9 @@ class Tables:
     algorithm
         The algorithm.
     functions
-        What makes a step of each of its members, in the order of the exchange.
+        What makes a step of each of its members, in the order of its turns in compiled code.
+    closing
+        How it closes joints; None without joints.
     calls
         Where functions get their numbers.
     bonds
@@ -53,18 +63,21 @@ class Tables:
         Structures of the bonds.
     after, before
         Values of followed signals at both ends of each step, shape (signals, number of signals followed).
+    polynomials
+        What inputs run along, shape (coefficients, columns).
     missed
         Integral of what each entry missed.
     states
-        Of iterated steps, the instances with their states at the start of the last one.
+        The instances whose states are saved in steps: with their slots, and their states at the start of the last one.
     disturbing
         Of each call, whether it has left another floating-point environment, which was put back.
     """
 
     def __init__(
         self,
-        algorithm: Explicit | Iterated,
+        algorithm: Algorithm,
         functions: Sequence[MakeStep],
+        closing: ClosingTable | None,
         calls: FmuCalls,
         bonds: Sequence[PowerBond],
         history: OutputHistory,
@@ -76,12 +89,14 @@ class Tables:
         self.bonds = (Bond * len(bonds))(*(self._bond(each) for each in bonds))
         self.after, self.before = np.zeros((signals, driven)), np.zeros((signals, driven))
         self.missed = np.zeros(len(exchange.entry_sources))
-        self.states: list[tuple[Instance, SavedState]] = []
+        self.polynomials = np.zeros((exchange.rows, outputs + driven))
+        self.states: list[tuple[Instance, str, SavedState]] = []
         members = self._members(algorithm, functions, calls)
         rates = self._rates(exchange, calls)
         self.disturbing = np.zeros(len(calls), dtype=np.uint8)
         self.exchange = ExchangeTable(
             rows=exchange.rows,
+            output_rows=history.rows,
             outputs=outputs,
             columns=outputs + driven,
             known_rows=len(history.known),
@@ -97,9 +112,12 @@ class Tables:
             takes_rates=algorithm.takes_rates,
             corrects=algorithm.settings.energy_correction,
             iteration=pointer(algorithm.table) if isinstance(algorithm, Iterated) else None,
+            closing=None if closing is None else pointer(closing),
+            reactions=self.pointer(algorithm.reactions),
+            reaction_count=len(algorithm.reactions),
             values=self.pointer(exchange.outputs),
             before=self.pointer(np.zeros(outputs)),
-            polynomials=self.pointer(np.zeros((exchange.rows, outputs + driven))),
+            polynomials=self.pointer(self.polynomials),
             known=self.pointer(history.known),
             missed=self.pointer(self.missed),
             held=self._flags(history.held, outputs),
@@ -128,19 +146,19 @@ class Tables:
         flags[np.asarray(chosen, dtype=np.intp)] = 1
         return self.pointer(flags)
 
-    def _members(
-        self, algorithm: Explicit | Iterated, functions: Sequence[MakeStep], calls: FmuCalls
-    ) -> Array[MemberTable]:
-        exchange = algorithm.exchange
-        function = dict(zip(exchange.members, functions, strict=True))
-        turns = algorithm.turns if algorithm.in_turn else [(member, False) for member in exchange.members]
+    def _members(self, algorithm: Algorithm, functions: Sequence[MakeStep], calls: FmuCalls) -> Array[MemberTable]:
+        turns = algorithm.compiled_turns
         made = (MemberTable * len(turns))(
-            *(self._member(member, function[member], calls, drives_later) for member, drives_later in turns)
+            *(
+                self._member(member, function, calls, drives_later)
+                for (member, drives_later), function in zip(turns, functions, strict=True)
+            )
         )
-        if algorithm.iterates:
-            for (member, _), table in zip(turns, made, strict=True):
-                table.saved = member.instance.state_table(START, calls)
-                self.states.append((member.instance, table.saved))
+        for (member, _), table in zip(turns, made, strict=True):
+            slot = algorithm.compiled_slot(member)
+            if slot is not None:
+                table.saved = member.instance.state_table(slot, calls)
+                self.states.append((member.instance, slot, table.saved))
         return made
 
     def _member(self, member: CoupledInstance, function: MakeStep, calls: FmuCalls, drives_later: bool) -> MemberTable:

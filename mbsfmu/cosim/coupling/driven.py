@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
@@ -32,6 +33,18 @@ class EventSignal(Protocol):
     def after(self, time: float) -> float:
         """Return the value from a time in s on."""
         ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A signal that never changes."""
+
+    value: float
+
+    def __call__(self, time: float) -> float:
+        """Return its value at a time in s."""
+        del time
+        return self.value
 
 
 Signal = Callable[[float], float] | EventSignal
@@ -85,6 +98,11 @@ class DrivenInputs:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @property
+    def are_constant(self) -> bool:
+        """Whether no signal ever changes."""
+        return all(isinstance(each, Constant) for each in self._followers)
 
     def nominals(self) -> Floats:
         """Return the nominal value of each driven input, 1 where none is declared; shape (number of signals,)."""

@@ -56,22 +56,13 @@ class OneSweep(Algorithm):
 
 
 class Explicit(OneSweep):
-    """Base of explicit algorithms.
-
-    Attributes
-    ----------
-    in_turn
-        Whether later members take the new outputs of earlier ones.
-    """
-
-    in_turn: ClassVar[bool]
+    """Base of explicit algorithms."""
 
 
 class Jacobi(Explicit):
     """Jacobi: all members step with the data at the start of the step."""
 
     options: ClassVar[tuple[str, ...]] = ("threads",)
-    in_turn = False
 
     def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_parallel(polynomials, time, step, history.correction)

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mbsfmu.cosim.compiled.layout import IterationTable
+from mbsfmu.cosim.compiled.layout import InverseTable
 from mbsfmu.cosim.coupling.iterated import pointer_to
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
-_MOST = 30
 _LEAST = 1e-3
 
 
@@ -28,6 +27,10 @@ class InterfaceInverse:
     ----------
     count
         Number of unknowns m.
+    most
+        Number of updates that are kept before no more are added.
+    table
+        Its numbers, with pointers to its arrays; compiled code works on the same.
 
     Attributes
     ----------
@@ -39,37 +42,37 @@ class InterfaceInverse:
 
     CHANGES: ClassVar = ("columns", "moves", "weights", "updates", "is_known")
 
-    def __init__(self, count: int, table: IterationTable) -> None:
+    def __init__(self, count: int, most: int, table: InverseTable) -> None:
         self.columns = np.zeros((count, count))
-        self.moves, self.weights = np.zeros((_MOST, count)), np.zeros((_MOST, count))
+        self.moves, self.weights = np.zeros((most, count)), np.zeros((most, count))
         self._room = np.zeros((2, count))
-        self._table = table
-        table.most, table.least = _MOST, _LEAST
-        table.inverse, table.room = pointer_to(self.columns), pointer_to(self._room)
+        self.table = table
+        table.count, table.most, table.least = count, most, _LEAST
+        table.columns, table.room = pointer_to(self.columns), pointer_to(self._room)
         table.moves, table.weights = pointer_to(self.moves), pointer_to(self.weights)
 
     @property
     def updates(self) -> int:
         """Number of updates."""
-        return self._table.updates
+        return self.table.updates
 
     @updates.setter
     def updates(self, count: int) -> None:
-        self._table.updates = count
+        self.table.updates = count
 
     @property
     def is_known(self) -> bool:
         """Whether there is a matrix."""
-        return bool(self._table.is_known)
+        return bool(self.table.is_known)
 
     @is_known.setter
     def is_known(self, known: bool) -> None:
-        self._table.is_known = known
+        self.table.is_known = known
 
     @property
     def is_full(self) -> bool:
         """Whether no update can be added."""
-        return self.updates == _MOST
+        return self.updates == self.table.most
 
     def set(self, jacobian: Floats) -> None:
         """Set the Jacobian, without updates; the pseudo-inverse takes the place of an inverse that is not there."""
@@ -77,6 +80,10 @@ class InterfaceInverse:
             inverse = np.linalg.inv(jacobian)
         except np.linalg.LinAlgError:
             inverse = np.linalg.pinv(jacobian)
+        self.set_inverse(np.asarray(inverse, dtype=np.float64))
+
+    def set_inverse(self, inverse: Floats) -> None:
+        """Set the inverse itself, without updates."""
         self.columns[:] = inverse.T
         self.updates, self.is_known = 0, True
 
@@ -87,15 +94,22 @@ class InterfaceInverse:
             result += move * inner_product(weight, result)
         return result
 
-    def update(self, change: Floats, difference: Floats, scales: Floats, smallest: float) -> None:
+    def fold(self) -> None:
+        """Take the updates into the matrix, so that more can be added."""
+        for move, weight in zip(self.moves[: self.updates], self.weights, strict=False):
+            along = np.add.accumulate(self.columns * weight, axis=1)[:, -1:]
+            self.columns += move * along
+        self.updates = 0
+
+    def update(self, change: Floats, difference: Floats, scales: Floats) -> None:
         """Add the update for changes of iterates and residual, unless it is full.
 
-        Changes whose scaled square is not above the smallest one, and those along which H would turn singular, say
+        Changes whose scaled square is not above `table.worth`, and those along which H would turn singular, say
         nothing.
         """
         weight = change / scales**2
         squared = inner_product(change, weight)
-        if self.is_full or not squared > smallest:
+        if self.is_full or not squared > self.table.worth:
             return
         expected = self.apply(difference)
         along = inner_product(weight, expected)

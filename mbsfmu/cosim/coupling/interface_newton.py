@@ -17,6 +17,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuError
 logger = logging.getLogger(__name__)
 
 _PERTURBATION = 1e-6  # of a scale; units solve their own equations to about 1e-10 of theirs
+_MOST = 30  # updates before the Jacobian is made anew
 _SLOW = 0.3  # a Jacobian that shrinks the residual by less than this is worth a new one
 _WORTH = 1e3  # changes below so many tolerances carry round-off, not curvature
 
@@ -40,15 +41,15 @@ class InterfaceNewton(Iterated):
     """
 
     CHANGES = (*Iterated.CHANGES, "inverse", "jacobians")
-    in_turn = False
     options: ClassVar[tuple[str, ...]] = (*OF_ITERATIONS, "jacobian", "threads")
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
-        self.inverse = InterfaceInverse(len(self.residual), self.table)
+        self.inverse = InterfaceInverse(len(self.residual), _MOST, self.table.inverse)
+        self.table.inverse.worth = (_WORTH * settings.iteration_tolerance) ** 2
         self._change = np.zeros_like(self.residual)
         self.table.change = pointer_to(self._change)
-        self.table.slow, self.table.worth = _SLOW, (_WORTH * settings.iteration_tolerance) ** 2
+        self.table.slow = _SLOW
         self._warned: set[str] = set()
         self.jacobians = 0
 
@@ -65,7 +66,7 @@ class InterfaceNewton(Iterated):
         if not inverse.is_known or (not table.is_fresh and (is_slow or (iteration > 0 and inverse.is_full))):
             self.renew(history, time, step)
         elif iteration:
-            inverse.update(self._change, self.residual - self.last, self.scales, table.worth)
+            inverse.update(self._change, self.residual - self.last, self.scales)
         table.size = size
         self._change[:] = -inverse.apply(self.residual)
         self.last[:] = self.residual

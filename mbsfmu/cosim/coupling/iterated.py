@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from ctypes import POINTER, c_double, c_ssize_t
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,8 +31,6 @@ class Iterated(Algorithm):
 
     CHANGES = (*Algorithm.CHANGES, "_interface")
     iterates = True
-    in_turn: ClassVar[bool]
-    """Whether later members take the new outputs of earlier ones."""
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)

@@ -89,6 +89,8 @@ class Algorithm(ABC):
 
     CHANGES: ClassVar[tuple[str, ...]] = ("sweeps", "rollbacks")
     iterates = False
+    in_turn = False
+    """Whether later members take the new outputs of earlier ones."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names of the options specific to it."""
 
@@ -129,6 +131,16 @@ class Algorithm(ABC):
         most = 3 if not holding else 1 if any(member.direct for member in holding) else 2
         hermite = self.iterates and self.settings.extrapolation is Extrapolation.DERIVATIVES
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
+
+    @property
+    def compiled_turns(self) -> list[tuple[CoupledInstance, bool]]:
+        """The members in the order in which they step in compiled code, with whether later ones take what they give."""
+        return self.turns if self.in_turn else [(member, False) for member in self.exchange.members]
+
+    def compiled_slot(self, member: CoupledInstance) -> str | None:
+        """Return the slot of the states of a member that compiled code saves in steps; None for none."""
+        del member
+        return START if self.iterates else None
 
     def history(self) -> OutputHistory:
         """Return a history that starts with the present outputs."""

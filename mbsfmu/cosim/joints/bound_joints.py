@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint, JointHandle
-from mbsfmu.cosim.coupling.driven import Signal
+from mbsfmu.cosim.coupling.driven import Constant, Signal
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 from mbsfmu.cosim.joints.joint_equations import MOTION, QUATERNION, VELOCITY, JointEquations
@@ -60,6 +60,8 @@ class BoundHandle:
         Names of the inputs of the wrench.
     places
         Their places in a wrench (force, moment).
+    port, read_places
+        What reads its motion, and the places of these values in it.
 
     Raises
     ------
@@ -77,15 +79,15 @@ class BoundHandle:
         read = [*self._components("position"), *self._components("velocity")]
         if turns:
             read += [*self._components("quaternion"), *self._components("angular_velocity")]
-        self._read_places = [place for place, name in enumerate(read) if name is not None]
-        self._port = instance.port([name for name in read if name is not None])
+        self.read_places = np.array([place for place, name in enumerate(read) if name is not None], dtype=np.intp)
+        self.port = instance.port([name for name in read if name is not None])
         self._motion = np.zeros(MOTION)
         self._motion[QUATERNION.start] = 1.0
 
     @property
     def turns(self) -> bool:
         """Whether orientations are read."""
-        return self._read_places[-1] >= VELOCITY.stop
+        return self.read_places[-1] >= VELOCITY.stop
 
     def accelerations(self) -> tuple[list[str], list[int]]:
         """Return the names of its accelerations, and their places in (acceleration, angular acceleration).
@@ -108,7 +110,7 @@ class BoundHandle:
     def motion(self) -> Floats:
         """Return the motion as the FMU tells it now, shape (13,), in a new array."""
         result = self._motion.copy()
-        result[self._read_places] = self._port.read()
+        result[self.read_places] = self.port.read()
         return result
 
     # -- names --------------------------------------------------------------------------------------------------
@@ -324,12 +326,7 @@ def unloaded(joints: Sequence[BoundJoint]) -> dict[tuple[str, str], Signal]:
 
     FMUs for model exchange have none: their wrenches are set in each evaluation.
     """
-    return {} if are_exchanged(joints) else {end: _zero for joint in joints for end in joint.loads}
-
-
-def _zero(time: float) -> float:
-    del time
-    return 0.0
+    return {} if are_exchanged(joints) else {end: Constant(0.0) for joint in joints for end in joint.loads}
 
 
 def columns_of(handle: BoundHandle, columns: Mapping[tuple[str, str], int]) -> NDArray[np.intp]:

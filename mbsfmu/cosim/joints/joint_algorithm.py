@@ -46,7 +46,8 @@ class JointAlgorithm(OneSweep):
         names = {handle.instance.name for joint in joints for handle in joint.handles}
         self.together = [member for member in exchange.members if member.instance.name in names]
         self.reactions = np.zeros(6 * len(joints))
-        self._groups = self._turns_of_groups() if settings.algorithm == "gauss-seidel" else None
+        self.in_turn = settings.algorithm == "gauss-seidel"
+        self._groups = self._turns_of_groups() if self.in_turn else None
 
     @property
     def references(self) -> Floats:
@@ -78,9 +79,7 @@ class JointAlgorithm(OneSweep):
         given, polynomials = polynomials, np.zeros((self.exchange.rows, len(self.exchange.columns)))
         polynomials[: len(given)] = given
 
-        def advance(members: Sequence[CoupledInstance]) -> None:
-            self._advance_all(members, polynomials, time, step, history.correction)
-
+        advance = self._advancing(polynomials, history.correction, time, step)
         if self._groups is None:
             advance([member for member in self.exchange.members if member not in self.together])
             self._step_together(polynomials, advance, history.correction, time, step)
@@ -95,6 +94,14 @@ class JointAlgorithm(OneSweep):
                 found = history.interpolate(step, member.outputs.read(), member.place)
                 polynomials[: len(found), member.place] = found
         return self.exchange.outputs
+
+    def _advancing(self, polynomials: Floats, correction: Floats | None, time: float, step: float) -> Advance:
+        """Return what steps members with polynomials; the arguments are those of `_step_together`."""
+
+        def advance(members: Sequence[CoupledInstance]) -> None:
+            self._advance_all(members, polynomials, time, step, correction)
+
+        return advance
 
     @abstractmethod
     def _step_together(

@@ -3,9 +3,14 @@
 A handle's motion is an array of position (3), velocity (3), unit quaternion w, x, y, z (4) and angular velocity (3) in
 the inertial frame. With the velocities V = (v, ω) of both, the rates of the constraints are G₁ V₁ + G₂ V₂; multipliers
 λ load the handles by the wrenches G₁ᵀ λ and G₂ᵀ λ (force, moment), which do no work together.
+
+Gaps and rows are found in plain numbers, in the order of `compiled/joint_equations.h`, for the same result to the last
+bit; that is also many times as fast as in arrays of three.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +19,8 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.equations.rotation import perpendicular, rotation_elements, unit
 
 POSITION, VELOCITY, QUATERNION, ANGULAR_VELOCITY = slice(0, 3), slice(3, 6), slice(6, 10), slice(10, 13)
+Vector = Sequence[float]
+Matrix = Sequence[Vector]
 MOTION = 13
 """Length of the array of a handle's motion."""
 
@@ -55,41 +62,59 @@ class JointEquations:
         axes = np.eye(3)
         if self._axis is not None:
             axes = np.stack([self._axis, *perpendicular(self._axis)])
-        self.reference = np.stack([rotation(first).T @ rotation(second), axes])
+        self.reference[:] = rotation(first).T @ rotation(second), axes
 
     def gap(self, first: Floats, second: Floats) -> Floats:
         """Return what the joint is open by, in m and rad, shape (count,)."""
-        apart = second[POSITION] - first[POSITION]
+        apart = _difference(second, first)
         if not self.turns:
-            return apart
-        inner = rotation(first)
-        turned = inner.T @ rotation(second) @ self.reference[0].T
-        axes = self.reference[1]
+            return np.array(apart)
+        inner, outer = _elements(first), _elements(second)
         if self.kind == "revolute":
-            return np.concatenate([apart, axes[1:] @ (turned @ axes[0])])
-        angles = 0.5 * np.array([turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1]])
+            carried = self._carried(outer)
+            return np.array([*apart, *(_dot(normal, carried) for normal in self._normals(inner))])
+        angles = self._angles(inner, outer)
         if self.kind == "prismatic":
-            return np.concatenate([axes[1:] @ (inner.T @ apart), angles])
-        return np.concatenate([apart, angles])
+            return np.array([*(_dot(normal, apart) for normal in self._normals(inner)), *angles])
+        return np.array([*apart, *angles])
 
     def rows(self, first: Floats, second: Floats) -> tuple[Floats, Floats]:
         """Return G₁ and G₂, each of shape (count, 6)."""
         if not self.turns:
             return self._straight
-        inner = rotation(first)
-        axes = self.reference[1] @ inner.T
+        inner = _elements(first)
         begins, ends = np.zeros((self.count, 6)), np.zeros((self.count, 6))
-        shifting, turning = ~self.are_moments, self.are_moments
+        turning = self.are_moments
         if self.kind == "prismatic":
-            normals = axes[1:]
-            ends[shifting, :3] = normals
-            begins[shifting, :3] = -normals
-            begins[shifting, 3:] = -_cross(second[POSITION] - first[POSITION], normals)
+            apart, normals = _difference(second, first), self._normals(inner)
+            ends[:2, :3] = normals
+            begins[:2, :3] = -ends[:2, :3]
+            begins[:2, 3:] = [[-each for each in _crossed(apart, normal)] for normal in normals]
         else:
             begins[:3], ends[:3] = self._straight
-        ends[turning, 3:] = _cross(self._outer_axis(second), axes[1:]) if self.kind == "revolute" else inner.T
+        if self.kind == "revolute":
+            carried = self._carried(_elements(second))
+            ends[turning, 3:] = [_crossed(carried, normal) for normal in self._normals(inner)]
+        else:
+            ends[turning, 3:] = list(zip(*inner, strict=True))
         begins[turning, 3:] = -ends[turning, 3:]
         return begins, ends
+
+    def _normals(self, inner: Matrix) -> list[Vector]:
+        """Return the two vectors perpendicular to the axis, as the first body carries them."""
+        return [_turned(inner, axis) for axis in self.reference[1, 1:].tolist()]
+
+    def _carried(self, outer: Matrix) -> Vector:
+        """Return the axis of a revolute joint as the second body carries it."""
+        x, y, z = self.reference[1, 0].tolist()
+        return _turned(outer, [a * x + b * y + c * z for a, b, c in zip(*self.reference[0].tolist(), strict=True)])
+
+    def _angles(self, inner: Matrix, outer: Matrix) -> Vector:
+        """Return the angles by which the second body's orientation is off, about the axes of the first one."""
+        reference = self.reference[0].tolist()
+        back = [[_dot(row, other) for other in reference] for row in outer]
+        off = [[_dot(column, other) for other in zip(*back, strict=True)] for column in zip(*inner, strict=True)]
+        return [0.5 * (off[2][1] - off[1][2]), 0.5 * (off[0][2] - off[2][0]), 0.5 * (off[1][0] - off[0][1])]
 
     def rate(self, first: Floats, second: Floats) -> Floats:
         """Return the velocities over the constraints in m/s and rad/s, shape (count,)."""
@@ -129,9 +154,35 @@ def _cross(vector: Floats, others: Floats) -> Floats:
     return others @ np.array([[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]])  # many times as fast as NumPy's
 
 
+def _elements(motion: Floats) -> Matrix:
+    """Return the rotation matrix of a handle's body, row by row."""
+    return rotation_elements(*motion[QUATERNION].tolist())
+
+
+def _difference(second: Floats, first: Floats) -> Vector:
+    """Return the vector from one handle to the other one."""
+    return (second[POSITION] - first[POSITION]).tolist()
+
+
+def _dot(one: Vector, other: Vector) -> float:
+    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+
+
+def _turned(matrix: Matrix, vector: Vector) -> Vector:
+    return [_dot(row, vector) for row in matrix]
+
+
+def _crossed(one: Vector, other: Vector) -> Vector:
+    return [
+        one[1] * other[2] - one[2] * other[1],
+        one[2] * other[0] - one[0] * other[2],
+        one[0] * other[1] - one[1] * other[0],
+    ]
+
+
 def rotation(motion: Floats) -> Floats:
     """Return the rotation matrix of a handle's body, shape (3, 3)."""
-    return np.array(rotation_elements(*motion[QUATERNION].tolist()))  # in numbers: many times as fast as in arrays
+    return np.array(_elements(motion))
 
 
 def speeds(motion: Floats) -> Floats:

@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from mbsfmu.cosim.compiled.layout import ClosingTable
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
+from mbsfmu.cosim.coupling.iterated import pointer_to
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.joints.bound_joints import BoundHandle, BoundJoint, columns_of
 from mbsfmu.cosim.joints.joint_algorithm import Advance
@@ -31,7 +33,7 @@ class LoadedHandle:
 
     def __init__(self, handle: BoundHandle, exchange: CouplingData) -> None:
         self.handle, self.member = handle, exchange.member(handle.instance.name)
-        self._columns = columns_of(handle, exchange.columns)
+        self.columns = columns_of(handle, exchange.columns)
         rate = self.member.rate
         self.widening = 1.0 if self.member.ramps else rate**2 / (rate**2 - 1.0)
 
@@ -39,8 +41,8 @@ class LoadedHandle:
         """Write a wrench that runs straight between two values, each of shape (6,), into the polynomials."""
         begin, end = begin[self.handle.places], end[self.handle.places]
         slope = self.widening * (end - begin)
-        polynomials[0, self._columns] = 0.5 * (begin + end - slope)
-        polynomials[1, self._columns] = slope
+        polynomials[0, self.columns] = 0.5 * (begin + end - slope)
+        polynomials[1, self.columns] = slope
 
 
 class JointTrials:
@@ -52,32 +54,61 @@ class JointTrials:
         The joints.
     exchange
         The members.
+    table
+        Numbers and arrays that compiled code works on as well.
 
     Attributes
     ----------
+    ends
+        The handles of each joint.
     members
         The members that joints join.
     parts
         Places of the joints among all constraints.
     count
         Number of all constraints.
-    follows
-        Whether directions of the wrench at the end of the step follow from the next trial's own motion: they are
-        extrapolated in the first trial, and stay as the second one has them from the first.
+    at_begin, at_end
+        Rows G₁ and G₂ of all joints that wrenches have at both ends of the step, shape (2, count, 6). At the end they
+        are extrapolated in the first trial, and stay as the second one has them from the first.
+    following, before
+        The same at the end of the first trial, and at the start of the last step.
     """
 
-    CHANGES = ("_before", "_length")
+    CHANGES = ("before", "_length")
 
-    def __init__(self, joints: Sequence[BoundJoint], exchange: CouplingData) -> None:
-        self.joints = joints
-        self._ends = [tuple(LoadedHandle(handle, exchange) for handle in joint.handles) for joint in joints]
-        together = {end.member.instance.name for ends in self._ends for end in ends}
+    def __init__(self, joints: Sequence[BoundJoint], exchange: CouplingData, table: ClosingTable) -> None:
+        self.joints, self._table = joints, table
+        self.ends = [tuple(LoadedHandle(handle, exchange) for handle in joint.handles) for joint in joints]
+        together = {end.member.instance.name for ends in self.ends for end in ends}
         self.members = [member for member in exchange.members if member.instance.name in together]
         places = np.cumsum([0, *(joint.equations.count for joint in joints)]).tolist()
         self.parts = [slice(begin, end) for begin, end in pairwise(places)]
         self.count = int(places[-1])
-        self._before = np.zeros((2, self.count, 6))
-        self._length = 0.0
+        shape = (2, self.count, 6)
+        self.at_begin, self.at_end, self.following, self.before = (np.zeros(shape) for _ in range(4))
+        self._rows_now = np.zeros(shape)
+        table.joint_count, table.count, table.member_count = len(joints), self.count, len(self.members)
+        table.at_begin, table.at_end = pointer_to(self.at_begin), pointer_to(self.at_end)
+        table.following, table.before = pointer_to(self.following), pointer_to(self.before)
+        table.rows = pointer_to(self._rows_now)
+
+    @property
+    def follows(self) -> bool:
+        """Whether directions at the end of the step follow from the next trial."""
+        return bool(self._table.follows)
+
+    @follows.setter
+    def follows(self, follows: bool) -> None:
+        self._table.follows = follows
+
+    @property
+    def _length(self) -> float:
+        """Length of the last step in s; 0 before the first one."""
+        return self._table.rows_length
+
+    @_length.setter
+    def _length(self, length: float) -> None:
+        self._table.rows_length = length
 
     def begin(self, polynomials: Floats, advance: Advance, time: float, step: float) -> None:
         """Begin a step in s from where the FMUs are.
@@ -91,13 +122,17 @@ class JointTrials:
         time, step
             In s.
         """
-        self._polynomials, self._advance, self._step = polynomials, advance, step
+        self.go_on(polynomials, advance, step)
         for member in self.members:
             member.instance.save(OPEN, time)
-        self._at_begin = now = self._rows(self._motions())
-        self._at_end = 2.0 * now - self._before if step == self._length else now
-        self._before, self._length = now, step
+        self.at_begin[:] = now = self._rows(self._motions())
+        self.at_end[:] = 2.0 * now - self.before if step == self._length else now
+        self.before[:], self._length = now, step
         self._is_open = self.follows = True
+
+    def go_on(self, polynomials: Floats, advance: Advance, step: float) -> None:
+        """Go on with a step in s in which trials were made; the parameters are those of `begin`."""
+        self._polynomials, self._advance, self._step, self._is_open = polynomials, advance, step, False
 
     def evaluate(self, multipliers: Floats) -> Floats:
         """Make the step; return what the joints are open by at its end.
@@ -118,14 +153,14 @@ class JointTrials:
         motions = self._motions()
         rows = self._rows(motions)
         if self.follows:
-            self._next = rows
+            self.following[:] = rows
         return self._residual(motions, rows)
 
     def follow(self) -> bool:
         """Take directions of the wrench at the end of the step from the first trial; return whether they change."""
-        changes, self.follows = self.follows and not np.array_equal(self._next, self._at_end), False
+        changes, self.follows = self.follows and not np.array_equal(self.following, self.at_end), False
         if changes:
-            self._at_end = self._next
+            self.at_end[:] = self.following
         return changes
 
     def differences(self, multipliers: Floats, perturbations: Floats) -> Floats:
@@ -142,7 +177,7 @@ class JointTrials:
         """
         jacobian = np.zeros((2 * self.count, 2 * self.count))
         for index, part in enumerate(self.parts):
-            members = list({end.member.instance.name: end.member for end in self._ends[index]}.values())
+            members = list({end.member.instance.name: end.member for end in self.ends[index]}.values())
             for place in range(part.start, part.stop):
                 for row in (0, 1):
                     column = row * self.count + place
@@ -163,10 +198,11 @@ class JointTrials:
 
     def reactions(self, multipliers: Floats) -> Floats:
         """Return the mean wrenches on the second handles over the step of the last trial, shape (6 · joints,)."""
-        begin, end = self._at_begin[1], self._at_end[1]
-        return np.concatenate(
-            [0.5 * (begin[part].T @ multipliers[0, part] + end[part].T @ multipliers[1, part]) for part in self.parts]
-        )
+        result = []
+        for part in self.parts:
+            begin, end = _wrenches(self.at_begin, part, multipliers[0]), _wrenches(self.at_end, part, multipliers[1])
+            result.append(0.5 * (begin[1] + end[1]))
+        return np.concatenate(result)
 
     def _motions(self) -> list[tuple[Floats, Floats]]:
         return [joint.motions() for joint in self.joints]
@@ -183,17 +219,16 @@ class JointTrials:
         residual = np.zeros(2 * self.count)
         for joint, part, (first, second) in zip(self.joints, self.parts, motions, strict=True):
             residual[part] = joint.equations.gap(first, second)
-            rates = rows[0, part] @ speeds(first) + rows[1, part] @ speeds(second)
+            rates = _products(rows[0, part], speeds(first)) + _products(rows[1, part], speeds(second))
             residual[part.start + self.count : part.stop + self.count] = self._step * rates
         return residual
 
     def _load(self, multipliers: Floats) -> None:
         """Write the wrenches of multipliers into the polynomials."""
-        begin, end = self._at_begin, self._at_end
-        for ends, part in zip(self._ends, self.parts, strict=True):
+        for ends, part in zip(self.ends, self.parts, strict=True):
+            begin, end = _wrenches(self.at_begin, part, multipliers[0]), _wrenches(self.at_end, part, multipliers[1])
             for side, handle in enumerate(ends):
-                wrenches = begin[side, part].T @ multipliers[0, part], end[side, part].T @ multipliers[1, part]
-                handle.load(self._polynomials, *wrenches)
+                handle.load(self._polynomials, begin[side], end[side])
 
     def _restore(self, members: Sequence[CoupledInstance]) -> None:
         """Restore members, unless they have not moved."""
@@ -201,3 +236,13 @@ class JointTrials:
             for member in members:
                 member.instance.restore(OPEN)
         self._is_open = False
+
+
+def _products(rows: Floats, vector: Floats) -> Floats:
+    """Return rows times a vector, summed in order as compiled code does."""
+    return np.add.accumulate(rows * vector, axis=1)[:, -1]
+
+
+def _wrenches(rows: Floats, part: slice, multipliers: Floats) -> Floats:
+    """Return the wrenches of a joint's multipliers on both handles, shape (2, 6), summed in order."""
+    return np.add.reduce(rows[:, part] * multipliers[part, np.newaxis], 1, initial=0.0)

@@ -18,15 +18,15 @@ from mbsfmu.cosim.compiled.layout import (
     UNFINISHED,
     UNFIT,
 )
-from mbsfmu.cosim.compiled.library import exchange_function
+from mbsfmu.cosim.compiled.library import compiled_differences, exchange_function
 from mbsfmu.cosim.coupling.compiled_tables import Tables
-from mbsfmu.cosim.coupling.explicit_coupling import Explicit
+from mbsfmu.cosim.coupling.explicit_coupling import Explicit, OneSweep
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory, PolynomialWeights
 from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
-from mbsfmu.cosim.coupling.iterated import Iterated
+from mbsfmu.cosim.coupling.iterated import Iterated, pointer_to
 from mbsfmu.cosim.coupling.stepping import Stepping
-from mbsfmu.cosim.coupling.sweeps import START
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuError
+from mbsfmu.cosim.joints.joint_closing import JointClosing
 from mbsfmu.cosim.runs.run_recorder import Record
 
 _PATIENCE = 0.05  # s between two looks at the interpreter, which alone hears of interruptions
@@ -84,7 +84,7 @@ class CompiledSteps:
             What the same steps raise in Python; those before are recorded.
         """
         algorithm, exchange, step = self._stepping.algorithm, self._tables.exchange, self._lengths[index]
-        if isinstance(algorithm, Explicit) and algorithm.repeats(self._history):
+        if isinstance(algorithm, OneSweep) and algorithm.repeats(self._history):
             return 0
         even = self._changes[bisect_right(self._changes, index)] if self._history.is_even(step) else index + 1
         count = self._signals(index, min(even - index, end - index, self._most), step)
@@ -119,31 +119,56 @@ class CompiledSteps:
 
     def _make_jacobian(self, index: int, step: float) -> None:
         """Make the Jacobian of a Newton iteration in a step in s."""
-        algorithm = self._stepping.algorithm
-        assert isinstance(algorithm, InterfaceNewton)
+        algorithm, exchange = self._stepping.algorithm, self._tables.exchange
+        time = self._times[index + exchange.made]
         self._take_over_states()
-        algorithm.renew(self._history, self._times[index + self._tables.exchange.made], step)
+        if isinstance(algorithm, JointClosing):
+            correction = self._tables.missed if exchange.has_missed else None
+            algorithm.renew_within(self._tables.polynomials, correction, time, step, self._differences)
+            algorithm.table.is_fresh = algorithm.table.is_renewed = True
+            return
+        assert isinstance(algorithm, InterfaceNewton)
+        algorithm.renew(self._history, time, step)
         algorithm.table.is_renewed = True
 
-    def _take_over_states(self) -> None:
-        """Record the states at the start of the last iterated step."""
+    def _differences(self, multipliers: Floats, perturbations: Floats) -> Floats:
+        """Return derivatives of what joints are open by; by Python where an FMU needs it."""
         algorithm = self._stepping.algorithm
-        if isinstance(algorithm, Iterated):
-            for instance, saved in self._tables.states:
-                instance.take_over(START, algorithm.table.begin, saved)
+        assert isinstance(algorithm, JointClosing)
+        jacobian = np.zeros((len(perturbations), len(perturbations)))
+        table, exchange = algorithm.table, self._tables.exchange
+        table.jacobian, table.perturbations = pointer_to(jacobian), pointer_to(perturbations)
+        counts = [(member.instance, member.instance.steps) for member in algorithm.together]
+        if compiled_differences()(byref(exchange)) == MADE:
+            return jacobian
+        exchange.part = 0
+        for instance, count in counts:
+            instance.steps = count
+        return algorithm.trials.differences(multipliers, perturbations)
+
+    def _take_over_states(self) -> None:
+        """Record the states at the start of the last step in which they were saved."""
+        for instance, slot, saved in self._tables.states:
+            instance.take_over(slot, self._tables.exchange.saved_at, saved)
 
     def _forget_ends(self) -> None:
         """Forget which FMUs have ended the run in steps that were made again."""
         algorithm = self._stepping.algorithm
-        if isinstance(algorithm, Iterated) and algorithm.table.rollbacks:
-            algorithm.rollbacks += algorithm.table.rollbacks
-            algorithm.table.rollbacks = 0
-            self._stepping.exchange.ends.clear()
+        table = algorithm.table if isinstance(algorithm, Iterated | JointClosing) else None
+        if table is None or not table.rollbacks:
+            return
+        if isinstance(algorithm, Iterated):
+            algorithm.rollbacks += table.rollbacks
+        table.rollbacks = 0
+        for instance, _, _ in self._tables.states:
+            self._stepping.exchange.ends.pop(instance.name, None)
 
     def _signals(self, index: int, count: int, step: float) -> int:
         """Ask the signals for so many steps in s; return for how many they have answered."""
         driven, tables = self._stepping.exchange.driven, self._tables
-        if not len(driven):
+        if driven.are_constant:
+            if len(driven):
+                tables.after[:count] = tables.before[:count] = driven.after(self._times[index])
             return count
         for place, time in enumerate(self._times[index : index + count]):
             try:
@@ -200,7 +225,7 @@ class CompiledSteps:
         if outcome == NOT_FINITE:
             self._stepping.check(self._stepping.exchange.outputs, self._times[index + exchange.made] + step)
         if outcome == NO_CONVERGENCE:
-            assert isinstance(self._stepping.algorithm, Iterated)
+            assert isinstance(self._stepping.algorithm, Iterated | JointClosing)
             raise self._stepping.algorithm.failure(self._times[index + exchange.made])
         assert outcome == MADE
 
@@ -210,7 +235,8 @@ def compile_steps(
 ) -> CompiledSteps | None:
     """Return the compiled runner of a run, or None if Python is required.
 
-    Joints, threads and FMUs that compiled code cannot call are for Python; so are runs where there is no compiler.
+    Joints of FMUs for model exchange, threads, and FMUs that compiled code cannot call are for Python; so are runs
+    where there is no compiler.
 
     Parameters
     ----------
@@ -224,14 +250,20 @@ def compile_steps(
         Of the steps between them in s.
     """
     algorithm, exchange, calls = stepping.algorithm, stepping.exchange, FmuCalls()
-    if not isinstance(algorithm, Explicit | Iterated) or algorithm.settings.threads > 1:
+    if not isinstance(algorithm, Explicit | Iterated | JointClosing) or algorithm.settings.threads > 1:
         return None
-    if not all(port.compiles for member in exchange.members for port in (member.entries, member.outputs)):
+    ports = [port for member in exchange.members for port in (member.entries, member.outputs)]
+    if isinstance(algorithm, JointClosing):
+        ports += algorithm.compiled_ports
+    if not all(port.compiles for port in ports):
         return None
-    slot = START if algorithm.iterates else None
-    functions = [member.instance.step_function(calls, slot) for member in exchange.members]
+    functions = [
+        member.instance.step_function(calls, algorithm.compiled_slot(member)) for member, _ in algorithm.compiled_turns
+    ]
     known = [function for function in functions if function is not None]
     if len(known) < len(functions) or (function := exchange_function()) is None:
         return None
-    tables = Tables(algorithm, known, calls, stepping.bonds, history, np.array(times), min(_CHUNK, len(lengths)))
+    closing = algorithm.enter(calls) if isinstance(algorithm, JointClosing) else None
+    signals = min(_CHUNK, len(lengths))
+    tables = Tables(algorithm, known, closing, calls, stepping.bonds, history, np.array(times), signals)
     return CompiledSteps(function, stepping, tables, calls, history, record, times, lengths)

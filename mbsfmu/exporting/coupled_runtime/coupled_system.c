@@ -105,7 +105,7 @@ static int make_exchange(struct System *system)
     if (!system->changing || !system->start_values || !system->members || !exchange->before || !exchange->polynomials ||
         !exchange->extrapolation || !exchange->interpolation || !exchange->recorded || !exchange->unknown)
         return fails(system, "there is no memory for an instance");
-    exchange->rows = ROWS;
+    exchange->rows = exchange->output_rows = ROWS;
     exchange->outputs = exchange->columns = n;
     exchange->known_rows = known_rows;
     exchange->points = POINTS;

@@ -169,13 +169,19 @@ static void must_be_as(const Life *life, fmi2Byte *before, size_t size, const ch
     free(after);
 }
 
+static uint64_t with_word(uint64_t sum, uint64_t word) {
+    sum = (sum ^ word) * 1099511628211u;
+    return sum ^ sum >> 32;
+}
+
 static void seal(fmi2Byte *bytes, size_t size) {
-    uint64_t sum = 14695981039346656037u, word;
-    for (size_t i = HEADER; i + sizeof word <= size; i += sizeof word) {
+    const uint64_t begin = 14695981039346656037u;
+    uint64_t sums[4] = {begin, begin, begin, begin}, sum = begin, word;
+    for (size_t i = HEADER, k = 0; i + sizeof word <= size; i += sizeof word, k++) {
         memcpy(&word, bytes + i, sizeof word);
-        sum = (sum ^ word) * 1099511628211u;
-        sum ^= sum >> 32;
+        sums[k % 4] = with_word(sums[k % 4], word);
     }
+    for (size_t k = 0; k < 4; k++) sum = with_word(sum, sums[k]);
     memcpy(bytes + HEADER - sizeof sum, &sum, sizeof sum);
 }
 

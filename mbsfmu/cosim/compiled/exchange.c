@@ -419,6 +419,8 @@ EXPORTED int mbsfmu_exchange(struct Exchange *exchange, size_t count)
 {
     double begin = now();
     exchange->environment = environment();
+    if (exchange->closing && !exchange->under_way)
+        exchange->closing->knows_motions = 0; /* units may have been set since */
     while (exchange->made < count) {
         enum outcome outcome = make_step(exchange);
         if (outcome != MADE)

@@ -95,16 +95,21 @@ static enum outcome begin_trials(struct Exchange *exchange)
         if (outcome != MADE)
             return outcome;
     }
-    enum outcome outcome = read_motions(exchange);
+    enum outcome outcome = closing->knows_motions ? MADE : read_motions(exchange);
     if (outcome != MADE)
         return outcome;
     find_equations(exchange, closing->at_begin, NULL);
+    size_t known = closing->rows_length == exchange->step ? closing->rows_known : 0;
+    double *last = closing->before, *second = last + length;
     for (size_t k = 0; k < length; k++) {
         double now = closing->at_begin[k];
-        closing->at_end[k] = closing->rows_length == exchange->step ? 2.0 * now - closing->before[k] : now;
+        closing->at_end[k] = known == 0 ? now : known == 1 ? 2.0 * now - last[k] : 3.0 * (now - last[k]) + second[k];
     }
-    memcpy(closing->before, closing->at_begin, length * sizeof(double));
+    memcpy(second, last, length * sizeof(double));
+    memcpy(last, closing->at_begin, length * sizeof(double));
+    closing->rows_known = known < 2 ? known + 1 : 2;
     closing->rows_length = exchange->step;
+    closing->knows_motions = 0;
     closing->is_open = closing->follows = 1;
     return MADE;
 }
@@ -135,17 +140,19 @@ static enum outcome evaluate(struct Exchange *exchange)
     return MADE;
 }
 
-/* Take the directions of the wrench at the end of the step from the first trial; whether they change. */
-static bool follow(struct Closing *closing)
+/* Take the directions of the wrench at the end of the step from the first trial; by what they change at most. */
+static double follow(struct Closing *closing)
 {
     size_t length = 2 * closing->count * WRENCH;
-    bool changes = false;
-    for (size_t k = 0; closing->follows && !changes && k < length; k++)
-        changes = !(closing->following[k] == closing->at_end[k]);
-    if (changes)
-        memcpy(closing->at_end, closing->following, length * sizeof(double));
+    double most = 0.0;
+    for (size_t k = 0; closing->follows && k < length; k++) {
+        double change = fabs(closing->following[k] - closing->at_end[k]);
+        if (!(change <= most) && !isnan(most))
+            most = change;
+        closing->at_end[k] = closing->following[k];
+    }
     closing->follows = 0;
-    return changes;
+    return most;
 }
 
 /* -- multipliers -------------------------------------------------------------------------------------------------- */
@@ -205,7 +212,7 @@ static void correct(struct Exchange *exchange)
         closing->multipliers[k] += closing->change[k] / squared;
         closing->last[k] = closing->residual[k];
     }
-    closing->learns = !follow(closing) && closing->size > closing->worth;
+    closing->learns = follow(closing) <= closing->most_turned;
 }
 
 /* Take the multipliers of an accepted step. */
@@ -260,6 +267,7 @@ static enum outcome close_joints(struct Exchange *exchange)
             return NO_CONVERGENCE;
         if (closing->size <= 1.0) {
             take_multipliers(exchange);
+            closing->knows_motions = 1;
             closing->is_begun = 0;
             return MADE;
         }

@@ -269,7 +269,7 @@ class ClosingTable(Structure):
         ("limits", _Doubles),
         ("maximum", c_int),
         ("slow", c_double),
-        ("worth", c_double),
+        ("most_turned", c_double),
         # prediction
         ("lines", _Doubles),
         ("remembered", c_size_t),
@@ -284,11 +284,13 @@ class ClosingTable(Structure):
         ("before", _Doubles),
         ("rows", _Doubles),
         ("rows_length", c_double),
+        ("rows_known", c_size_t),
         # differences
         ("jacobian", _Doubles),
         ("perturbations", _Doubles),
         # where it stands
         ("is_begun", c_int),
+        ("knows_motions", c_int),  # whether those of the start of the step were read at the end of the last one
         ("is_open", c_int),  # whether no FMU has left the start of the step
         ("is_under_way", c_int),  # whether a trial is
         ("is_compared", c_int),  # whether the last trial is still to be judged

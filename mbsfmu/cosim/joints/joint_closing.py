@@ -44,8 +44,8 @@ _SLOW = 0.3  # an inverse that shrinks what is open by less than this is worth a
 _RESPONSE = 1e-4
 """What perturbed multipliers shall move joints by, in m and rad: much beside round-off of the FMUs, little beside what
 makes their motion nonlinear."""
-_WORTH = 10.0
-"""What is open by less than so many tolerances may be round-off, from which the inverse learns nothing."""
+_TURNED = 1e-4
+"""Change of the directions of wrenches in a correction, shares of 1, beyond which the inverse learns nothing of it."""
 _GROWTH = 1e6  # of a perturbation in one try to meet the response
 _TRIES = 4
 _RANK = 1e-5
@@ -100,7 +100,9 @@ class JointClosing(JointAlgorithm):
 
     def __init__(self, exchange: CouplingData, settings: Settings, joints: Sequence[BoundJoint]) -> None:
         super().__init__(exchange, settings, joints)
-        self.table = table = ClosingTable(maximum=_MOST_ITERATIONS, slow=_SLOW, worth=_WORTH, remembered=_REMEMBERED)
+        self.table = table = ClosingTable(
+            maximum=_MOST_ITERATIONS, slow=_SLOW, most_turned=_TURNED, remembered=_REMEMBERED
+        )
         self.trials = trials = JointTrials(joints, exchange, table)
         unknowns = 2 * trials.count
         sizes = [part.stop - part.start for part in trials.parts]
@@ -181,10 +183,10 @@ class JointClosing(JointAlgorithm):
                 fresh = True
             self._change[:] = -self.inverse.apply(self.residual)
             self.multipliers += self._change.reshape(2, -1) / (step * step)
-            turns = self.trials.follow()
+            turned = self.trials.follow()
             self._last[:] = self.residual
             self._evaluate()
-            if not turns and size > _WORTH:
+            if turned <= _TURNED:
                 self.inverse.update(self._change, self.residual - self._last, self._ones)
                 self.inverse.fold()
         raise self.failure(time)

@@ -70,11 +70,13 @@ class JointTrials:
     at_begin, at_end
         Rows G₁ and G₂ of all joints that wrenches have at both ends of the step, shape (2, count, 6). At the end they
         are extrapolated in the first trial, and stay as the second one has them from the first.
-    following, before
-        The same at the end of the first trial, and at the start of the last step.
+    following
+        The same at the end of the first trial.
+    before
+        The same at the start of the last two steps, shape (2, 2, count, 6).
     """
 
-    CHANGES = ("before", "_length")
+    CHANGES = ("before", "_length", "_rows_known")
 
     def __init__(self, joints: Sequence[BoundJoint], exchange: CouplingData, table: ClosingTable) -> None:
         self.joints, self._table = joints, table
@@ -85,7 +87,8 @@ class JointTrials:
         self.parts = [slice(begin, end) for begin, end in pairwise(places)]
         self.count = int(places[-1])
         shape = (2, self.count, 6)
-        self.at_begin, self.at_end, self.following, self.before = (np.zeros(shape) for _ in range(4))
+        self.at_begin, self.at_end, self.following = (np.zeros(shape) for _ in range(3))
+        self.before = np.zeros((2, *shape))
         self._rows_now = np.zeros(shape)
         table.joint_count, table.count, table.member_count = len(joints), self.count, len(self.members)
         table.at_begin, table.at_end = pointer_to(self.at_begin), pointer_to(self.at_end)
@@ -100,6 +103,15 @@ class JointTrials:
     @follows.setter
     def follows(self, follows: bool) -> None:
         self._table.follows = follows
+
+    @property
+    def _rows_known(self) -> int:
+        """Number of the last steps of one length whose rows at the start are known."""
+        return self._table.rows_known
+
+    @_rows_known.setter
+    def _rows_known(self, count: int) -> None:
+        self._table.rows_known = count
 
     @property
     def _length(self) -> float:
@@ -126,8 +138,10 @@ class JointTrials:
         for member in self.members:
             member.instance.save(OPEN, time)
         self.at_begin[:] = now = self._rows(self._motions())
-        self.at_end[:] = 2.0 * now - self.before if step == self._length else now
-        self.before[:], self._length = now, step
+        known, (last, second) = self._rows_known if step == self._length else 0, self.before
+        self.at_end[:] = now if not known else 2.0 * now - last if known == 1 else 3.0 * (now - last) + second
+        second[:], last[:] = last, now
+        self._rows_known, self._length = min(known + 1, 2), step
         self._is_open = self.follows = True
 
     def go_on(self, polynomials: Floats, advance: Advance, step: float) -> None:
@@ -156,12 +170,14 @@ class JointTrials:
             self.following[:] = rows
         return self._residual(motions, rows)
 
-    def follow(self) -> bool:
-        """Take directions of the wrench at the end of the step from the first trial; return whether they change."""
-        changes, self.follows = self.follows and not np.array_equal(self.following, self.at_end), False
-        if changes:
-            self.at_end[:] = self.following
-        return changes
+    def follow(self) -> float:
+        """Take directions of the wrench at the end of the step from the first trial; return by what they change."""
+        if not self.follows:
+            return 0.0
+        self.follows = False
+        change = float(np.max(np.abs(self.following - self.at_end)))
+        self.at_end[:] = self.following
+        return change
 
     def differences(self, multipliers: Floats, perturbations: Floats) -> Floats:
         """Return the Jacobian of the residual by the multipliers at both ends, shape (2 · count, 2 · count).

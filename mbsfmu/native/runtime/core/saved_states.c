@@ -2,7 +2,7 @@
  * taken only where it is a state of this very unit, and where everything that steps count or index by is in range:
  * a checksum tells damage from chance, not from intent. */
 
-#define SAVED_MARK "mbsfmu\0\1" /* first bytes of every saved state; the last one is the version of this layout */
+#define SAVED_MARK "mbsfmu\0\2" /* first bytes of every saved state; the last one is the version of this layout */
 
 typedef struct {
     char mark[8];
@@ -11,17 +11,32 @@ typedef struct {
     State state;
 } Saved;
 
+#define CHECKSUMS 4 /* side by side, as each word of one would wait for the one before */
+
+static uint64_t with_word(uint64_t sum, uint64_t word) {
+    sum = (sum ^ word) * 1099511628211u;
+    return sum ^ sum >> 32; /* else the highest bits would meet no others */
+}
+
 /* A number that changes with every word of the state; the state's size is a multiple of that of a word. */
 static uint64_t checksum(const State *state) {
     const char *bytes = (const char *)state;
-    uint64_t sum = 14695981039346656037u;
-    for (size_t i = 0; i < sizeof(State); i += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, bytes + i, sizeof word);
-        sum = (sum ^ word) * 1099511628211u;
-        sum ^= sum >> 32; /* else the highest bits would meet no others */
+    const size_t words = sizeof(State) / sizeof(uint64_t);
+    uint64_t sums[CHECKSUMS], result = 14695981039346656037u;
+    for (int k = 0; k < CHECKSUMS; k++) sums[k] = result;
+    size_t i = 0;
+    for (; i + CHECKSUMS <= words; i += CHECKSUMS) {
+        uint64_t next[CHECKSUMS];
+        memcpy(next, bytes + i * sizeof(uint64_t), sizeof next);
+        for (int k = 0; k < CHECKSUMS; k++) sums[k] = with_word(sums[k], next[k]);
     }
-    return sum;
+    for (int k = 0; i < words; i++, k++) {
+        uint64_t word;
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        sums[k] = with_word(sums[k], word);
+    }
+    for (int k = 0; k < CHECKSUMS; k++) result = with_word(result, sums[k]);
+    return result;
 }
 
 static void seal(Saved *saved, const State *state) {
@@ -89,12 +104,18 @@ static int possible(const State *state) {
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
 }
 
-/* Why a saved state cannot be taken; NULL where it can. */
-static const char *objection(const Saved *saved) {
+/* Why what a host hands back is no room for a state of this unit; NULL where it is. */
+static const char *objection_to_room(const Saved *saved) {
     char identity[sizeof saved->identity] = IDENTITY;
     if (memcmp(saved->mark, SAVED_MARK, sizeof saved->mark) != 0) return "it is no state of a unit of this kind";
     if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another FMU";
-    if (saved->size != sizeof(Saved)) return "its size is not that of a state of this FMU";
+    return saved->size == sizeof(Saved) ? NULL : "its size is not that of a state of this FMU";
+}
+
+/* Why a saved state cannot be taken; NULL where it can. */
+static const char *objection(const Saved *saved) {
+    const char *why = objection_to_room(saved);
+    if (why) return why;
     if (saved->checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
     if (!possible(&saved->state)) return "it says what no instance can go on from";
     return NULL;
@@ -105,7 +126,7 @@ static const char *objection(const Saved *saved) {
 /* Make room for a saved state, or use the room of one that is given back. */
 static Status make_room(Instance *instance, void **saved) {
     if (*saved) {
-        const char *why = objection(*saved);
+        const char *why = objection_to_room(*saved);
         if (why) REFUSE_STATE(why);
         return DONE;
     }

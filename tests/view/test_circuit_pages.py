@@ -284,3 +284,52 @@ def test_pages_with_circuits_are_quiet_and_readable(
 def test_models_without_a_circuit_have_no_schematic(tmp_path: Path) -> None:
     page = mbsfmu.write_report(mbsfmu.models.pendulum(1).simulation(compiled=False).run(0.1), tmp_path / "run.html")
     assert "mbsfmu-circuit" not in page.read_text(encoding="utf-8")
+
+
+SHOWN_AT = 1.25  # s, when the valve of the four-bar is open
+NODES = ("V1", "V2", "V3")
+
+
+def shown_pressures(browser: Chromium) -> dict[str, float]:
+    """Seek the motion, and return the pressures in bar that the circuit shows then."""
+    browser.evaluate(f"document.querySelector('.mbsfmu-scene').scene.seek({SHOWN_AT})")
+    found = re.findall(r"(V\d)([\d.]+)\u00a0bar", " ".join(browser.evaluate(LABELS)))
+    return {name: float(value) for name, value in found}
+
+
+LABELS = "[...document.querySelectorAll('.pressure')].map((each) => each.textContent)"
+
+
+@pytest.fixture(scope="module")
+def pressures() -> dict[str, float]:
+    """What a run in process has then, in bar."""
+    run = mbsfmu.models.four_bar().simulation(solver="trapezoidal", step=1e-4).run(1.5)
+    return {node: float(np.interp(SHOWN_AT, run.time, run[f"{node}.pressure"])) / 1e5 for node in NODES}
+
+
+@pytest.mark.parametrize("outputs", [(), ("*",)])
+def test_reports_of_coupled_runs_have_the_circuit(
+    browser: Chromium, tmp_path: Path, pressures: dict[str, float], outputs: tuple[str, ...]
+) -> None:
+    """With what the outputs of the FMUs tell; the coupling costs less than a hundredth here."""
+    package = mbsfmu.export(mbsfmu.models.four_bar(), tmp_path, layout="separate", outputs=outputs, step=1e-3)[-1]
+    run = mbsfmu.cosimulate(package, step=1e-3, stop=1.5)
+    browser.open(mbsfmu.write_report(run, tmp_path / "run.html"))
+    known = NODES if outputs else ("V2", "V3")  # cylinder's pressures
+    assert shown_pressures(browser) == {node: pytest.approx(pressures[node], rel=1e-2) for node in known}
+    flows = "[...document.querySelectorAll('.mbsfmu-circuit')][0].circuit.data.most"
+    assert (browser.evaluate(flows) > 0.0) == bool(outputs)
+    assert ("no fmu has flows" in browser.evaluate("document.body.innerText").lower()) != bool(outputs)
+    assert browser.said == []
+
+
+def test_reports_of_comparisons_have_the_circuit(
+    browser: Chromium, tmp_path: Path, pressures: dict[str, float]
+) -> None:
+    """Of the monolithic run, whose signals the page plots for it, folded."""
+    found = mbsfmu.compare(mbsfmu.models.four_bar(), steps=[1e-3], algorithms=["jacobi"], stop=1.5)
+    browser.open(mbsfmu.write_report(found, tmp_path / "run.html"))
+    assert shown_pressures(browser) == {node: pytest.approx(pressures[node], rel=5e-3) for node in NODES}
+    assert browser.evaluate("document.querySelector('.mbsfmu-circuit').circuit.data.most") > 1e-5  # m³/s
+    assert "Monolithic, at the time of the motion" in browser.evaluate("document.body.innerText")
+    assert browser.said == []

@@ -256,6 +256,15 @@ def test_the_page_is_quiet_and_drives_until_ctrl_c(
         browser.evaluate(f"{PLAYER}.inputs.all[0].take(5)")
         angle = f"{PLAYER}.signals.histories.get('mechanism.boom.angle').y"
         browser.until(f"{angle}[{angle}.length - 1] > 1e-3")
+        labels = "[...document.querySelectorAll('.pressure')].map((each) => each.textContent).join(' ')"
+        pressures = f"{PLAYER}.latest.circuit.map((value) => (value / 1e5).toPrecision(3))"
+        browser.evaluate(f"{PLAYER}.actions.pause()")
+        browser.until(f"{PLAYER}.root.dataset.state === 'paused' && {PLAYER}.drawn === {PLAYER}.latest")
+        shown = [float(each) for each in re.findall(r"V\d([\d.]+)\u00a0bar", browser.evaluate(labels))]
+        assert len(shown) == 3
+        assert set(shown) <= set(map(float, browser.evaluate(pressures)))
+        # Oil did not flow at the start, from which the scale came.
+        assert browser.evaluate("document.querySelector('.mbsfmu-circuit').circuit.data.most") > 1e-5  # m³/s
         assert browser.said == []
         assert browser.evaluate("document.documentElement.scrollWidth") <= width
         assert findings(browser) == []

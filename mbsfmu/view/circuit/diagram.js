@@ -40,7 +40,20 @@
     /** Show values: a function gives that of a source. */
     show(values) {
       this.values = (source) => (typeof source === "number" ? source : source === null ? undefined : values(source));
-      this.paint();
+      if (!this.data.group && this.widen()) this.rescale();
+      else this.paint();
+    }
+
+    /** Let the scales reach as far as the values of a run that goes on; return whether they had to. */
+    widen() {
+      const finite = (values) => values.filter(Number.isFinite);
+      const pressures = finite([...this.nodes.values()].map((node) => this.values(node.pressure)));
+      const [least, greatest] = this.data.pressures ?? [Infinity, -Infinity];
+      const ends = [Math.min(least, ...pressures), Math.max(greatest, ...pressures)];
+      const most = Math.max(this.data.most, ...finite(this.flows.map(({ port }) => this.flowOf(port))).map(Math.abs));
+      if (most === this.data.most && ends[0] === least && ends[1] === greatest) return false;
+      Object.assign(this.data, { most, pressures: pressures.length ? ends : this.data.pressures });
+      return true;
     }
 
     // -- made once ------------------------------------------------------------------------------------------

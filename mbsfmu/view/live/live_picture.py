@@ -12,6 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import DataError
+from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams
 from mbsfmu.view.live.live_variables import LiveVariables
 from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
 from mbsfmu.view.scene.poses import Placement
@@ -36,6 +37,8 @@ class LivePicture:
         Where the pressures of nodes come from.
     scene
         What the page draws; None where nothing can be drawn, and `reason` tells why.
+    circuits, circuit
+        Schematics, and the signals whose indices are their sources.
     """
 
     def __init__(
@@ -46,10 +49,14 @@ class LivePicture:
         systems: Sequence[str],
         sources: Mapping[str, str | float],
         scene: Mapping[str, Any] | None,
+        circuits: Sequence[Mapping[str, Any]] = (),
+        circuit: Sequence[str] = (),
         reason: str = "",
     ) -> None:
         self._placements, self._names, self._units, self._systems = placements, list(names), list(units), systems
         self.pressures, self.scene, self.reason = sources, scene, reason
+        self.circuits = circuits
+        self._circuit = [self._names.index(each) for each in circuit]
         self._nodes = [self._names.index(each) for each in sources.values() if isinstance(each, str)]
 
     @classmethod
@@ -72,14 +79,24 @@ class LivePicture:
                 for node, source in pressure_sources(machine, recorded).items()
                 if not isinstance(source, Uncoloured)
             }
-            return cls(placements_of(machine), names, units, list(machine.systems), sources, scene)
-        except (InputError, DataError) as error:
-            return cls([], names, units, [], {}, None, str(error))
+            circuit: dict[str, int] = {}
 
-    def at(self, time: float, values: NDArray[np.float64]) -> tuple[list[float] | None, list[float]]:
-        """Return twelve numbers of each body, origin in m and rotation matrix by rows, and pressures in bar."""
+            def read(signal: str) -> dict[str, int]:
+                return {"index": circuit.setdefault(signal, len(circuit))}
+
+            circuits = circuit_diagrams(machine, standing, read)
+            placements, systems = placements_of(machine), list(machine.systems)
+            return cls(placements, names, units, systems, sources, scene, circuits, list(circuit))
+        except (InputError, DataError) as error:
+            return cls([], names, units, [], {}, None, reason=str(error))
+
+    def at(self, time: float, values: NDArray[np.float64]) -> tuple[list[float] | None, list[float], list[float]]:
+        """Return what is seen at a time in s, from the values of all signals.
+
+        Twelve numbers of each body, origin in m and rotation matrix by rows; pressures in bar; values of the circuits.
+        """
         if self.scene is None:
-            return None, []
+            return None, [], []
         now = Trajectory(np.array([time]), values[None], self._names, self._units)
         recorded = Recorded(now, now.time, self._systems)
         numbers: list[float] = []
@@ -87,4 +104,5 @@ class LivePicture:
             (frames,) = placement.frames(recorded)
             for origin, rotation in zip(frames.origin, frames.rotation, strict=True):
                 numbers += [*np.asarray(origin, dtype=float).tolist(), *np.ravel(rotation).tolist()]
-        return numbers, [float(values[place]) / 1e5 for place in self._nodes]
+        oil = [float(values[place]) for place in self._circuit]
+        return numbers, [float(values[place]) / 1e5 for place in self._nodes], oil

@@ -319,9 +319,9 @@ class LiveRun:
             return
         if always and self._run.time > self._sampled:
             self._sample()
-        poses, pressures = self.picture.at(self._run.time, self._read())
+        poses, pressures, circuit = self.picture.at(self._run.time, self._read())
         message = {"kind": "picture", "time": self._run.time, "steps": self._steps, "inputs": self._inputs}
-        self._tell({**message, "poses": poses, "pressures": pressures, "samples": self._samples})
+        self._tell({**message, "poses": poses, "pressures": pressures, "circuit": circuit, "samples": self._samples})
         self._samples = []
         self._pictured = now
 

@@ -112,4 +112,7 @@ def _page(
         },
     }
     missing = Markup('<p class="soft">No picture: {}.</p>').format(picture.reason)
-    return page(f"{name}, live", player_element(data, f"{name}, live", picture.scene, missing=missing))
+    return page(
+        f"{name}, live",
+        player_element(data, f"{name}, live", picture.scene, missing=missing, circuits=picture.circuits),
+    )

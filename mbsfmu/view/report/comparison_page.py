@@ -8,6 +8,7 @@ from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.report import comparison_plots as plots
 from mbsfmu.view.report import comparison_words as words
+from mbsfmu.view.report.circuit_section import circuit_section
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
 
@@ -33,6 +34,7 @@ def comparison_page(comparison: Comparison, circumstances: Circumstances) -> tup
         section("Algorithms", words.algorithms(comparison)),
         *plots.error_over_step(comparison),
         *plots.outputs_over_time(comparison),
+        *circuit_section(comparison.machine, comparison.reference_run, label=comparison.label),
         *plots.energy_over_time(comparison),
         *words.energy_of_bonds(comparison),
         *plots.error_over_cost(comparison),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.runs.coupled_result import LARGE_RESIDUAL, CosimulationResult
+from mbsfmu.modelling import DataError
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import download
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
 from mbsfmu.view.pages.html_table import Cell, key_value_table, table
 from mbsfmu.view.plots.plot import grouped
+from mbsfmu.view.report.circuit_section import circuit_section
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
 from mbsfmu.view.report.signal_plots import points_described, signals_over_time, table_of_signals
+
+_FLOWS = "No FMU has flows among its outputs, which alone are recorded; mbsfmu export --outputs '*' adds them."
 
 
 def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tuple[str, HtmlElement]:
@@ -29,6 +34,7 @@ def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tu
         answer(_sentences(result, circumstances.ended)),
         *kept.warning_notes(),
         *moving(result.animate),
+        *_circuits(result),
         *_energy_table(result),
         signals_over_time(result),
         section("The run", key_value_table(_facts(result))),
@@ -43,6 +49,15 @@ def coupled_page(result: CosimulationResult, circumstances: Circumstances) -> tu
         kept.provenance(),
     )
     return title, content
+
+
+def _circuits(result: CosimulationResult) -> list[HtmlElement]:
+    """Return the schematics of circuits; empty where FMUs do not tell what they are, as the motion says."""
+    try:
+        machine = None if result.drawable is None else result.drawable.machine()
+    except (InputError, DataError):
+        return []
+    return circuit_section(machine, result, hint=_FLOWS)
 
 
 def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:

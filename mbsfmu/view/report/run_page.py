@@ -8,17 +8,16 @@ from typing import Any
 from mbsfmu.integration.error_measure import NOT_ESTIMATED
 from mbsfmu.integration.solvers import makes_equal_steps
 from mbsfmu.simulation.run_result import Result
-from mbsfmu.view.circuit.circuit_diagram import circuit_diagrams, recorded_reader
-from mbsfmu.view.circuit.circuit_element import circuit_elements
 from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
 from mbsfmu.view.pages.html_table import key_value_table
 from mbsfmu.view.plots.plot import grouped
+from mbsfmu.view.report.circuit_section import circuit_section
 from mbsfmu.view.report.circumstances import Circumstances
 from mbsfmu.view.report.moving import moving
-from mbsfmu.view.report.signal_plots import GROUP, points_described, signals_over_time, table_of_signals
+from mbsfmu.view.report.signal_plots import points_described, signals_over_time, table_of_signals
 
 CHECK = "--check-error, in Python check_error=True, makes a second run that tells it"
 """Advice for a run without an error estimate."""
@@ -35,22 +34,13 @@ def run_page(result: Result, circumstances: Circumstances) -> tuple[str, HtmlEle
         *circumstances.warning_notes(),
         *moving(result.animate),
         *circumstances.live_machine(),
-        *_circuits(result),
+        *circuit_section(result.machine, result),
         signals_over_time(result),
         section("The run", key_value_table(_facts(result, summary))),
         section("Numbers", table_of_signals(result), *_downloads(result, summary)),
         circumstances.provenance(),
     )
     return title, content
-
-
-def _circuits(result: Result) -> list[HtmlElement]:
-    """Return the schematics of the machine's circuits; empty without any."""
-    diagrams = circuit_diagrams(result.machine, result, recorded_reader(result)) if result.machine is not None else []
-    if not diagrams:
-        return []
-    told = paragraph("At the time of the motion, or where the pointer is in a plot.", "soft")
-    return [section("Hydraulic circuit", circuit_elements(diagrams, GROUP), told)]
 
 
 def _sentences(result: Result, summary: Mapping[str, Any], ended: str) -> list[tuple[str, str]]:

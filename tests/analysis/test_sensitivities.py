@@ -323,6 +323,20 @@ def test_coordinates_that_are_chosen_anew() -> None:
     assert gradient.parameters["gravity.y"] == pytest.approx(found[1], rel=1e-9)
 
 
+def test_another_choice_of_coordinates_changes_no_derivative() -> None:
+    """Two pentagons take other independent coordinates at 2.969 s: one motion before and after, by a length, too."""
+    simulation = mbsfmu.models.built_in("double-pentagon").in_trapezoidal_steps("a test", {"step": STEP})
+    chosen = parameter_places(simulation, ["link_1.length", "link_5.mass"])
+    first, count = len(simulation.functions.system.outputs), len(simulation.functions.coordinates)
+    run = DifferentiableRun(simulation, 2.98, list(range(first, first + 3 * count)))
+    assert simulation.statistics.repartitions == 1
+    at_begin, at_end = run.slopes(chosen)
+    before, after = at_end[:-1], at_begin[1:]
+    scales = np.abs(before).max(axis=(0, 1))
+    assert np.all(scales > 1.0)
+    np.testing.assert_allclose(after / scales, before / scales, atol=1e-8)
+
+
 def fed_volume(share: float) -> CoupledModel:
     """A volume between an orifice with a table and a throttle: nothing moves."""
     table = ((0.0, 0.0), (0.5, share), (1.0, 1.0))

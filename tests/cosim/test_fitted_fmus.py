@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from mbsfmu import InputError, fit_fmu
 from mbsfmu.analysis import fmu_fitting
+from mbsfmu.analysis.experiments import Experiment
 from mbsfmu.cli.commands import cli
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.trajectory import Trajectory
@@ -27,6 +28,15 @@ def _decay(times: np.ndarray, seed: int = 0) -> dict[str, np.ndarray]:
     """x = x₀ exp(−r t), measured with noise."""
     noise = _NOISE * np.random.default_rng(seed).standard_normal(len(times))
     return {"time": times, "x": _START * np.exp(-_RATE * times) + noise}
+
+
+def _changed(source: Path, target: Path, part: bytes, other: bytes) -> Path:
+    """Write an FMU with another part of its description."""
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(target, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            after.writestr(name, content.replace(part, other) if name == "modelDescription.xml" else content)
+    return target
 
 
 def test_a_decay_in_closed_form(foreign: Foreign) -> None:
@@ -72,8 +82,70 @@ def test_differences_stay_within_the_bounds(
     exact = {"time": times, "x": _START * np.exp(-_RATE * times)}
     found = fit_fmu(foreign("dahlquist"), exact, {"rate": bounds}, parameters={"x_start": _START, "rate": _RATE},
                     noise={"x": _NOISE})  # fmt: skip
+    assert given[0] == _RATE  # as given, and not the start value of the description
     assert bounds[0] <= min(given) < max(given) <= bounds[1]
     assert found["rate"] == pytest.approx(_RATE, rel=1e-5)
+
+
+def test_two_outputs_have_each_their_own_derivatives(foreign: Foreign) -> None:
+    """Place and velocity of a damped mass, in the order of the log; (JᵀJ)⁻¹ σ² with J of the closed form."""
+    times = np.linspace(0.0, 1.0, 101)
+
+    def motion(stiffness: float, damping: float) -> np.ndarray:
+        speed = np.sqrt(stiffness - 0.25 * damping**2)
+        falling, sine = np.exp(-0.5 * damping * times), np.sin(speed * times)
+        place = 100.0 * falling * (np.cos(speed * times) + 0.5 * damping / speed * sine)
+        return np.concatenate([-100.0 * falling * stiffness / speed * sine / 50.0, place / 5.0])
+
+    exact = motion(_STIFFNESS, _DAMPING)
+    log = {"time": times, "v": 50.0 * exact[:101], "x": 5.0 * exact[101:]}
+    found = fit_fmu(foreign("damped"), log, {"stiffness": (20.0, 80.0), "damping": (0.1, 2.0)},
+                    noise={"v": 50.0, "x": 5.0}, parameters={"x": 100.0})  # fmt: skip
+    assert found.values == pytest.approx([_STIFFNESS, _DAMPING], rel=1e-2)
+    by_stiffness = (motion(_STIFFNESS + 1e-3, _DAMPING) - motion(_STIFFNESS - 1e-3, _DAMPING)) / 2e-3
+    by_damping = (motion(_STIFFNESS, _DAMPING + 1e-4) - motion(_STIFFNESS, _DAMPING - 1e-4)) / 2e-4
+    slopes = np.column_stack([by_stiffness, by_damping])
+    np.testing.assert_allclose(found.deviations, np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))), rtol=0.05)
+
+
+def test_the_tolerance_of_an_fmu_says_how_far_differences_go(foreign: Foreign, tmp_path: Path) -> None:
+    """Of 1e-3 the cube root is 10 %."""
+    changed = _changed(
+        foreign("dahlquist"), tmp_path / "rough.fmu", b'stepSize="0.1"', b'stepSize="0.1" tolerance="1e-3"'
+    )
+    found = fit_fmu(changed, _decay(np.linspace(0.0, 1.0, 11)), {"rate": (0.1, 3.0)}, parameters={"x_start": _START})
+    assert "changed by 10 %, the cube root of its tolerance of 0.001" in found.derivatives
+
+
+@pytest.mark.parametrize(
+    ("times", "suggested", "step"),
+    [
+        ([0.0, 0.04, 0.08], 0.1, 0.02),
+        ([0.0, 0.04, 0.04, 0.08], 0.1, 0.02),
+        ([0.0, 0.4], 0.1, 0.1),
+        ([0.0, 0.4], None, 0.2),
+        ([0.4], None, 0.4),
+    ],
+)
+def test_steps_are_half_of_the_time_between_samples_at_most(
+    times: list[float], suggested: float | None, step: float
+) -> None:
+    """Twice the same time, as of two logs in one file, is none between samples."""
+    experiment = Experiment("log", {}, (0,), (np.array(times),), (np.zeros(len(times)),))
+    described = fmu_fitting._Description("fmu", (), (), (), suggested, None)
+    assert fmu_fitting._step(experiment, described) == pytest.approx(step)
+
+
+def test_the_last_of_several_rows_at_an_event_counts(foreign: Foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run has a row before an event, and one after it, at the same time."""
+    times = [0.0, 0.1, 0.1, 0.2]
+    rows = Trajectory(np.array(times), np.array([[1.0], [2.0], [3.0], [4.0]]), ["dahlquist.x"], ["1"])
+    monkeypatch.setattr(fmu_fitting, "cosimulate", lambda *_, **__: rows)
+    path = foreign("dahlquist")
+    machine = fmu_fitting.FmuMachine(path, fmu_fitting._described(path), {}, {}, {}, 0.1)
+    run = machine.run((), np.zeros(0), 0.2, [0])
+    assert run.times.tolist() == [0.0, 0.1, 0.2]
+    assert (run.begin.ravel().tolist(), run.end.ravel().tolist()) == ([1.0, 3.0], [3.0, 4.0])
 
 
 def test_a_parameter_that_is_zero_has_differences(foreign: Foreign) -> None:
@@ -115,13 +187,8 @@ def test_a_log_with_outliers_and_a_delay(foreign: Foreign, tmp_path: Path) -> No
 
 def test_what_an_fmu_calculates_is_not_fitted(foreign: Foreign, tmp_path: Path) -> None:
     """Some tools write a start value for it all the same; it cannot be set. The name of the file may have a dot."""
-    source, changed = foreign("dahlquist"), tmp_path / "dahlquist.v2.fmu"
-    with zipfile.ZipFile(source) as before, zipfile.ZipFile(changed, "w") as after:
-        for name in before.namelist():
-            content = before.read(name)
-            if name == "modelDescription.xml":
-                content = content.replace(b'initial="calculated"><Real/>', b'initial="calculated"><Real start="3"/>')
-            after.writestr(name, content)
+    started = b'initial="calculated"><Real start="3"/>'
+    changed = _changed(foreign("dahlquist"), tmp_path / "dahlquist.v2.fmu", b'initial="calculated"><Real/>', started)
     data = _decay(np.linspace(0.0, 1.0, 11))
     with pytest.raises(InputError, match=r"there is no parameter 'x'"):
         fit_fmu(changed, data, {"x": (1.0, 9.0)})

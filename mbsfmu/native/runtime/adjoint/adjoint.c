@@ -80,23 +80,10 @@ static int solve_step(Work *work, double half, double *rows) {
     const Point *point = &work->point;
     double *const matrix = work->matrix, *const right = rows + FREEDOM;
     int pivots[ROOM(SOLVED)];
-    /* Where a row of w comes from among the unknowns z_i'' and x: columns of pushed and of flow. */
-    for (int i = 0; i < SOLVED; i++) {
-        const double *pushed = point->pushed + FREEDOM * (FREEDOM + i), *flow = point->flow + FLOW * (FREEDOM + i);
-        for (int j = 0; j < FREEDOM; j++) matrix[i + SOLVED * j] = -half * pushed[j];
-        for (int j = 0; j < STATES; j++) matrix[i + SOLVED * (FREEDOM + j)] = -half * flow[j];
-        if (i < FREEDOM) {
-            pushed = point->pushed + FREEDOM * i;
-            flow = point->flow + FLOW * i;
-            for (int j = 0; j < FREEDOM; j++) matrix[i + SOLVED * j] -= half * half * pushed[j];
-            for (int j = 0; j < STATES; j++) matrix[i + SOLVED * (FREEDOM + j)] -= half * half * flow[j];
-        }
-        matrix[i + SOLVED * i] += 1.0;
-    }
+    if (!factorize_step(point->pushed, point->flow, half, matrix, pivots)) return 0;
     for (int j = 0; j < MOVING; j++) rows[j] += half * dot(INTEGRALS, point->flow + FLOW * j + STATES, rows + FIRST_INTEGRAL);
     for (int j = 0; j < FREEDOM; j++) right[j] += half * rows[j];
-    if (!factorize(SOLVED, matrix, pivots)) return 0;
-    substitute(SOLVED, matrix, pivots, right);
+    substitute_transposed(SOLVED, matrix, pivots, right);
     for (int j = 0; j < FREEDOM; j++) {
         rows[j] += half * (dot(FREEDOM, point->pushed + FREEDOM * j, right) + dot(STATES, point->flow + FLOW * j, right + FREEDOM));
     }

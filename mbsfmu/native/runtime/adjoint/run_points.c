@@ -140,6 +140,22 @@ static int load_completed(Evaluation *evaluation, const Run *run, int point) {
     return 1;
 }
 
+/* Factors of I - h/2 dF/dw with h/2 as `half`, of which positions and integrals are eliminated; derivatives of the
+ * accelerations, `pushed`, and of the other rates, `flow`, are by w without the integrals, column by column. */
+static int factorize_step(const double *pushed, const double *flow, double half, double *matrix, int *pivots) {
+    for (int j = 0; j < SOLVED; j++) {
+        double *const column = matrix + SOLVED * j;
+        for (int i = 0; i < FREEDOM; i++) column[i] = -half * pushed[i + FREEDOM * (FREEDOM + j)];
+        for (int i = 0; i < STATES; i++) column[FREEDOM + i] = -half * flow[i + FLOW * (FREEDOM + j)];
+        if (j < FREEDOM) { /* positions follow from velocities */
+            for (int i = 0; i < FREEDOM; i++) column[i] -= half * half * pushed[i + FREEDOM * j];
+            for (int i = 0; i < STATES; i++) column[FREEDOM + i] -= half * half * flow[i + FLOW * j];
+        }
+        column[j] += 1.0;
+    }
+    return factorize(SOLVED, matrix, pivots);
+}
+
 static inline double dot(int count, const double *a, const double *b) {
     double sum = 0.0;
     for (int i = 0; i < count; i++) sum += a[i] * b[i];

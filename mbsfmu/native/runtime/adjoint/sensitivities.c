@@ -92,25 +92,6 @@ static void read_along(const Point *point, const Forward *forward, double *found
     }
 }
 
-/* Factors of I - h/2 A with h/2 as `half`, of which positions and integrals are eliminated. */
-static int factorize_step(Work *work, double half) {
-    const Point *point = &work->point;
-    for (int j = 0; j < SOLVED; j++) {
-        const double *pushed = point->pushed + FREEDOM * (FREEDOM + j), *flow = point->flow + FLOW * (FREEDOM + j);
-        double *column = work->matrix + SOLVED * j;
-        for (int i = 0; i < FREEDOM; i++) column[i] = -half * pushed[i];
-        for (int i = 0; i < STATES; i++) column[FREEDOM + i] = -half * flow[i];
-        if (j < FREEDOM) { /* positions follow from velocities */
-            pushed = point->pushed + FREEDOM * j;
-            flow = point->flow + FLOW * j;
-            for (int i = 0; i < FREEDOM; i++) column[i] -= half * half * pushed[i];
-            for (int i = 0; i < STATES; i++) column[FREEDOM + i] -= half * half * flow[i];
-        }
-        column[j] += 1.0;
-    }
-    return factorize(SOLVED, work->matrix, work->pivots);
-}
-
 /* Solve (I - h/2 A) motion = given, in place. */
 static void solve_step(const Work *work, double half, double *motion) {
     const Point *point = &work->point;
@@ -153,7 +134,8 @@ EXPORT int mbsfmu_go_forward(Run *run, const Forward *forward) {
             for (int i = 0; i < POINT; i++) motion[i] += half * rates[i];
         }
         here = forward->ends[step];
-        if (!differentiate(work, run, here) || !factorize_step(work, half)) {
+        if (!differentiate(work, run, here)
+            || !factorize_step(work->point.pushed, work->point.flow, half, work->matrix, work->pivots)) {
             run->failed = here;
             break;
         }

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mbsfmu.base.higher_functions import provide
+
 if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
@@ -237,6 +239,7 @@ _HOMES = {
 }
 _PACKAGES = ("cosim", "models", "rules")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+provide("play", f"mbsfmu.{_HOME_OF['play']}")  # `model.play()`, which lies below pages
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from pydantic import model_validator
 
@@ -21,6 +21,7 @@ from mbsfmu.analysis.recorded_run import DIFFERENTIATED
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.higher_functions import Page, provided
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.muted import each_once
 from mbsfmu.coupled.ensemble import Driving, Ensemble
@@ -103,6 +104,13 @@ class CoupledModel(ModelData):
         """
         chosen = run_options(self, options, given, ("compiled",))
         return monolithic_simulation(self, chosen, compiled=compiled)
+
+    def play(self, **given: Any) -> Page:
+        """Return a page in which the model runs by its own compiled steps, as `mbsfmu.play` does.
+
+        The page is the `PlayPage` of that function, which explains the options and what is refused.
+        """
+        return provided("play")(self, **given)
 
     def driven_by(self, table: str) -> Self:
         """Return the model whose inputs follow the columns of a file, in place of their signals.

@@ -310,3 +310,23 @@ def test_what_cannot_be_played_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         mbsfmu.InputError, match=r"for wasm32 .* extra 'cross' is needed: pip install 'mbsfmu\[cross\]'"
     ):
         mbsfmu.play(model)
+
+
+def test_fewer_pixels_are_drawn_while_pictures_come_slowly(browser: Chromium, four_bar_page: Path) -> None:
+    """Of a screen with two along each side of a page's pixel; and all of them once the machine rests."""
+    begin(browser, four_bar_page)
+    browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=2, mobile=False)
+    browser.call("Page.reload")
+    browser.until("Boolean(document.querySelector('.mbsfmu-play')?.player?.latest)")
+    scene = "document.querySelector('.mbsfmu-scene').scene"
+    ratio = f"{scene}.renderer.getPixelRatio()"
+    browser.until(f"{ratio} === 2")
+
+    def show(every: int) -> str:
+        pictures = f"{scene}.shownAt = performance.now() - {every}; {scene}.show(0, [{PLAYER}.latest.poses], {{}});"
+        return f"for (let k = 0; k < 60; k += 1) {{ {pictures} }}"
+
+    found = browser.evaluate(f"{{ {show(10)} }} {ratio}"), browser.evaluate(f"{{ {show(100)} }} {ratio}")
+    assert found == (2, 1)
+    browser.until(f"{ratio} === 2")
+    assert browser.said == []

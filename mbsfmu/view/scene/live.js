@@ -6,6 +6,8 @@
   const { MotionScene, lengthText, make } = MotionParts;
 
   const PATH = 900; // points of the path of a point that stay, a quarter of a minute of pictures
+  const COARSEST = 1; // pixels drawn for one of the page: it is looked at for long, and stays sharp
+  const RESTING = 400; // ms without a picture after which all pixels are drawn
   const PER_BODY = 12; // numbers: the origin, and the rotation matrix by rows
 
   /** The path of a chosen point, drawn behind it as it moves. */
@@ -145,6 +147,22 @@
       this.now = time;
       this.place();
       this.path.grow(this.runs[0]);
+      this.keepUp(performance.now());
+    }
+
+    /** Draw fewer of the pixels of a fine screen while pictures come slowly, and all of them once nothing moves. */
+    keepUp(now) {
+      const passed = now - (this.shownAt ?? -Infinity);
+      this.shownAt = now;
+      if (passed < RESTING) {
+        if (this.renderer.getPixelRatio() !== this.coarse) this.renderer.setPixelRatio(this.coarse);
+        this.keepPace(passed / 1000, COARSEST);
+      }
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => {
+        this.renderer.setPixelRatio(this.fine);
+        this.redraw();
+      }, RESTING);
     }
 
     take(run, poses) {

@@ -333,10 +333,10 @@
     }
 
     /** Draw fewer pixels where this machine cannot draw as many in time. */
-    keepPace(passed) {
+    keepPace(passed, coarsest = COARSEST) {
       this.pace = 0.9 * (this.pace ?? SMOOTH) + 0.1 * passed;
-      if (this.pace < SLOW || this.coarse <= COARSEST) return;
-      this.coarse = Math.max(0.8 * this.coarse, COARSEST);
+      if (this.pace < SLOW || this.coarse <= coarsest) return;
+      this.coarse = Math.max(0.8 * this.coarse, coarsest);
       this.renderer.setPixelRatio(this.coarse);
       this.pace = SMOOTH;
     }

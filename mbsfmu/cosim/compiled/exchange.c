@@ -174,7 +174,8 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
 /* Make a step of a unit; one that reports is not asked to go beyond its next event. */
 static int make_unit_step(const struct Exchange *exchange, const struct Member *member, double time, double step)
 {
-    const bool stays = member->saved.state ? exchange->saved_at >= time : !exchange->goes_back;
+    const bool goes_back = member->saved.state ? exchange->saved_at < time : exchange->goes_back;
+    const bool stays = exchange->earliest >= time && !goes_back;
     const struct MakeStep *make = &member->make_step;
     struct Report *report = make->report;
     void *component = member->inputs.component;

@@ -397,6 +397,7 @@ class ExchangeTable(Structure):
         ("sweeps", c_size_t),
         ("under_way", c_int),
         ("saved_at", c_double),  # time in s of the saved states
+        ("earliest", c_double),  # time in s of the earliest states that are saved beside these; infinity without
         ("turn", c_size_t),
         ("part", c_int),
         # what went wrong

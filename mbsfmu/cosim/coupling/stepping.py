@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,10 @@ class CommunicationPoint(NamedTuple):
     reactions: Floats
 
 
+MakeOne = Callable[[OutputHistory, float, float], bool]
+"""Makes a step in s from a time in s, as `Algorithm.step` does, and returns whether it has: else Python makes it."""
+
+
 class Stepping:
     """An algorithm with its power bonds.
 
@@ -48,12 +52,15 @@ class Stepping:
     shows_inputs
         Of each output, whether it shows at the end of a step what the inputs that it depends on directly are off by
         there. Where steps are iterated, that is nothing for FMUs that interpolate.
+    compiled
+        What makes single steps in compiled code; None without.
     """
 
     def __init__(self, algorithm: Algorithm, bonds: Sequence[PowerBond]) -> None:
         self.algorithm = algorithm
         self.exchange = algorithm.exchange
         self.bonds = bonds
+        self.compiled: MakeOne | None = None
         members = [self.exchange.member(name) for name, _ in self.exchange.names]
         self.shows_inputs = np.array(
             [
@@ -82,7 +89,8 @@ class Stepping:
             When an FMU refuses, an iteration does not converge or an output is not finite.
         """
         before = history.now
-        self.algorithm.step(history, time, step)
+        if self.compiled is None or not self.compiled(history, time, step):
+            self.algorithm.step(history, time, step)
         after = history.now
         self.check(after, time + step)
         energies = [bond.exchanged(before, after, step) for bond in self.bonds]

@@ -6,10 +6,8 @@ from ctypes import c_int, c_void_p
 
 from fmpy import fmi2
 
-from mbsfmu.cosim.compiled.layout import MakeStep
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmi2_library import Fmi2Library
-from mbsfmu.cosim.fmus.fmu_instance import FmuCalls
 from mbsfmu.cosim.fmus.library_instance import DISCARD
 from mbsfmu.cosim.fmus.plain_steps import PlainSteps
 
@@ -45,10 +43,6 @@ class Fmi2Instance(PlainSteps, Fmi2Library):
         section 4.2.2]. There are FMUs that stand still where they are told so.
         """
         return self._earliest >= time
-
-    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
-        """Return the step function for compiled code, with the flag of no return."""
-        return None if self._saved.keys() - {slot} else super().step_function(calls)
 
     def stepped(self, step: float, status: int) -> None:
         """Handle the result of a step in s whose status is worse than a warning.

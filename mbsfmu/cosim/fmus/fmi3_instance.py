@@ -114,10 +114,8 @@ class Fmi3Instance(Fmi3Library):
         clock.steps += 1
         self._go_on(time, time, time + step, step)
 
-    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
         """Return the step function for compiled code, with the flag of no return."""
-        if self._saved.keys() - {slot}:
-            return None
         return MakeStep(None, address_of(self._do_step), calls.number(self, "fmi3DoStep"), pointer(self.report))
 
     def stepped(self, step: float, status: int) -> None:

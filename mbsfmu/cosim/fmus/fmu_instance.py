@@ -302,18 +302,10 @@ class Instance(ABC):
         """Wait for the end of a step that was begun, if supported; raises what `step` raises."""
         raise NotImplementedError
 
-    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
-        """Return the step function for compiled code; None if Python is required, as with saved states beside a slot's.
-
-        Parameters
-        ----------
-        calls
-            Where functions get their numbers.
-        slot
-            Name of the state that compiled code saves; None for none.
-        """
-        del calls, slot
-        return None
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
+        """Return the step function for compiled code, with its number among calls; None if Python is required."""
+        del calls
+        return
 
     def fail(self, function: str, status: int) -> NoReturn:
         """Raise the error of a function called by compiled code, from its status.
@@ -367,6 +359,12 @@ class Instance(ABC):
         """Discard the state under a name."""
         self._saved.pop(slot, None)
         self._earliest = min(self._saved.values(), default=math.inf)
+
+    def earliest_state(self, otherwise: str | None) -> float:
+        """Return the time in s of the earliest saved state, but for that of a slot; infinity without one."""
+        if otherwise not in self._saved:
+            return self._earliest
+        return min((time for slot, time in self._saved.items() if slot != otherwise), default=math.inf)
 
     def _keeps(self, slot: str, time: float) -> None:
         """Record the name of a saved state."""

@@ -67,9 +67,8 @@ class PlainSteps(LibraryInstance, ABC):
         if status > WARNING:
             self.stepped(step, status)
 
-    def step_function(self, calls: FmuCalls, slot: str | None = None) -> MakeStep | None:
-        """Return the step function for compiled code, with the flag set."""
-        del slot
+    def step_function(self, calls: FmuCalls) -> MakeStep | None:
+        """Return the step function for compiled code, with the flag of no return."""
         return MakeStep(address_of(self._do_step), None, calls.number(self, f"{self.dialect.prefix}DoStep"))
 
     def _reached(self) -> float:

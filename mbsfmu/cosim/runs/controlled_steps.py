@@ -9,6 +9,7 @@ from mbsfmu.base.times import tolerance
 from mbsfmu.cosim.control.step_control import Controller, StepAttempt
 from mbsfmu.cosim.coupling.stepping import CommunicationPoint
 from mbsfmu.cosim.fmus.fmu_instance import FmuEnded, FmuError
+from mbsfmu.cosim.runs.compiled_steps import compile_step
 from mbsfmu.cosim.runs.coupled_run_loop import PROGRESS_INTERVAL, CoupledRunLoop, RunSetup
 from mbsfmu.cosim.runs.scenario import Values
 
@@ -35,6 +36,8 @@ class ControlledRunLoop(CoupledRunLoop):
         self._reported_at, self._crawls = parts.start, False
         for member in parts.stepping.exchange.members:
             member.finishes = not controller.returns  # else the step is made again, to where the FMU has come
+        if not parts.texts.changes:
+            parts.stepping.compiled = compile_step(parts.stepping, parts.history)
 
     @property
     def time(self) -> float:

@@ -106,6 +106,7 @@ static int make_exchange(struct System *system)
         !exchange->extrapolation || !exchange->interpolation || !exchange->recorded || !exchange->unknown)
         return fails(system, "there is no memory for an instance");
     exchange->rows = exchange->output_rows = ROWS;
+    exchange->earliest = INFINITY;
     exchange->outputs = exchange->columns = n;
     exchange->known_rows = known_rows;
     exchange->points = POINTS;

@@ -202,6 +202,13 @@ def test_a_joint_that_cannot_be_closed(pinned: list[Path], failures: Failures, m
     assert "left and right integrate a wrench by its mean alone" in str(errors[1])
 
 
+def test_events_of_fmus_beside(sliding: list[Path], foreign: Callable[[str], Path], both: Run, made: list[int]) -> None:
+    """A step of an FMU that is completed by Python is one turn."""
+    result = both([*sliding, foreign("ticking")], joints=[BAR], step=2e-2, stop=1.0)
+    assert sum(made) == 50
+    assert result["ticking.count"][-1] == 3
+
+
 def test_an_fmu_beside_that_ends_the_run(
     sliding: list[Path], foreign: Callable[[str], Path], both: Run, made: list[int]
 ) -> None:

@@ -338,8 +338,6 @@ static enum outcome make_step(struct Exchange *exchange)
 {
     if (!exchange->under_way) {
         exchange->under_way = 1;
-        if (exchange->closing)
-            exchange->closing->is_begun = 0;
         begin_sweep(exchange);
         extrapolate(exchange);
         if (exchange->columns > exchange->outputs)

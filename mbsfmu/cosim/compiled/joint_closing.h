@@ -246,7 +246,7 @@ static enum outcome close_joints(struct Exchange *exchange)
             return outcome;
         predict(exchange);
         closing->is_begun = 1;
-        closing->made = closing->is_compared = closing->is_fresh = closing->is_renewed = closing->learns = 0;
+        closing->made = closing->is_compared = closing->is_fresh = closing->learns = 0;
         closing->is_under_way = 0;
         closing->size = INFINITY;
     }
@@ -272,9 +272,7 @@ static enum outcome close_joints(struct Exchange *exchange)
             return MADE;
         }
         bool is_slow = closing->made > 1 && !(closing->size < closing->slow * closing->size_before);
-        if (closing->is_renewed)
-            closing->is_renewed = 0;
-        else if (!closing->inverse.is_known || (!closing->is_fresh && is_slow))
+        if (!closing->inverse.is_known || (!closing->is_fresh && is_slow))
             return NO_JACOBIAN;
         correct(exchange);
         closing->made++;

@@ -294,8 +294,7 @@ class ClosingTable(Structure):
         ("is_open", c_int),  # whether no FMU has left the start of the step
         ("is_under_way", c_int),  # whether a trial is
         ("is_compared", c_int),  # whether the last trial is still to be judged
-        ("is_fresh", c_int),
-        ("is_renewed", c_int),  # whether the Jacobian was made for it
+        ("is_fresh", c_int),  # whether the Jacobian was made in this step, for the last trial or an earlier one
         ("follows", c_int),
         ("learns", c_int),  # whether the inverse is updated after the next trial
         ("made", c_int),  # corrections of this step

@@ -129,7 +129,7 @@ class CompiledCode:
         if isinstance(algorithm, JointClosing):
             correction = self._tables.missed if exchange.has_missed else None
             algorithm.renew_within(self._tables.polynomials, correction, time, step, self._differences)
-            algorithm.table.is_fresh = algorithm.table.is_renewed = True
+            algorithm.table.is_fresh = True
             return
         assert isinstance(algorithm, InterfaceNewton)
         algorithm.renew(history, time, step)

@@ -131,8 +131,9 @@ def test_an_input_follows_its_signal_until_it_is_set_and_again_from_a_start() ->
     machines.advance(0.75)
     np.testing.assert_array_equal(machines["motor.force"], [1.0, 2.0])
     machines.reset([1])
-    machines.advance([0.75, 0.5])
-    np.testing.assert_array_equal(machines["motor.force"], [1.0, 50.0])
+    machines.advance([0.8, 0.0], {"motor.force": [3.0, 9.0]})  # the second stays, and what is set is not for it
+    machines.advance([0.8, 0.5])
+    np.testing.assert_array_equal(machines["motor.force"], [3.0, 50.0])
 
 
 def test_sampled_controllers_see_what_was_set_at_their_next_instant() -> None:
@@ -169,23 +170,52 @@ def slide(length: float, time: float) -> float:
     return float(length * np.cos(angle) + np.sqrt(ROD**2 - (length * np.sin(angle)) ** 2))
 
 
-def test_a_machine_that_fails_leaves_the_others_alone_and_can_start_again() -> None:
-    machines = cranks([CRANK, 1.2 * ROD, CRANK])
+def test_machines_that_fail_leave_the_others_alone_and_can_start_again() -> None:
+    machines = cranks([CRANK, 1.2 * ROD, CRANK, 1.2 * ROD])
     for time in (0.05, 0.1, 0.15):
         machines.advance(time)
         others = machines["slider.displacement"][[0, 2]]
         np.testing.assert_allclose(others, slide(CRANK, time), atol=1e-9)
-        assert machines.running.tolist() == [True, time < 0.08, True]
-    assert list(machines.failures) == [1]
+        assert machines.running.tolist() == [True, time < 0.08, True, time < 0.08]
+    assert list(machines.failures) == [1, 3]
     assert machines.failures[1].startswith(f"machine 1 (crank.length = {1.2 * ROD:g} m): the step at t = 0.08")
     assert np.isnan(machines["slider.displacement"][1])
     assert np.isnan(machines.time[1])
     machines.reset([1], {"crank.length": CRANK})
-    assert machines.failures == {}
-    assert machines.running.all()
-    machines.advance([0.2, 0.05, 0.2])
+    assert list(machines.failures) == [3]
+    machines.advance([0.2, 0.05, 0.2, 0.2])
     expected = [slide(CRANK, time) for time in (0.2, 0.05, 0.2)]
-    np.testing.assert_allclose(machines["slider.displacement"], expected, atol=1e-9)
+    np.testing.assert_allclose(machines["slider.displacement"][:3], expected, atol=1e-9)
+    assert np.isnan(machines["slider.displacement"][3])
+    assert machines.running.tolist() == [True, True, True, False]
+
+
+def test_a_machine_that_failed_halts_at_its_events_again() -> None:
+    """The crank turns faster and faster from an instant on, to which a machine that failed later comes once more."""
+    bend, faster = 0.05, 100.0
+    pieces = ((START, SPEED, 0.0), (START + SPEED * bend, SPEED, 0.5 * faster))
+    signal = PolynomialSignal(times=(0.0, bend), coefficients=pieces)
+    lengths = [CRANK, 1.2 * ROD]
+    ensemble = driven_crank().ensemble({"crank.length": lengths}, inputs={"motor.position": signal}, **STEP)
+    machines = ensemble.start(["crank.angle"])
+    machines.advance(0.2)
+    assert machines.running.tolist() == [True, False]
+    machines.reset([1], {"crank.length": CRANK})
+    machines.advance([0.2, 0.1])
+    expected = [START + SPEED * time + 0.5 * faster * (time - bend) ** 2 for time in (0.2, 0.1)]
+    np.testing.assert_allclose(machines["crank.angle"], expected, atol=1e-9)
+
+
+def test_warnings_are_those_since_the_last_start() -> None:
+    """A start value that does not close the loop is told at each start, and of one that does nothing is."""
+    given = driven_crank(None).ensemble({"slider.displacement_start": [1.2, 1.2]}, **STEP)
+    machines = given.start(["crank.angle"])
+    assert all(len(machines.warnings[machine]) == 1 for machine in (0, 1))
+    told = machines.warnings[0][0]
+    assert told.startswith("machine 0 (slider.displacement_start = 1.2 m): driven-crank: ")
+    assert "the start values do not close the loops" in told
+    machines.reset([0])
+    assert machines.warnings[0] == (told,)
 
 
 def test_a_start_that_is_refused_fails_alone() -> None:

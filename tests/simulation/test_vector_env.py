@@ -203,11 +203,28 @@ def test_a_machine_that_fails_terminates_with_its_sentence_and_starts_again(mode
     assert "the step at t = 0.08" in told[1]
     if mode == "SameStep":
         np.testing.assert_array_equal(failing[1], first[1])
-    after, rewards, terminations, _, infos = made.step(nothing)
+    ignored = np.array([[0.0], [np.nan if mode == "NextStep" else 0.0]])  # of the machine that starts in this step
+    after, rewards, terminations, _, infos = made.step(ignored)
     angle = START + SPEED * 0.03 * (mode == "SameStep")
     np.testing.assert_allclose(after[:, 0], [START + SPEED * 0.12, angle], atol=1e-9)
     assert not terminations.any()
     assert (rewards[1] == 0.0) == (mode == "NextStep")
+
+
+def test_ends_in_the_first_step_of_a_new_episode_and_failures_at_the_limit() -> None:
+    """Nothing ends in the step in which machines start; a machine that fails in its last step is not truncated."""
+    made, quiet = environment(terminated=lambda transition: transition.time > -1.0), np.zeros((3, 1))
+    made.reset()
+    assert [made.step(quiet)[2].all() for _ in range(4)] == [True, False, True, False]
+    speeds = {"motor.position": START, "motor.velocity": SPEED, "motor.acceleration": 0.0}
+    cranks = driven_crank(None).ensemble({"crank.length": [CRANK, 1.2 * ROD]}, inputs=speeds, **STEP)
+    ended = cranks.vector_env(
+        {"motor.acceleration": (-1.0, 1.0)}, ["crank.angle"], lambda each: each.time, interval=0.09, time_limit=0.09
+    )
+    ended.reset()
+    _, _, terminations, truncations, _ = ended.step(np.zeros((2, 1)))
+    assert terminations.tolist() == [False, True]
+    assert truncations.tolist() == [True, False]
 
 
 def refused(call: Any, sentence: str) -> None:

@@ -219,6 +219,7 @@ CALLS = {
         {
             "model": "of FMUs `mbsfmu.sweep(\"system.ssp\", …)`, or `mbsfmu.sweep([\"a.fmu\", \"b.fmu\"], …)`",
             "connect": "`connections=[\"a.y=b.u\"]`",
+            "tables": "`inputs={\"a.u\": mbsfmu.read_signal(\"table.csv:column\")}`",
             "vary": "`vary={\"boom.mass\": [100.0, 200.0]}`, the second argument",
             "points": "`samples=mbsfmu.studies.read_samples(\"samples.csv\")`",
             "sample": "`samples=mbsfmu.studies.draw({\"boom.mass\": (100.0, 400.0)}, 100, method=\"sobol\")`",

@@ -30,6 +30,7 @@ from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import print_table, progress_bar
+from mbsfmu.io.signals import read_signal
 from mbsfmu.studies import SobolIndices, StudyResult, sweep
 from mbsfmu.studies.points import parse_values
 from mbsfmu.studies.samples import METHODS, Distribution, draw, read_samples
@@ -42,6 +43,9 @@ _SHOWN = 8  # outputs whose Sobol indices are printed
 @click.argument("model", nargs=-1, required=True, shell_complete=complete_models)
 @parts_option
 @click.option("--connect", multiple=True, help="Connection of FMUs a.y=b.u, from output to input; repeatable.")
+@click.option(
+    "--input", "tables", multiple=True, help="Input signal of FMUs: fmu.variable=table.csv:column[:steps]; repeatable."
+)
 @click.option(
     "--vary",
     shell_complete=complete_variables("parameter", "="),
@@ -75,6 +79,7 @@ def command(
     model: tuple[str, ...],
     parts: tuple[str, ...],
     connect: tuple[str, ...],
+    tables: tuple[str, ...],
     vary: tuple[str, ...],
     points: str | None,
     sample: str | None,
@@ -112,7 +117,8 @@ def command(
     Example: mbsfmu sweep a.fmu b.fmu --connect a.y=b.u --points samples.csv -o samples.parquet
     """
     log_to_stderr(quiet)
-    refuse_same_files(output, report, json_file, inputs=[*model, *parts, *([points] if points else [])])
+    read = [text.rpartition("=")[2].partition(":")[0] for text in tables]
+    refuse_same_files(output, report, json_file, inputs=[*model, *parts, *read, *([points] if points else [])])
     if scheduler is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with a scheduler, which has its own")
     if workers is not None and workers < 1:
@@ -134,6 +140,7 @@ def command(
             parameters,
             samples=samples,
             connections=connect,
+            inputs={name: read_signal(table) for name, table in map(assignment, tables)},
             output=output,
             fresh=fresh,
             force=force,

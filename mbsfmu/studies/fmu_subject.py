@@ -19,6 +19,7 @@ from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
 from mbsfmu.cosim.fmus.variable_descriptions import kind_of, refused_start, unit_name
 from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
 from mbsfmu.studies.rows import coupled_row, file_of, row_of
@@ -43,6 +44,8 @@ class FmuStudy:
         Of the FMU files, or beside those of the package.
     outputs
         Outputs whose final values are told.
+    inputs
+        Signals of inputs by `fmu.variable`.
     stop
         Stop time in s; what package or FMUs suggest by default.
     """
@@ -51,6 +54,7 @@ class FmuStudy:
     fmus: Mapping[str, bytes]
     connections: tuple[Connection, ...]
     outputs: tuple[str, ...]
+    inputs: Mapping[str, AnySignal]
     stop: float | None
 
     def __call__(self, points: Sequence[StudyPoint]) -> list[Row]:
@@ -66,6 +70,7 @@ class FmuStudy:
             dict(zip(self.outputs, self.outputs, strict=True)),
             connections=self.connections,
             parameters=point.values,
+            inputs=self.inputs,
             stop=self.stop,
             **point.settings,
         )
@@ -81,14 +86,21 @@ class FmuSubject(Subject):
         A package, a folder with one, or FMU files as `[name=]file`.
     connections
         `a.y=b.u`, or pairs.
+    inputs
+        Signals of inputs that no connection drives, by `fmu.variable` or connectors of the package.
 
     Raises
     ------
     InputError
-        When a file is not there, cannot be read or does not run on this platform.
+        When a file is not there, cannot be read or does not run on this platform, or a signal drives no free input.
     """
 
-    def __init__(self, source: Sequence[str], connections: Sequence[str | tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        source: Sequence[str],
+        connections: Sequence[str | tuple[str, str]] = (),
+        inputs: Mapping[str, AnySignal] | None = None,
+    ) -> None:
         self._connections = tuple(map(Connection.of, connections))
         package = package_of(source[0]) if len(source) == 1 else None
         self._package = b"" if package is None else _packed(package)
@@ -109,6 +121,11 @@ class FmuSubject(Subject):
         self._outputs |= {each.name: each.unit for each in graph.outputs}
         self.name = ", ".join(graph.units) if package is None else package.stem
         self.data = json.dumps({"name": self.name, "files": self._identities()})
+        driven = self.resolved(inputs or {})
+        self._inputs = {driven[name]: signal for name, signal in (inputs or {}).items()}
+        for name in self._inputs:
+            self._refusals[name] = "it follows a signal"
+        self.units = {name: unit for name, unit in units.items() if name not in self._inputs}
 
     def _described(self, name: str, graph: SystemGraph) -> dict[str, str]:
         """Return the units of the variables of an FMU that can be varied; take in its others."""
@@ -154,12 +171,14 @@ class FmuSubject(Subject):
         del executor  # files can be sent to any
         connections = sorted(map(repr, self._connections))
         files = self._identities()
-        return {"version": version("mbsfmu"), "files": files, "connections": connections, "stop": chosen.stop}
+        inputs = {name: signal.to_dict() for name, signal in self._inputs.items()}
+        determined = {"version": version("mbsfmu"), "files": files, "connections": connections, "stop": chosen.stop}
+        return {**determined, "inputs": inputs}
 
     def prepared(self, chosen: StudyOptions, first: Mapping[str, Any], points: Sequence[StudyPoint]) -> PreparedStudy:
         """Return the study of points, one a task."""
         del first
-        run = FmuStudy(self._package, self._fmus, self._connections, tuple(self._outputs), chosen.stop)
+        run = FmuStudy(self._package, self._fmus, self._connections, tuple(self._outputs), self._inputs, chosen.stop)
         return PreparedStudy(run, [(point,) for point in points], self._outputs)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Unpack
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import InlineExecutor
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.studies.journal import KEY, Row
 from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.study_options import StudyKeywords, StudyOptions
@@ -25,7 +26,7 @@ class OpenStudy:
         A model or FMUs, as for `sweep`.
     parameters
         Names of parameters and of inputs that nothing drives, as for `sweep`.
-    connections, options, given
+    connections, inputs, options, given
         As for `sweep`, with one value of each setting.
 
     Raises
@@ -39,11 +40,12 @@ class OpenStudy:
         model: Given,
         *parameters: str,
         connections: Sequence[str | tuple[str, str]] = (),
+        inputs: Mapping[str, AnySignal] | None = None,
         options: StudyOptions | None = None,
         **given: Unpack[StudyKeywords],
     ) -> None:
-        subject = subject_of(model, connections)
-        chosen = subject.options(StudyOptions.of(options, given, ("parameters", "connections")))
+        subject = subject_of(model, connections, inputs)
+        chosen = subject.options(StudyOptions.of(options, given, ("parameters", "connections", "inputs")))
         for name, values in chosen.lists.items():
             if len(values) != 1:
                 raise InputError(f"the setting {name} has {len(values)} values; an open study has one of each")

@@ -13,6 +13,7 @@ from typing import Unpack
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.executors import Shares
 from mbsfmu.io.formats import format_of
+from mbsfmu.io.signals import AnySignal
 from mbsfmu.studies.journal import KEY, Journal, Row
 from mbsfmu.studies.points import StudyPoint, make_points
 from mbsfmu.studies.run_points import run_points
@@ -31,6 +32,7 @@ def sweep(
     *,
     samples: Mapping[str, Sequence[float]] | None = None,
     connections: Sequence[str | tuple[str, str]] = (),
+    inputs: Mapping[str, AnySignal] | None = None,
     options: StudyOptions | None = None,
     output: str | os.PathLike[str] | None = None,
     fresh: bool = False,
@@ -57,6 +59,8 @@ def sweep(
         at every combination of what is varied.
     connections
         Of several FMUs, as for `cosimulate`: `a.y=b.u`.
+    inputs
+        Signals of inputs of FMUs that no connection drives, by `fmu.variable`; the same in all points.
     options, given
         Options, and those of them that are given by name, as `settings`; `StudyOptions` says what they are.
     output
@@ -83,10 +87,10 @@ def sweep(
     InputError
         When a name, word or number is wrong, an option has no effect, or `output` holds another study.
     """
-    beside = ("vary", "samples", "connections", "output", "fresh", "force", "workers", "executor", "progress")
+    beside = ("vary", "samples", "connections", "inputs", "output", "fresh", "force", "workers", "executor", "progress")
     if output is not None:
         format_of(output, "the file of a study")
-    subject = subject_of(model, connections)
+    subject = subject_of(model, connections, inputs)
     chosen = subject.options(StudyOptions.of(options, given, beside))
     if executor is not None and workers is not None:
         raise InputError(f"workers = {workers} has no effect with an executor, which has its own")
@@ -109,11 +113,26 @@ def sweep(
     units = {name: subject.units[name] for name in (*drawn, *values)}
     metadata = {"mbsfmu": version("mbsfmu"), "model": subject.data}
     table = study_table(points, rows, units, study.units)
+    _warn_of_equal_points(points, rows)
     result = StudyResult(*table, metadata, {**values, **chosen.lists}, tuple(drawn))
     if journal is not None and output is not None:
         result.to_file(output)
         journal.remove()
     return result
+
+
+def _warn_of_equal_points(points: Sequence[StudyPoint], rows: Mapping[str, Row]) -> None:
+    """Warn where points of different values end alike to the last bit, at each of the settings."""
+    ends: dict[str, list[tuple[StudyPoint, dict[str, object]]]] = {}
+    for point in points:
+        row = rows[point.key]
+        if row["status"] == "ok":
+            final = {name: value for name, value in row.items() if name.startswith("final.")}
+            ends.setdefault(repr(point.settings), []).append((point, final))
+    compared = [each for each in ends.values() if any(point.values != each[0][0].values for point, _ in each)]
+    if compared and all(final == each[0][1] for each in compared for _, final in each):
+        varied = ", ".join(name for name in points[0].values if len({point.values[name] for point in points}) > 1)
+        logger.warning("all outputs end with the same values at every point: they do not depend on %s", varied)
 
 
 def _what_is_there(

@@ -136,6 +136,57 @@ def test_points_of_a_table_and_points_that_are_asked_for(make: Make) -> None:
     assert len(asked.result().rows) == 2
 
 
+def test_inputs_follow_signals_at_every_point(foreign: Foreign, make: Make, tmp_path: Path) -> None:
+    """A lag whose input jumps from 0 to 3 halfway: of an FMU, of a package, asked for, and by the command."""
+    signal = mbsfmu.StepSignal(times=(0.5 * STOP,), values=(3.0,), initial=0.0)
+    rates = np.array([0.5, 2.0])
+    expected = 3.0 + (np.exp(-0.5 * rates) - 3.0) * np.exp(-0.5 * rates)
+    fmu, options = foreign("dahlquist"), {"stop": STOP, "settings": {"step": [STEP]}}
+    study = mbsfmu.sweep(fmu, {"rate": rates.tolist()}, inputs={"u": signal}, executor=InlineExecutor(), **options)
+    np.testing.assert_allclose(study["final.dahlquist.x"], expected, rtol=1e-12)
+    asked = OpenStudy(fmu, "rate", inputs={"dahlquist.u": signal}, **options)
+    assert asked.ask(rates[1])["final.dahlquist.x"] == pytest.approx(expected[1], rel=1e-12)
+    chain = mbsfmu.sweep(make(CHAIN), {"first.rate": rates.tolist()}, inputs={"first.u": signal}, workers=2, **JACOBI)
+    np.testing.assert_allclose(chain["final.first.x"], expected, rtol=1e-12)
+    (tmp_path / "u.csv").write_text("time,u\n0,0\n0.5,3\n", encoding="utf-8")
+    table = ("--input", "dahlquist.u=u.csv:u:steps", "--vary", "rate=0.5,2", "--step", str(STEP), "--stop", str(STOP))
+    done = run_python("-m", "mbsfmu", "sweep", str(fmu), *table, "-o", "rows.csv", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(read_table(tmp_path / "rows.csv").columns["final.dahlquist.x"], expected, rtol=1e-12)
+
+
+def test_signals_that_cannot_be_followed_are_refused_and_decide_on_points(
+    foreign: Foreign, make: Make, tmp_path: Path
+) -> None:
+    one, other = (mbsfmu.StepSignal(times=(0.5,), values=(value,), initial=0.0) for value in (3.0, 4.0))
+    fmu = foreign("dahlquist")
+    with pytest.raises(InputError, match=r"dahlquist\.u cannot be varied: it follows a signal"):
+        mbsfmu.sweep(fmu, {"u": [1.0]}, inputs={"u": one})
+    with pytest.raises(InputError, match=r"dahlquist has no parameter 'v'"):
+        mbsfmu.sweep(fmu, {"rate": [1.0]}, inputs={"v": one})
+    with pytest.raises(InputError, match=r"second\.u cannot be varied: the connection first\.x=second\.u drives it"):
+        mbsfmu.sweep(make(CHAIN), {"first.rate": [1.0]}, inputs={"second.u": one}, **JACOBI)
+    with pytest.raises(InputError, match="the signals of pendulum-1 are its own; inputs are given for FMUs"):
+        mbsfmu.sweep(mbsfmu.models.built_in("pendulum-1"), {"link_1.mass": [1.0]}, inputs={"u": one})
+    kept: dict[str, Any] = {"output": tmp_path / "rows.csv", "executor": InlineExecutor(), "stop": STOP}
+    mbsfmu.sweep(fmu, {"rate": [1.0]}, inputs={"u": one}, **kept)
+    with pytest.raises(InputError, match="that this study has not"):
+        mbsfmu.sweep(fmu, {"rate": [1.0]}, inputs={"u": other}, **kept)
+
+
+def test_points_that_end_alike_are_told(foreign: Foreign, caplog: pytest.LogCaptureFixture) -> None:
+    """A lag that begins where its input is stays there, whatever its rate."""
+    samples = {"rate": [1.0, 2.0, 4.0], "x_start": [0.0, 0.0, 0.0]}
+    options: dict[str, Any] = {"stop": STOP, "executor": InlineExecutor()}
+    mbsfmu.sweep(foreign("dahlquist"), samples=samples, settings={"step": [STEP, 2.0 * STEP]}, **options)
+    told = "all outputs end with the same values at every point: they do not depend on dahlquist.rate"
+    assert [each.message for each in caplog.records if "do not depend" in each.message] == [told]
+    caplog.clear()
+    mbsfmu.sweep(foreign("dahlquist"), samples=samples | {"x_start": [0.0, 0.0, 1e-9]}, **options)
+    mbsfmu.sweep(foreign("dahlquist"), {"rate": [1.0]}, settings={"step": [STEP, 2.0 * STEP]}, **options)
+    assert "do not depend" not in caplog.text
+
+
 def test_failures_are_rows(foreign: Foreign, tmp_path: Path) -> None:
     """Values beyond the bounds, and a value that is none of the type; the others are run."""
     fmu = bounded(foreign("dahlquist"), tmp_path)

@@ -288,7 +288,11 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
         ),
         ({}, {"executor": InlineExecutor(), "workers": 2}, "workers = 2 has no effect with an executor"),
         ({}, {"errors": True}, "errors are those of coupled runs"),
-        ({}, {"tempo": 1}, "there is no option 'tempo' of a study; there are vary, samples, connections, output"),
+        (
+            {},
+            {"tempo": 1},
+            "there is no option 'tempo' of a study; there are vary, samples, connections, inputs",
+        ),
         ({}, {"settings": {"step": 1e-3}}, "the settings are {'step': 0.001}; they must be lists of values by name"),
         ({}, {"settings": {"solver": "rk45"}}, "they must be lists of values by name"),
         ({}, {"stop": float("nan")}, "the stop time is nan; it must be finite"),

@@ -31,8 +31,8 @@ def differences(model: CoupledModel, formulation: str, name: str, share: float, 
 
 CASES: dict[str, tuple[Any, dict[str, float], list[str], float]] = {
     "tree": (
-        lambda: mbsfmu.models.built_in("pendulum-3"),
-        {"link_2.mass": 1e-3, "gravity.y": 1e-3},
+        lambda: mbsfmu.models.built_in("pendulum-3").with_values({"link_1.angular_velocity_start": 2.0}),
+        {"link_2.mass": 1e-3, "gravity.y": 1e-3, "link_1.angular_velocity_start": 1e-3},
         ["link_3.angle", "link_3.angular_velocity", "link_1.angular_acceleration"],
         0.3,
     ),

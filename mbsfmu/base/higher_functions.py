@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 _HOMES: dict[str, str] = {}
-
-
-class Page(Protocol):
-    """A page of its own, which notebooks show."""
-
-    def save(self, path: str) -> None:
-        """Write it to a file."""
-        ...
-
-    def widget(self) -> Any:
-        """Return it as a widget of notebooks."""
-        ...
 
 
 def provide(name: str, module: str) -> None:

@@ -21,7 +21,7 @@ from mbsfmu.analysis.recorded_run import DIFFERENTIATED
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.higher_functions import Page, provided
+from mbsfmu.base.higher_functions import provided
 from mbsfmu.base.interruption import heeding_interruptions
 from mbsfmu.base.muted import each_once
 from mbsfmu.coupled.ensemble import Driving, Ensemble
@@ -105,7 +105,7 @@ class CoupledModel(ModelData):
         chosen = run_options(self, options, given, ("compiled",))
         return monolithic_simulation(self, chosen, compiled=compiled)
 
-    def play(self, **given: Any) -> Page:
+    def play(self, **given: Any) -> Any:
         """Return a page in which the model runs by its own compiled steps, as `mbsfmu.play` does.
 
         The page is the `PlayPage` of that function, which explains the options and what is refused.

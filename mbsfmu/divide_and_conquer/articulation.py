@@ -11,6 +11,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from mbsfmu.divide_and_conquer.articulated_bodies import ArticulatedBodies
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
 from mbsfmu.divide_and_conquer.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
@@ -21,7 +22,7 @@ from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import Given
-from mbsfmu.equations.frames import Frames
+from mbsfmu.equations.frames import Frames, body_velocity
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import cross, perpendicular
@@ -46,7 +47,8 @@ class Articulation:
     rows
         Indices of the loop equations in use.
     sequential
-        Whether joints are eliminated sequentially if there are no such equations.
+        Whether joints are eliminated sequentially if there are no such equations: as articulated bodies, or in sections
+        where several threads share them.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class Articulation:
         """Return ż (or z̈) of all coordinates from the body velocities V at the inertial origin, shape (n,)."""
         result: dict[int, Array] = {}
         for body, joint in enumerate(self._kinematics.joints):
-            result |= across(frames, moved, body, joint)
+            result |= across(frames, moved[body], body_velocity(moved, joint.parent), joint)
         return np.stack([result[index] for index in range(len(result))]) if result else np.zeros(0)
 
     # -- solutions ------------------------------------------------------------------------------------------
@@ -159,6 +161,14 @@ class Articulation:
             As for `equations`.
         """
         centres = centres_of_mass(self._masses, frames, parameters)
+        if self._sequential and sections_wanted(frames.rotation) == 1:
+            tree = ArticulatedBodies(self._kinematics.joints, self._masses, centres, frames, parameters)
+
+            def moving(wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
+                found = tree.solve(wrenches)
+                return found, found[: len(bias)]
+
+            return moving
         inverse = inverse_inertias(self._masses, frames, parameters)
         factors = self._assembly(sections_wanted(inverse)).factorize(
             inverse, self.equations(frames, centres, parameters, active)

@@ -108,7 +108,7 @@ def _lowered(value: Array, effects: list[Array], fed_through: list[Array], *, sy
     """Return ξ − ξ d dᵀ ξ / e of a block; where it is symmetric, of its lower triangle."""
     if not symmetric:
         return _without_products(value, effects, [turned(each) for each in fed_through])
-    one, other, mirrored = _triangle(value.shape[1])
+    one, other, mirrored = triangle(value.shape[1])
     lower = value[:, one, other]
     for effect, each in zip(effects, fed_through, strict=True):
         lower = lower - (effect[:, one] * each[:, other]).sum(axis=2)
@@ -116,7 +116,7 @@ def _lowered(value: Array, effects: list[Array], fed_through: list[Array], *, sy
 
 
 @cache
-def _triangle(size: int) -> tuple[Indices, Indices, Indices]:
+def triangle(size: int) -> tuple[Indices, Indices, Indices]:
     """Return rows and columns of a lower triangle, and the position of each element of the symmetric matrix in it."""
     one, other = np.tril_indices(size)
     mirrored = np.empty((size, size), dtype=np.intp)

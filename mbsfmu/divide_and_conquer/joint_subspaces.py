@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
-from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
+from mbsfmu.equations.frames import Frames, point_velocity
 from mbsfmu.equations.rotation import cross
 from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.modelling.fields import Array
@@ -64,7 +64,7 @@ def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
     if not joint.elements:
         return np.zeros(6)
     return _exerted(
-        _pivot(frames, joint),
+        pivot(frames, joint),
         [frames.axis[each.coordinate] for each in joint.elements],
         [values[each.coordinate] for each in joint.elements],
         slides=tuple(each.slides for each in joint.elements),
@@ -84,24 +84,24 @@ def _exerted(pivot: Array, axes: list[Array], values: list[Array], *, slides: tu
     return np.concatenate([force, moment + cross(pivot, force)])
 
 
-def across(frames: Frames, moved: list[Array], body: int, joint: JointKinematics) -> dict[int, Array]:
-    """Return ż (or z̈) of a joint's coordinates from Z (or the z̈ part of Ż) of all bodies.
+def across(frames: Frames, outer: Array, inner: Array, joint: JointKinematics) -> dict[int, Array]:
+    """Return ż (or z̈) of a joint's coordinates from Z (or the z̈ part of Ż) of its bodies at the inertial origin.
 
     Parameters
     ----------
     frames
         Where the bodies are.
-    moved
-        Z of each body at the inertial origin, each of shape (6,).
-    body, joint
-        A body and its joint to the parent.
+    outer, inner
+        Z of the outer and of the inner body, each of shape (6,).
+    joint
+        The joint.
     """
     if not joint.elements:
         return {}
     values = _relative(
-        moved[body],
-        body_velocity(moved, joint.parent),
-        _pivot(frames, joint),
+        outer,
+        inner,
+        pivot(frames, joint),
         [frames.axis[each.coordinate] for each in joint.elements],
         slides=tuple(each.slides for each in joint.elements),
     )
@@ -138,6 +138,6 @@ def _dual(axes: list[Array]) -> list[Array]:
     return [(first - third * sine) * scale, second, (third - first * sine) * scale]
 
 
-def _pivot(frames: Frames, joint: JointKinematics) -> Array:
-    """Return a point on all hinge axes."""
+def pivot(frames: Frames, joint: JointKinematics) -> Array:
+    """Return a point on all hinge axes in the inertial frame in m, shape (3,)."""
     return frames.joint_point[(joint.hinges or joint.elements)[0].coordinate]

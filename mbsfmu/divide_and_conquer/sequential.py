@@ -1,10 +1,11 @@
-"""Sequential elimination of the joints of a tree, from the tips to the ground.
+"""Sequential elimination of the constraint equations of a tree's joints, from the tips to the ground.
 
 Each subassembly then has one handle, the parent body of its next joint inwards, whereas one in the middle of a chain
-has two: an elimination takes a third of the operations, and stores a third of the numbers. This is an articulated-body
-algorithm [Featherstone1983], with the equations of `level_assembly.py`. Each elimination depends on the previous one of
-its branch. For parallel threads the tree is cut into sections, whose joints are eliminated at the same time: of the
-section on the ground outwards, of those with tips inwards. The remaining subassemblies are assembled in pairs.
+has two: an elimination takes a third of the operations, and stores a third of the numbers. The equations are those of
+`level_assembly.py`, which constraints with a softness need. Rigid joints take less as `articulated_bodies.py`, but that
+goes from the tips to the ground alone: for parallel threads the tree is cut into sections, whose joints are eliminated
+at the same time, of the section on the ground outwards, of those with tips inwards. The remaining subassemblies are
+assembled in pairs.
 """
 
 from __future__ import annotations

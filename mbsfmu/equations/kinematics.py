@@ -130,7 +130,7 @@ class Kinematics:
     def transformation(self, frames: Frames, coordinate: int) -> Array:
         """Return b, the velocity Z of a body per unit joint rate [Jaiswal2021, eq. 2]; shape (6,)."""
         element, axis = self._elements[coordinate], frames.axis[coordinate]
-        return _column(axis, frames.joint_point[coordinate], np.asarray(element.pitch), slides=element.slides)
+        return column(axis, frames.joint_point[coordinate], np.asarray(element.pitch), slides=element.slides)
 
     def velocities(self, frames: Frames, velocities: Array) -> list[Array]:
         """Return Z of each body in m/s and rad/s [Jaiswal2021, eq. 2], each shape (6,).
@@ -272,7 +272,7 @@ def _sum(one: Array, other: Array) -> Array:
 
 
 @kernel
-def _column(axis: Array, point: Array, pitch: Array, *, slides: bool) -> Array:
+def column(axis: Array, point: Array, pitch: Array, *, slides: bool) -> Array:
     """Return b of a coordinate, shape (6,)."""
     if slides:
         return np.concatenate([axis, np.zeros(3)])
@@ -283,7 +283,7 @@ def _column(axis: Array, point: Array, pitch: Array, *, slides: bool) -> Array:
 def _added(carried: Array, columns: Columns, values: list[Array], *, slides: tuple[bool, ...]) -> Array:
     """Return Z, or Ż, of the outer body of a joint from that of its inner body, shape (6,)."""
     for axis, point, pitch, value, slide in zip(*columns, values, slides, strict=True):
-        carried = carried + _column(axis, point, pitch, slides=slide) * value
+        carried = carried + column(axis, point, pitch, slides=slide) * value
     return carried
 
 

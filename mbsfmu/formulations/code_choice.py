@@ -10,16 +10,17 @@ from mbsfmu.tracing.kept_traces import Traces
 
 FEW = 4
 """Number of coordinates up to which code is unrolled without counting: few calls gain nothing from loops."""
-_SHARE = 0.57
+_SHARE = 0.5
 """Cost of an operation in loops relative to one in unrolled code. Unrolled instructions are read from memory in
 sequence, those of kernels stay in the first cache, and loads and stores of kernel arguments count as operations.
 """
-_BEGINNING = 1300
+_BEGINNING = 700
 """Fixed cost of loops in operations of unrolled code: their first calls miss the caches."""
 _SHORT, _LONG = 100_000, 400_000
 """Operations of an unrolled right-hand side times coordinates up to which implicit steps are unrolled, and beyond which
 they are in loops, independent of speed. Tracing and compiling derivatives takes time in proportion to this product;
-kernels take longer for small ones.
+kernels take longer for small ones. Of trees, whose right-hand sides are short for what their derivatives are, the first
+one decides: at 110 000, a chain of 16 links in space, compilers take 30 s, and 6 s in loops.
 """
 
 
@@ -71,7 +72,7 @@ def faster_form(
 
     straight = operations(Code.STRAIGHT)
     length = straight * len(system.coordinates)
-    if explicit or _SHORT < length <= _LONG:
+    if explicit or (system.constraints and _SHORT < length <= _LONG):
         is_straight = unrolled_is_faster(straight, operations(Code.LOOPS))
     else:
         is_straight = length <= _SHORT

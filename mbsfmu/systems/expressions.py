@@ -83,7 +83,7 @@ class SystemExpressions:
         redundant = loops is not None and loops.rank < len(loops.rows)
         active = self._symbol("active", len(self.rows)) if redundant else None
         refined = loops is not None and loops.weak
-        self._loops = LoopsInUse(self.rows, active, multipliers, refined=refined)
+        self._loops = LoopsInUse(self.rows, active, multipliers, sequential=True, refined=refined)
 
     def _symbol(self, part: str, size: int) -> SymbolicArray:
         self.symbol_by_part[part], array = symbols(part, size)
@@ -297,7 +297,7 @@ class SystemExpressions:
     def open_velocities(self) -> ca.SX:
         """ż of the open tree from the momenta, M⁻¹ p."""
         system = require_capability(self.system, CanonicalMomenta)
-        return expression(system.impulsive_velocities(self._instant, LoopsInUse(()), 0.0)[0])
+        return expression(system.impulsive_velocities(self._instant, LoopsInUse((), sequential=True), 0.0)[0])
 
     @cached_property
     def momentum_energies(self) -> ca.SX:

@@ -53,13 +53,14 @@ def in_space(links: int) -> CoupledModel:
 @pytest.mark.parametrize(
     ("model", "form"),
     [
-        (in_space(7), Code.LOOPS),
+        (in_space(7), Code.STRAIGHT),
+        (in_space(24), Code.LOOPS),
         (in_space(FEW), None),
         (mbsfmu.models.pendulum(16), Code.STRAIGHT),
         (mbsfmu.models.ladder(2), Code.STRAIGHT),
         (mbsfmu.models.pendulum(LARGE + 1), None),
     ],
-    ids=["space", "few", "plane", "ladder", "large"],
+    ids=["short-in-space", "space", "few", "plane", "ladder", "large"],
 )
 def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> None:
     (mechanism,) = model.systems.values()
@@ -80,7 +81,7 @@ def test_operations_choose_the_form(model: CoupledModel, form: Code | None) -> N
     ids=["short-in-space", "space", "short", "long", "few-loops", "loops"],
 )
 def test_code_of_implicit_steps_is_straight_where_it_is_short(model: CoupledModel, form: Code) -> None:
-    """It is as long as operations times coordinates: about 26 n² of chains in the plane, 45 (3 n)² of ladders."""
+    """It is as long as operations times coordinates: about 130 n² of chains in the plane, 450 n² in space."""
     (mechanism,) = model.systems.values()
     assert isinstance(mechanism, Mechanism)
     assert form_of(mechanism, explicit=False) == form

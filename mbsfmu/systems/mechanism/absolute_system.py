@@ -182,7 +182,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             coordinates[index] = unwound(coordinates[index], integral)
         rates = {}
         for body, joint in enumerate(self._joints):
-            rates |= across(found.frames, velocities, body, self._measured_part(joint))
+            inner = body_velocity(velocities, joint.parent)
+            rates |= across(found.frames, velocities[body], inner, self._measured_part(joint))
         return AbsoluteMotion(self._listed(coordinates), self._listed(rates), found.frames, velocities, placed)
 
     def _turned(self, instant: SystemContext) -> list[Array]:
@@ -206,9 +207,8 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             if joint.reference is None:
                 angular = body_velocity(motion.body_velocities, joint.parent)[3:]
                 quadratic = self.parts.kinematics.quadratic(motion.frames, joint, angular, motion.velocities)
-                adding = list(moved)
-                adding[body] = moved[body] - quadratic
-                result |= across(motion.frames, adding, body, joint)
+                inner = body_velocity(moved, joint.parent)
+                result |= across(motion.frames, moved[body] - quadratic, inner, joint)
         return result
 
     def _body_accelerations(self, motion: AbsoluteMotion, instant: SystemContext, accelerations: Array) -> list[Array]:

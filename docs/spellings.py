@@ -206,6 +206,7 @@ CALLS = {
             "connect": "`connections=[\"a.y=b.u\"]`",
             "assignments": "`parameters={\"unit.mass\": 2.0}`",
             "tables": "`inputs={\"unit.u\": mbsfmu.read_signal(\"table.csv:column\")}`, or any signal",
+            "advises": "`mbsfmu.recommend(\"system.ssp\", accuracy=0.01)`",
             **{name: f"`coupling={{\"{name}\": …}}`" for name in SHARED},
             "report": REPORT,
             "live": LIVE,

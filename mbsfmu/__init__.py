@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.comparison_options import ComparisonKeywords
+    from mbsfmu.comparison.recommendation import Recommendation, recommend
     from mbsfmu.comparison.tight import TightRun
     from mbsfmu.cosim import (
         Connection,
@@ -181,6 +182,7 @@ _HOMES = {
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.comparison_options": "ComparisonKeywords",
+    "comparison.recommendation": "Recommendation recommend",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CoupledJoint CouplingOptions "
     "JointHandle SystemGraph",
@@ -373,6 +375,7 @@ __all__ = [
     "Quantity",
     "RackAndPinion",
     "RateLimiter",
+    "Recommendation",
     "ReferenceDeviation",
     "Relation",
     "Remark",
@@ -440,6 +443,7 @@ __all__ = [
     "overview",
     "play",
     "read_signal",
+    "recommend",
     "root_locus_of_fmus",
     "rules",
     "square",

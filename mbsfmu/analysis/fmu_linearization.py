@@ -84,7 +84,7 @@ def linearize(
     chosen = [source] if isinstance(source, str | Path) else list(source)
     with ExitStack() as stack:
         graph = load_graph(source if isinstance(source, str | Path) else chosen, stack)
-        exchanged = [name for name, file in graph.units.items() if _is_exchanged(file)]
+        exchanged = [name for name, file in graph.units.items() if is_exchanged(file)]
         if graph.joints:
             raise InputError(f"FMUs with the joint {graph.joints[0]} between them cannot be linearized")
         names, start = list(graph.units), graph.start
@@ -153,7 +153,7 @@ def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
     return ""
 
 
-def _is_exchanged(file: Path) -> bool:
+def is_exchanged(file: Path) -> bool:
     """Return whether an FMU is for model exchange; an unreadable file is refused when loaded."""
     try:
         return fmpy.read_model_description(str(file), validate=False).modelExchange is not None

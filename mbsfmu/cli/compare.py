@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.comparison import Comparison, ComparisonInterrupted, compare
 from mbsfmu.comparison.comparison_options import ComparisonOptions
 from mbsfmu.comparison.cost import remedy
+from mbsfmu.comparison.recommendation import recommend
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.io.signals import read_signal
@@ -46,6 +47,12 @@ SHARED = ("unit_tolerance", "model_exchange", "unit_solver", "isolate")
 @click.option("--bond", "bonds", multiple=True, help="Power bond of FMUs: a.effort,b.flow; repeatable.")
 @click.option("--outputs", callback=words, help="Outputs of FMUs to compare, by patterns: a.*,b.force; all by default.")
 @options_of(CouplingOptions, *SHARED)
+@click.option(
+    "--recommend",
+    "advises",
+    is_flag=True,
+    help="Recommend algorithm, step and order of the FMUs from their derivatives at the start, without a run.",
+)
 @report_option
 @live_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for all numbers.")
@@ -58,6 +65,7 @@ def command(
     tables: tuple[str, ...],
     bonds: tuple[str, ...],
     outputs: list[str] | None,
+    advises: bool,
     report: str | None,
     live: bool,
     json_file: str | None,
@@ -73,6 +81,7 @@ def command(
     \b
     Example: mbsfmu compare four-bar --steps 2e-3,1e-3 --algorithms jacobi,gauss-seidel --report four-bar.html
     Example: mbsfmu compare system.ssp --accuracy 0.01
+    Example: mbsfmu compare system.ssp --recommend
     Example: mbsfmu compare a.fmu b.fmu --connect a.y=b.u --connect b.y=a.u --steps 2e-3,1e-3 --stop 2
     """
     log_to_stderr(quiet)
@@ -89,6 +98,9 @@ def command(
         "outputs": outputs,
         "coupling": shared,
     }
+    if advises:
+        _advise(found, of_fmus, given, (report, live), json_file)
+        return
     if live:
         if not isinstance(found, CoupledModel):
             raise InputError("--live is of models; FMUs cannot run in a page")
@@ -122,6 +134,25 @@ def _live(
         algorithms=algorithms,
         communication_steps=sorted(options.steps, reverse=True),
     )
+
+
+def _advise(
+    found: CoupledModel | tuple[str, ...],
+    of_fmus: Mapping[str, Any],
+    given: Mapping[str, Any],
+    page: tuple[str | None, bool],
+    json_file: str | None,
+) -> None:
+    """Print recommended settings."""
+    taken = {name: of_fmus[name] for name in ("connections", "parameters", "inputs") if of_fmus[name]}
+    taken |= {name: given[name] for name in ("accuracy", "stop") if given[name] is not None}
+    without = {**given, **of_fmus, "report": page[0], "live": page[1]}
+    for name, value in without.items():
+        if value and name not in taken:
+            raise InputError(f"--{name} has no effect with --recommend, which makes no run")
+    advice = recommend(found, **taken)
+    write_json(json_file, advice.to_dict())
+    say(str(advice))
 
 
 @contextmanager

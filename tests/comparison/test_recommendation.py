@@ -1,0 +1,151 @@
+"""Recommended settings: the map of coupled linear FMUs against one by hand and against runs; the step that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cosim.coupled_pairs import Pair, force_and_velocity, masses
+from cosim.linear_units import CONNECTIONS, LinearSystem, degrade, export_linear, halves
+from cosim.oscillator_theory import spectral_radius
+
+import mbsfmu
+from mbsfmu.base.errors import InputError
+from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
+from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.native.native_package import export_native
+from mbsfmu.simulation.factory import make_simulation
+
+STOP = 2.0
+ALGORITHMS = tuple(
+    f"{name}{extrapolation}"
+    for name in ("jacobi", "gauss-seidel", "newton")
+    for extrapolation in ("", "-linear", "-quadratic")
+)
+
+
+def linear(pair: Pair, *, interpolates: bool = True) -> LinearCoupling:
+    """The coupling of a pair, made of its matrices; deviations from the start are pushed by the rates there."""
+    names = [[f"{each.name}.{variable.name}" for each in pair.systems for variable in getattr(each, which)]
+             for which in ("inputs", "outputs")]  # fmt: skip
+    gains = np.zeros((len(names[0]), len(names[1])))
+    for connection in pair.connections:
+        source, target = connection.split("=")
+        gains[names[0].index(target), names[1].index(source)] = 1.0
+    outputs = pair.exact(np.zeros(1))
+    fmus, place = [], 0
+    for each in pair.systems:
+        a, b, c, d = each.matrices
+        inputs = gains[place : place + b.shape[1]] @ np.array([outputs[name][0] for name in names[1]])
+        place += b.shape[1]
+        rates = a @ each.initial_states({}) + b @ inputs
+        fmus.append(LinearFmu(each.name, a, b, c, d, rates, interpolates))
+    return LinearCoupling(tuple(fmus), gains)
+
+
+def exported(systems: Sequence[LinearSystem], folder: Path) -> list[Path]:
+    paths = []
+    for system in systems:
+        simulation = make_simulation(system, name=system.name, signals={}, solver="rk4", step=1e-3)
+        path = folder / f"{system.name}.fmu"
+        paths.append(export_native(simulation, path, platforms=[host_platform()], kind=("cs", "me")))
+    return paths
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel", "jacobi-linear", "gauss-seidel-linear"])
+def test_the_map_has_the_eigenvalues_of_theory(algorithm: str) -> None:
+    coupling = linear(force_and_velocity())
+    for step in (0.01, 0.05, 0.2):
+        found = np.sort(np.abs(np.linalg.eigvals(coupling.step_map(algorithm, step, (0, 1)))))[::-1]
+        expected = spectral_radius(*parted(algorithm), step)
+        # The affine part and the second position, on which nothing acts back, have the eigenvalue 1.
+        others = [each for each in found if abs(each - 1.0) > 1e-9]
+        assert max(others) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_exact_motion_is_that_of_the_matrix_exponential() -> None:
+    pair = masses()
+    found, times = linear(pair).exact(0.3, 0.1, 18), np.linspace(0.3, STOP, 18)
+    for column, (name, values) in zip(found.T, pair.exact(times).items(), strict=True):
+        np.testing.assert_allclose(column, values - pair.exact(np.zeros(1))[name], atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def damped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, list[Path]]:
+    """The oscillator with a damper across, so that the force depends directly on the velocity."""
+    pair = force_and_velocity(damping=4.0)
+    return pair, exported(pair.systems, tmp_path_factory.mktemp("damped"))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_predicted_errors_are_those_of_runs(damped: tuple[Pair, list[Path]], algorithm: str) -> None:
+    pair, paths = damped
+    name, extrapolation = parted(algorithm)
+    step = 0.02
+    result = mbsfmu.cosimulate(
+        paths, connections=CONNECTIONS, algorithm=name, extrapolation=extrapolation, step=step, stop=STOP
+    )
+    coupling = linear(pair)
+    scales = coupling.ranges(STOP)
+    exact = pair.exact(result.time)
+    truth = max(
+        float(np.max(np.abs(result[each] - values))) / scale
+        for (each, values), scale in zip(exact.items(), scales, strict=True)
+    )
+    predicted = coupling.error(algorithm, step, STOP, (0, 1), scales)
+    if algorithm == "jacobi-quadratic":  # the map takes converged first steps, the run repeats them three times
+        assert 0.2 * truth < predicted < truth
+    else:
+        assert predicted == pytest.approx(truth, rel=0.05)
+
+
+def test_an_fmu_that_holds_its_inputs_gets_their_mean() -> None:
+    """ẋ = u from a source y = t: the mean of a straight input is exact, a held one is late by half a step."""
+    source = LinearFmu("source", np.zeros((1, 1)), np.zeros((1, 0)), np.eye(1), np.zeros((1, 0)), np.ones(1))
+    sink = [np.zeros((1, 1)), np.eye(1), np.eye(1), np.zeros((1, 1))]
+    gains = np.array([[1.0, 0.0]])
+    for interpolates in (True, False):
+        coupling = LinearCoupling((source, LinearFmu("sink", *sink, np.zeros(1), interpolates)), gains)
+        assert coupling.error("newton-linear", 0.1, 1.0, (0, 1), np.ones(2)) < 1e-12
+        assert coupling.error("jacobi", 0.1, 1.0, (0, 1), np.ones(2)) == pytest.approx(0.05, rel=1e-9)
+
+
+def test_the_recommended_setting_is_accurate_in_a_run(damped: tuple[Pair, list[Path]]) -> None:
+    pair, paths = damped
+    advice = mbsfmu.recommend(paths, connections=CONNECTIONS, accuracy=0.01, stop=STOP)
+    name, extrapolation = parted(advice.best.algorithm)
+    options = {"order": advice.best.order} if advice.best.order else {}
+    result = mbsfmu.cosimulate(
+        paths, connections=CONNECTIONS, algorithm=name, extrapolation=extrapolation, step=advice.best.step, stop=STOP,
+        **options,
+    )  # fmt: skip
+    for each, values in pair.exact(result.time).items():
+        assert np.max(np.abs(result[each] - values)) <= 0.01 * np.ptp(values)
+    assert [each.cost for each in advice.alternatives[1:]] == sorted(each.cost for each in advice.alternatives[1:])
+    coupled = np.linalg.eigvals(pair._matrices()[0])
+    assert advice.fastest == pytest.approx(np.max(np.abs(coupled)), rel=1e-6)
+    assert len(str(advice).splitlines()) <= 8
+
+
+def test_fmus_that_cannot_be_linearized_are_refused(tmp_path: Path) -> None:
+    paths = [export_linear(system, tmp_path, "rk4", 1e-3) for system in halves()]
+    with pytest.raises(
+        InputError, match="one is an FMU for co-simulation that lists no states: it cannot be linearized"
+    ):
+        mbsfmu.recommend(paths, connections=CONNECTIONS, stop=STOP)
+    with pytest.raises(InputError, match="nothing connects the FMUs"):
+        mbsfmu.recommend(paths, stop=STOP)
+    with pytest.raises(InputError, match="the accuracy is -1; it must be positive"):
+        mbsfmu.recommend(paths, connections=CONNECTIONS, stop=STOP, accuracy=-1.0)
+
+
+def test_fmus_without_saved_states_are_not_told_to_iterate(damped: tuple[Pair, list[Path]], tmp_path: Path) -> None:
+    pair, _ = damped
+    paths = exported(pair.systems, tmp_path)
+    degrade(paths[0], {"canGetAndSetFMUstate": False})
+    advice = mbsfmu.recommend(paths, connections=CONNECTIONS, stop=STOP)
+    assert not any(each.algorithm.startswith("newton") for each in advice.alternatives)
+    assert any("one cannot save the state" in reason for reason in advice.reasons)

@@ -57,6 +57,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
     CouplingOptions,
     "jacobian",
     "energy_correction",
+    "linear_correction",
     "threads",
     "model_exchange",
     "unit_solver",

@@ -13,7 +13,16 @@ EXPERT = frozenset(
         *("arrays", "sources", "locals", "no_execution_tool", "reference", "wrapper"),
         # of coupled runs
         *("unit_tolerance", "smallest_step", "largest_step", "iteration_tolerance", "maximum_iterations", "relaxation"),
-        *("energy_correction", "threads", "model_exchange", "unit_solver", "isolate", "strict", "rates"),
+        *(
+            "energy_correction",
+            "linear_correction",
+            "threads",
+            "model_exchange",
+            "unit_solver",
+            "isolate",
+            "strict",
+            "rates",
+        ),
         *("place", "time_limit"),
         *("record_every", "record_interval", "bonds", "internal_step", "scheduler"),
         # of all commands

@@ -15,7 +15,7 @@ from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.modelling import closest_match
 
 KEYWORDS = (
-    *("order", "rates", "unit_tolerance", "model_exchange", "unit_solver", "energy_correction"),
+    *("order", "rates", "unit_tolerance", "model_exchange", "unit_solver"),
     *("isolate", "time_limit", "strict", "start_time"),
 )
 """Options of coupled runs that all runs of a comparison share."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.coupling.linear_correction import LinearCorrection
 from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
@@ -23,6 +24,7 @@ class OneSweep(Algorithm):
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
         improves = settings.extrapolation.degree > 0 and not exchange.without_states()
+        self._correction = LinearCorrection(exchange) if settings.linear_correction else None
         self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 
     def repeats(self, history: OutputHistory) -> bool:
@@ -41,14 +43,18 @@ class OneSweep(Algorithm):
         if again:
             self.exchange.save(START, time)
         polynomials = self._complete(history.extrapolate(step), time, step)
-        end = self._one_sweep(history, polynomials, time, step)
+        end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
         for _ in range(again):
             self._return()
             polynomials = self._complete(history.interpolate(step, end.copy()), time, step)
-            end = self._one_sweep(history, polynomials, time, step)
+            end = self._corrected(self._one_sweep(history, polynomials, time, step), time + step)
         if again:
             self.exchange.release(START)
         return end.copy()
+
+    def _corrected(self, end: Floats, time: float) -> Floats:
+        """Return outputs at the end of a step, at a time in s, corrected if that is wanted."""
+        return end if self._correction is None else self._correction.apply(end, time)
 
     @abstractmethod
     def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
@@ -62,7 +68,7 @@ class Explicit(OneSweep):
 class Jacobi(Explicit):
     """Jacobi: all members step with the data at the start of the step."""
 
-    options: ClassVar[tuple[str, ...]] = ("threads",)
+    options: ClassVar[tuple[str, ...]] = ("threads", "linear_correction")
 
     def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:
         return self._in_parallel(polynomials, time, step, history.correction)
@@ -74,7 +80,7 @@ class GaussSeidel(Explicit):
     With held inputs a later member gets the end value, else the polynomial to it.
     """
 
-    options: ClassVar[tuple[str, ...]] = ("order",)
+    options: ClassVar[tuple[str, ...]] = ("order", "linear_correction")
     in_turn = True
 
     def _one_sweep(self, history: OutputHistory, polynomials: Floats, time: float, step: float) -> Floats:

@@ -62,9 +62,12 @@ class Stepping:
         self.bonds = bonds
         self.compiled: MakeOne | None = None
         members = [self.exchange.member(name) for name, _ in self.exchange.names]
+        corrected = algorithm.settings.linear_correction
         self.shows_inputs = np.array(
             [
-                variable in member.direct and not (algorithm.iterates and member.instance.interpolates)
+                variable in member.direct
+                and not corrected
+                and not (algorithm.iterates and member.instance.interpolates)
                 for member, (_, variable) in zip(members, self.exchange.names, strict=True)
             ],
             dtype=bool,

@@ -45,6 +45,8 @@ class Settings:
         `differences` or `directional`: where the Newton iteration takes its first Jacobian from.
     energy_correction
         Whether inputs make up for what their integral missed in the step before.
+    linear_correction
+        Whether outputs with direct feed-through are corrected by directional derivatives at the end of a step.
     threads
         Number of threads that FMUs step in.
     """
@@ -57,6 +59,7 @@ class Settings:
     relaxation: float | str = AITKEN
     jacobian: str = JACOBIANS[0]
     energy_correction: bool = False
+    linear_correction: bool = False
     threads: int = 1
 
 
@@ -125,10 +128,11 @@ class Algorithm(ABC):
         The degree of the polynomials and one more: an input that is right to h^(k+1) makes states right to h^(k+2)
         in a step. Derivatives at the beginning and the value at the end make parabolas, where steps are iterated. A
         FMU that holds its inputs over its steps gets their mean, which is good for 2, and for 1 where an output
-        depends directly on it; the straight line that others get of a parabola, for 3.
+        depends directly on it and is not corrected; the straight line that others get of a parabola, for 3.
         """
         holding = [each for each in self.exchange.members if len(each.sources) and not each.instance.interpolates]
-        most = 3 if not holding else 1 if any(member.direct for member in holding) else 2
+        shown = any(member.direct for member in holding) and not self.settings.linear_correction
+        most = 3 if not holding else 1 if shown else 2
         hermite = self.iterates and self.settings.extrapolation is Extrapolation.DERIVATIVES
         return min(self.settings.extrapolation.degree + (2 if hermite else 1), most)
 

@@ -357,8 +357,8 @@ def compile_steps(
 ) -> CompiledSteps | None:
     """Return the compiled runner of a run, or None if Python is required.
 
-    Joints of FMUs for model exchange, threads, and FMUs that compiled code cannot call are for Python; so are runs
-    where there is no compiler.
+    Joints of FMUs for model exchange, threads, linear corrections, and FMUs that compiled code cannot call are for
+    Python; so are runs where there is no compiler.
 
     Parameters
     ----------
@@ -384,7 +384,10 @@ def compile_steps(
 def _function_and_calls(stepping: Stepping) -> tuple[Callable[..., int], list[MakeStep], FmuCalls] | None:
     """Return the compiled code, what makes a step of each FMU, and the calls; None if Python is required."""
     algorithm, calls = stepping.algorithm, FmuCalls()
-    if not isinstance(algorithm, Explicit | Iterated | JointClosing) or algorithm.settings.threads > 1:
+    settings = algorithm.settings
+    if not isinstance(algorithm, Explicit | Iterated | JointClosing):
+        return None
+    if settings.threads > 1 or settings.linear_correction:
         return None
     ports = [port for member in stepping.exchange.members for port in (member.entries, member.outputs)]
     if isinstance(algorithm, JointClosing):

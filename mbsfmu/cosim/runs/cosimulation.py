@@ -176,6 +176,8 @@ class Cosimulation:
         followed = by_instance(behind_connectors(self._inputs, graph), instances)
         driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
         joints = bind(graph.joints, instances, driven_by_others, chosen.algorithm, chosen.control)
+        if joints and chosen.linear_correction:
+            raise InputError("a linear correction has no effect with joints; it has with connections alone")
         exchanged = are_exchanged(joints)
         rates = preparation.whole_rates(chosen.rates, instances)
         if exchanged:
@@ -235,7 +237,10 @@ class Cosimulation:
     def _parts(self, driven: DrivenInputs, scenario: Scenario, texts: Texts, stop: float, step: float) -> RunSetup:
         """Return the parts of the run with its record; times in s."""
         chosen, graph, exchange = self.options, self._graph, self._algorithm.exchange
-        report_notes(self.statistics, exchange, self._algorithm.iterates, self._algorithm.settings.extrapolation)
+        settings = self._algorithm.settings
+        report_notes(
+            self.statistics, exchange, self._algorithm.iterates, settings.extrapolation, settings.linear_correction
+        )
         history = self._algorithm.history()
         bonds = find_bonds(exchange, exchange.connections, self._bonds)
         everything = all_columns(exchange, bonds, graph.outputs, graph.joints)

@@ -100,7 +100,9 @@ class CoupledRunLoop(ABC):
         """Return sentences for the user on what the run has come to."""
         stepping = self.parts.stepping
         notes = environment_notes(stepping.exchange)
-        return notes if stepping.algorithm.iterates else [*notes, *loop_notes(stepping.exchange)]
+        algorithm = stepping.algorithm
+        closed = algorithm.iterates or algorithm.settings.linear_correction
+        return notes if closed else [*notes, *loop_notes(stepping.exchange)]
 
     def begin(self) -> None:
         """Record the start."""

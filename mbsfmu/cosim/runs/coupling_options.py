@@ -80,6 +80,7 @@ class CouplingKeywords(TypedDict, total=False):
     relaxation: float | Literal["aitken"] | None
     jacobian: Literal["differences", "directional"] | None
     energy_correction: bool | None
+    linear_correction: bool | None
     threads: int | None
     model_exchange: Sequence[str] | Literal["all"] | None
     unit_solver: Literal["radau", "dop853"] | None
@@ -215,6 +216,13 @@ class CouplingOptions(Options):
     ] = None
     energy_correction: Annotated[
         bool, Switch("Whether jacobi and gauss-seidel correct inputs by the integral error of the step before")
+    ] = False
+    linear_correction: Annotated[
+        bool,
+        Switch(
+            "Whether jacobi and gauss-seidel correct outputs with direct feed-through by the FMUs' directional "
+            "derivatives, which closes algebraic loops without repeated steps"
+        ),
     ] = False
     threads: Annotated[
         int,

@@ -97,15 +97,15 @@ def _component(name: str) -> str:
 
 
 def report_notes(
-    statistics: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation
+    statistics: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation, corrects: bool
 ) -> None:
-    """Report the features that FMUs lack for the chosen algorithm."""
-    if not iterates:
+    """Report the features that FMUs lack for the chosen algorithm; `corrects` tells of a linear correction."""
+    if not iterates and not corrects:
         for group in _loops(exchange):
             statistics.warn(
                 f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
                 f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
-                "solve it in every step"
+                "solve it in every step, --linear-correction (linear_correction=True) without repeated ones"
             )
     if extrapolation is Extrapolation.DERIVATIVES:
         missing = exchange.find_rates()
@@ -116,7 +116,8 @@ def report_notes(
         if holding:
             names = names_of([member.instance.name for member in holding])
             statistics.notes.append(
-                f"{names} cannot interpolate inputs, and holds their mean over each step{_order(holding)}"
+                f"{names} cannot interpolate inputs, and holds their mean over each step"
+                f"{'' if corrects else _order(holding)}"
             )
             logger.info("%s", statistics.notes[-1])
 

@@ -156,7 +156,7 @@ def main() -> None:
                 each for each in tried if each[2:] == (advice.best.algorithm, advice.best.step)
             )
             good = [each for each in tried if each[0] <= max(ACCURACY, off if off < 2 * ACCURACY else 0.0)]
-            best = min(good, key=lambda each: each[1])
+            best = min(good or tried, key=lambda each: each[1] if good else each[0])
             count += 1
             wrong += off > ACCURACY
             within += off <= ACCURACY and cost <= 2.0 * best[1]

@@ -86,7 +86,7 @@ class LinearCoupling:
         """K D, the gains of direct feed-through from inputs to inputs."""
         from scipy.linalg import block_diag  # noqa: PLC0415 - takes long to load
 
-        return self.gains @ np.asarray(block_diag(*(fmu.d for fmu in self.fmus)))
+        return np.asarray(self.gains @ block_diag(*(fmu.d for fmu in self.fmus)), dtype=float)
 
     def whole(self) -> tuple[Floats, Floats, Floats]:
         """Return A, f and C of all FMUs together: ẋ = A x + f, y = C x.
@@ -118,7 +118,7 @@ class LinearCoupling:
         wide = np.zeros((len(a) + 1, len(a) + 1))
         wide[:-1, :-1], wide[:-1, -1] = a, f
         start = expm(wide * first)[:, -1]
-        return _powers(expm(wide * distance), count, start)[:, :-1] @ shown.T
+        return np.asarray(_powers(expm(wide * distance), count, start)[:, :-1] @ shown.T, dtype=float)
 
     def step_map(self, algorithm: str, step: float, order: Sequence[int]) -> Floats:
         """Return the linear map of (states, outputs now, one and two steps before, 1) over a step in s.
@@ -164,7 +164,8 @@ class LinearCoupling:
             ends = solved
         last = np.zeros((1, size))
         last[0, -1] = 1.0
-        return np.concatenate([states[:, :size], ends[:, :size], now[:, :size], before[:, :size], last])
+        rows = [states[:, :size], ends[:, :size], now[:, :size], before[:, :size], last]
+        return np.asarray(np.concatenate(rows), dtype=float)
 
     def error(self, algorithm: str, step: float, stop: float, order: Sequence[int], scales: Floats) -> float:
         """Return the largest error of any output over time, in shares of scales; infinite where it overflows.

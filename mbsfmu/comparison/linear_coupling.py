@@ -99,7 +99,7 @@ class LinearCoupling:
         from scipy.linalg import block_diag  # noqa: PLC0415 - takes long to load
 
         a, b, c, d = (np.asarray(block_diag(*(getattr(fmu, each) for fmu in self.fmus))) for each in "abcd")
-        shown = np.linalg.solve(np.eye(len(c)) - d @ self.gains, c)
+        shown = np.asarray(np.linalg.solve(np.eye(len(c)) - d @ self.gains, c), dtype=float)
         return a + b @ self.gains @ shown, np.concatenate([fmu.rates for fmu in self.fmus]), shown
 
     def exact(self, first: float, distance: float, count: int) -> Floats:

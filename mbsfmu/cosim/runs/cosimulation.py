@@ -149,6 +149,8 @@ class Cosimulation:
             connections=(*graph.connections, *self._connections),
             joints=(*graph.joints, *self._joints),
         )
+        if graph.joints and chosen.linear_correction:
+            raise InputError("a linear correction has no effect with joints; it has with connections alone")
         if chosen.start_time is not None:
             graph = replace(graph, start=chosen.start_time)
         instances = stack.enter_context(
@@ -176,8 +178,6 @@ class Cosimulation:
         followed = by_instance(behind_connectors(self._inputs, graph), instances)
         driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
         joints = bind(graph.joints, instances, driven_by_others, chosen.algorithm, chosen.control)
-        if joints and chosen.linear_correction:
-            raise InputError("a linear correction has no effect with joints; it has with connections alone")
         exchanged = are_exchanged(joints)
         rates = preparation.whole_rates(chosen.rates, instances)
         if exchanged:

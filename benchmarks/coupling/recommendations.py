@@ -106,8 +106,9 @@ def linear_cases(folder: Path) -> Iterator[tuple[str, CoupledFmus, float, Errors
 def machine_cases(folder: Path) -> Iterator[tuple[str, CoupledFmus, float, Errors]]:
     """Yield the same of machines that are cut into FMUs."""
     from crane import crane  # noqa: PLC0415
+    from press import press  # noqa: PLC0415
 
-    models = [mbsfmu.models.built_in(name) for name in MACHINES] + [crane()]
+    models = [mbsfmu.models.built_in(name) for name in MACHINES] + [crane(), press()]
     for model in [] if QUICK else models:
         package = mbsfmu.export(model, folder / model.name, layout="separate", kind=("cs", "me"))[-1]
         fmus, stop = CoupledFmus(package), 2.0

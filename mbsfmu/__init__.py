@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mbsfmu.coupled.ensemble import Ensemble
     from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
     from mbsfmu.coupled.model_overview import overview
+    from mbsfmu.coupled.transition import Transition
     from mbsfmu.equations.closure_equations import (
         Angle,
         Gap,
@@ -192,6 +193,7 @@ _HOMES = {
     "coupled.ensemble": "Ensemble",
     "coupled.ensemble_simulation": "EnsembleSimulation",
     "coupled.model_overview": "overview",
+    "coupled.transition": "Transition",
     "equations.closure_equations": "Angle Gap gaps Offset offsets Relation square tilts turned_back turns",
     "equilibrium.equilibrium_result": "Equilibrium",
     "exporting.coupled_export": "export_coupled",
@@ -419,6 +421,7 @@ __all__ = [
     "TightRun",
     "Trajectory",
     "TransferFunction",
+    "Transition",
     "Universal",
     "UserParts",
     "Variability",

@@ -155,14 +155,15 @@ def main() -> None:
             off, cost, algorithm, step = next(
                 each for each in tried if each[2:] == (advice.best.algorithm, advice.best.step)
             )
-            good = [each for each in tried if each[0] <= max(ACCURACY, off if off < 2 * ACCURACY else 0.0)]
+            good = [each for each in tried if each[0] <= ACCURACY]
             best = min(good or tried, key=lambda each: each[1] if good else each[0])
             count += 1
             wrong += off > ACCURACY
             within += off <= ACCURACY and cost <= 2.0 * best[1]
+            ratio = f"{cost / best[1]:.2f}" if off <= ACCURACY else "–"
             print(
                 f"| {name} | {algorithm} {1e3 * step:.3g} ms | {100.0 * off:.2g} % "
-                f"| {best[2]} {1e3 * best[3]:.3g} ms | {100.0 * best[0]:.2g} % | {cost / best[1]:.2f} |",
+                f"| {best[2]} {1e3 * best[3]:.3g} ms | {100.0 * best[0]:.2g} % | {ratio} |",
                 flush=True,
             )
     print(f"\n{within} of {count} are accurate and within twice the cost; {wrong} are beyond {100 * ACCURACY:g} %")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mbsfmu.base.errors import InputError, SimulationError
     from mbsfmu.comparison import Comparison, ComparisonOptions, Run, StabilityLimit, compare
     from mbsfmu.comparison.comparison_options import ComparisonKeywords
-    from mbsfmu.comparison.recommendation import Recommendation, recommend
+    from mbsfmu.comparison.recommendation import CouplingSetting, Recommendation, recommend
     from mbsfmu.comparison.tight import TightRun
     from mbsfmu.cosim import (
         Connection,
@@ -183,7 +183,7 @@ _HOMES = {
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",
     "comparison.comparison_options": "ComparisonKeywords",
-    "comparison.recommendation": "Recommendation recommend",
+    "comparison.recommendation": "CouplingSetting Recommendation recommend",
     "comparison.tight": "TightRun",
     "cosim": "Connection cosimulate Cosimulation CosimulationError CosimulationResult CoupledJoint CouplingOptions "
     "JointHandle SystemGraph",
@@ -290,6 +290,7 @@ __all__ = [
     "CoupledSystem",
     "CouplingKeywords",
     "CouplingOptions",
+    "CouplingSetting",
     "Course",
     "Cuboid",
     "CylinderShape",

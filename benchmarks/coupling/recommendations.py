@@ -28,7 +28,7 @@ from mbsfmu import CosimulationError, CosimulationResult, recommend
 from mbsfmu.base.muted import muted
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import coupled_reference
-from mbsfmu.comparison.recommendation import Alternative
+from mbsfmu.comparison.recommendation import CouplingSetting
 from mbsfmu.comparison.run import Task, run_timed
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.native.native_package import export_native
@@ -124,7 +124,9 @@ def machine_cases(folder: Path) -> Iterator[tuple[str, CoupledFmus, float, Error
         yield model.name, fmus, stop, lambda result, reference=reference: max(reference.errors(result).values())
 
 
-def measured(fmus: CoupledFmus, stop: float, setting: Alternative, step: float, error: Errors) -> tuple[float, float]:
+def measured(
+    fmus: CoupledFmus, stop: float, setting: CouplingSetting, step: float, error: Errors
+) -> tuple[float, float]:
     """Return error and cost of a setting with a step in s; both infinite where it fails."""
     own = replace(fmus, coupling={"order": setting.order} if setting.order else {})
     task = Task(own, Path(), None, setting.algorithm, step, stop)

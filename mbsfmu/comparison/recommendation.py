@@ -46,7 +46,7 @@ _MOST_ORDERS = 4  # FMUs of which all orders are tried
 
 
 @dataclass(frozen=True)
-class Alternative:
+class CouplingSetting:
     """The largest sufficiently accurate step of one algorithm.
 
     Attributes
@@ -86,13 +86,13 @@ class Recommendation:
         Fastest mode of the coupled system that the interface takes part in, in rad/s; 0 without one.
     """
 
-    alternatives: tuple[Alternative, ...]
+    alternatives: tuple[CouplingSetting, ...]
     reasons: tuple[str, ...]
     accuracy: float
     fastest: float
 
     @property
-    def best(self) -> Alternative:
+    def best(self) -> CouplingSetting:
         """The least expensive setting."""
         return self.alternatives[0]
 
@@ -265,20 +265,20 @@ def _search(linear: LinearCoupling, facts: _Facts, accuracy: float) -> Recommend
     names = [fmu.name for fmu in linear.fmus]
     own = tuple(range(len(names)))
     orders = list(permutations(own)) if len(own) <= _MOST_ORDERS else [own, own[::-1]]
-    found: list[Alternative] = []
+    found: list[CouplingSetting] = []
     for name in ("gauss-seidel", "jacobi", "newton"):
         if name in ITERATED and facts.without_states:
             continue
         for extrapolation in EXTRAPOLATIONS:
             algorithm = name if extrapolation == "zero" else f"{name}-{extrapolation}"
             weight = ITERATED_COST if name in ITERATED else 1.0
-            tried: list[Alternative] = []
+            tried: list[CouplingSetting] = []
             for order in orders if name == "gauss-seidel" else [own]:
                 step, error = _largest(linear, algorithm, horizon, order, scales, _LOADED * accuracy)
                 step = _rounded(step)
                 if step > 0.0:
                     told = tuple(names[index] for index in order) if order != own else ()
-                    tried.append(Alternative(algorithm, step, error, weight / step, told))
+                    tried.append(CouplingSetting(algorithm, step, error, weight / step, told))
             if tried:
                 found.append(min(tried, key=lambda each: each.cost))
     if not found:
@@ -334,7 +334,7 @@ def _fastest(linear: LinearCoupling) -> float:
 def _reasons(
     linear: LinearCoupling,
     facts: _Facts,
-    found: Sequence[Alternative],
+    found: Sequence[CouplingSetting],
     fastest: float,
     horizon: float,
     accuracy: float,

@@ -22,6 +22,8 @@ START = np.array([0.1, 0.0, 0.1, 0.0])
 """Positions in m and velocities in m/s of both masses at the start; the coupling spring is relaxed."""
 CONNECTIONS = ("two.force=one.force", "one.velocity=two.velocity")
 NAMES = ("one.position", "one.speed", "two.position", "two.speed")
+LOOP = ("first.y=second.u", "second.y=first.u")
+"""Connections of `gain_units`."""
 
 
 class LinearSystem(System):
@@ -95,6 +97,18 @@ def change_description(path: Path, pattern: str, new: str) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
+
+
+def gain(name: str, factor: float, decay: float) -> LinearSystem:
+    """y = factor · u + x, ẋ = −decay · x, x(0) = 1."""
+    matrices = [np.array([[value]]) for value in (-decay, 0.0, 1.0, factor)]
+    return LinearSystem(name, matrices, [1.0], {"u": "1"}, {"y": "1"})
+
+
+def gain_units(folder: Path, first: float, second: float, **flags: bool) -> list[Path]:
+    """Two gains, whose connection is an algebraic loop; the first one decays at 1/s, the second one not."""
+    systems = gain("first", first, 1.0), gain("second", second, 0.0)
+    return [export_linear(system, folder, "rk4", 1e-2, **flags) for system in systems]
 
 
 def halves(

@@ -6,30 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cosim.linear_units import LinearSystem, export_linear
+from cosim.linear_units import LOOP, LinearSystem, export_linear, gain, gain_units
 
 from mbsfmu import SimulationError, cosimulate
 from mbsfmu.cosim.coupling.graph import Connection
-
-LOOP = ("first.y=second.u", "second.y=first.u")
-
-
-def gain(name: str, factor: float, decay: float) -> LinearSystem:
-    """y = factor · u + x, ẋ = −decay · x, x(0) = 1."""
-    matrices = [np.array([[value]]) for value in (-decay, 0.0, 1.0, factor)]
-    return LinearSystem(name, matrices, [1.0], {"u": "1"}, {"y": "1"})
-
-
-def units(folder: Path, first: float, second: float, **flags: bool) -> list[Path]:
-    systems = gain("first", first, 1.0), gain("second", second, 0.0)
-    return [export_linear(system, folder, "rk4", 1e-2, **flags) for system in systems]
 
 
 @pytest.mark.parametrize("directional", [True, False])
 @pytest.mark.parametrize("algorithm", ["fixed-point", "newton"])
 def test_loop_is_solved_in_every_step(tmp_path: Path, algorithm: str, directional: bool) -> None:
     """y₁ = 0.5 y₂ + e^{−t}, y₂ = −3 y₁ + 1: a gain of −1.5, round which plain sweeps diverge."""
-    files = units(tmp_path, 0.5, -3.0, providesDirectionalDerivative=directional)
+    files = gain_units(tmp_path, 0.5, -3.0, providesDirectionalDerivative=directional)
     result = cosimulate(files, connections=LOOP, algorithm=algorithm, extrapolation="linear", step=0.1, stop=1.0)
     first = (np.exp(-result.time) + 0.5) / 2.5
     np.testing.assert_allclose(result["first.y"], first, atol=1e-7)
@@ -68,7 +55,7 @@ def test_newton_solves_a_linear_loop_at_once(tmp_path: Path, jacobian: str, more
 
 
 def test_delayed_loop_is_told_and_wrong(tmp_path: Path) -> None:
-    files = units(tmp_path, 0.5, -0.5)
+    files = gain_units(tmp_path, 0.5, -0.5)
     result = cosimulate(files, connections=LOOP, algorithm="jacobi", step=0.1, stop=1.0)
     assert any("first.y, second.y make an algebraic loop" in note for note in result.notes)
     exact = (np.exp(-result.time) + 0.5) / 1.25
@@ -79,7 +66,7 @@ def test_delayed_loop_is_told_and_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
 def test_loop_that_grows_is_told_at_the_end(tmp_path: Path, algorithm: str) -> None:
     """A gain of −1.08, extrapolated: the outputs, which are of the order of one, grow without bound, finite as yet."""
-    files = units(tmp_path, 0.9, -1.2)
+    files = gain_units(tmp_path, 0.9, -1.2)
     result = cosimulate(files, connections=LOOP, algorithm=algorithm, extrapolation="linear", step=0.1, stop=2.5)
     exact = (np.exp(-result.time) + 0.9) / 2.08
     assert np.max(np.abs(result["first.y"] - exact)) > 10.0
@@ -90,7 +77,7 @@ def test_loop_that_grows_is_told_at_the_end(tmp_path: Path, algorithm: str) -> N
 @pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
 def test_loop_that_settles_has_not_come_apart(tmp_path: Path, algorithm: str, extrapolation: str) -> None:
     result = cosimulate(
-        units(tmp_path, 0.5, -0.3), connections=LOOP, algorithm=algorithm, extrapolation=extrapolation, step=0.1,
+        gain_units(tmp_path, 0.5, -0.3), connections=LOOP, algorithm=algorithm, extrapolation=extrapolation, step=0.1,
         stop=2.5,
     )  # fmt: skip
     assert not any("come apart" in note for note in result.notes)
@@ -98,7 +85,7 @@ def test_loop_that_settles_has_not_come_apart(tmp_path: Path, algorithm: str, ex
 
 def test_loop_without_a_solution_is_named(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match=r"loop of first\.y, second\.y has no single solution"):
-        cosimulate(units(tmp_path, 2.0, 0.5), connections=LOOP, step=0.1, stop=1.0)
+        cosimulate(gain_units(tmp_path, 2.0, 0.5), connections=LOOP, step=0.1, stop=1.0)
 
 
 def test_chain_is_passed_on_in_its_order(tmp_path: Path) -> None:

@@ -6,33 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cosim.linear_units import CONNECTIONS, NAMES, START, LinearSystem, export_linear, halves, whole
+from cosim.linear_units import (
+    CONNECTIONS,
+    LOOP,
+    NAMES,
+    START,
+    export_linear,
+    gain_units,
+    halves,
+    whole,
+)
 from scipy.linalg import expm
 
 from mbsfmu import CosimulationResult, SimulationError, cosimulate
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection
 
-LOOP = ("first.y=second.u", "second.y=first.u")
 DAMPING, STEPS = 4.0, (0.01, 0.005, 0.0025)
-
-
-def gain(name: str, factor: float, decay: float) -> LinearSystem:
-    """y = factor · u + x, ẋ = −decay · x, x(0) = 1."""
-    matrices = [np.array([[value]]) for value in (-decay, 0.0, 1.0, factor)]
-    return LinearSystem(name, matrices, [1.0], {"u": "1"}, {"y": "1"})
-
-
-def units(folder: Path, first: float, second: float, **flags: bool) -> list[Path]:
-    systems = gain("first", first, 1.0), gain("second", second, 0.0)
-    return [export_linear(system, folder, "rk4", 1e-2, **flags) for system in systems]
 
 
 @pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
 @pytest.mark.parametrize("extrapolation", ["zero", "linear", "quadratic"])
 def test_a_loop_of_any_gain_is_closed_without_saved_states(tmp_path: Path, algorithm: str, extrapolation: str) -> None:
     """y₁ = 0.9 y₂ + e^{−t}, y₂ = −3 y₁ + 1: a gain of −2.7, delayed by a step it grows 2.7 times in each."""
-    files = units(tmp_path, 0.9, -3.0, canGetAndSetFMUstate=False)
+    files = gain_units(tmp_path, 0.9, -3.0, canGetAndSetFMUstate=False)
     given = {"connections": LOOP, "algorithm": algorithm, "extrapolation": extrapolation, "step": 0.1, "stop": 1.0}
     result = cosimulate(files, linear_correction=True, **given)
     first = (np.exp(-result.time) + 0.9) / 3.7
@@ -49,7 +46,7 @@ def test_a_loop_of_any_gain_is_closed_without_saved_states(tmp_path: Path, algor
 def test_factors_and_offsets_of_connections_count(tmp_path: Path) -> None:
     """y₁ = 0.5 u₁ + e^{−t} with u₁ = −2 y₂ + 3 and y₂ = 0.7 y₁ + 1, so y₁ (1 + 0.7) = 0.5 + e^{−t}."""
     result = cosimulate(
-        units(tmp_path, 0.5, 0.7), algorithm="jacobi", step=0.1, stop=1.0, linear_correction=True,
+        gain_units(tmp_path, 0.5, 0.7), algorithm="jacobi", step=0.1, stop=1.0, linear_correction=True,
         connections=("first.y=second.u", Connection(("second", "y"), ("first", "u"), factor=-2.0, offset=3.0)),
     )  # fmt: skip
     y = (0.5 + np.exp(-result.time)) / 1.7
@@ -60,7 +57,7 @@ def test_factors_and_offsets_of_connections_count(tmp_path: Path) -> None:
 def test_a_loop_without_a_solution_ends_the_run(tmp_path: Path) -> None:
     """A gain that is 1 from the start on is refused there already."""
     with pytest.raises(SimulationError, match="no single solution"):
-        cosimulate(units(tmp_path, 1.0, 1.0), connections=LOOP, step=0.1, stop=1.0, linear_correction=True)
+        cosimulate(gain_units(tmp_path, 1.0, 1.0), connections=LOOP, step=0.1, stop=1.0, linear_correction=True)
 
 
 def motion(time: float) -> np.ndarray:
@@ -112,7 +109,7 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path) -> None:
     given = {"step": 0.1, "stop": 1.0, "linear_correction": True}
     with pytest.raises(InputError, match="no output depends directly on a connected input"):
         cosimulate(plain, connections=CONNECTIONS, **given)
-    files = units(tmp_path, 0.5, -0.5, providesDirectionalDerivative=False)
+    files = gain_units(tmp_path, 0.5, -0.5, providesDirectionalDerivative=False)
     with pytest.raises(
         InputError, match=r"first\.y depends directly on inputs, and its FMU gives no directional deriv"
     ):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from accessibility import findings
 from chromium import Chromium
-from test_play_page import PLAYER, ask, begin, hold, last, pause, press
+from test_play_page import PLAYER, ask, begin, hold, last, opened, pause, press
 
 import mbsfmu
 from mbsfmu.cli import main
@@ -36,14 +36,9 @@ def coupled_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def coupled(browser: Chromium, coupled_page: Path) -> Iterator[Chromium]:
-    """The browser with this page; what the page saves as a file is kept."""
-    kept = "window.files = []; const make = URL.createObjectURL; URL.createObjectURL = (b) => (files.push(b), make(b))"
-    made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=kept)
-    begin(browser, coupled_page)
-    yield browser
-    assert browser.said == []
-    assert browser.asked == []
-    browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)
+    """The browser with this page."""
+    with opened(browser, coupled_page):
+        yield browser
 
 
 def choose(browser: Chromium, algorithm: int, step: float) -> None:

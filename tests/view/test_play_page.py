@@ -39,11 +39,18 @@ def four_bar_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def driven(browser: Chromium, four_bar_page: Path) -> Iterator[Chromium]:
-    """The browser with the four-bar at its start; what the page saves as a file is kept."""
+    """The browser with the four-bar at its start."""
+    with opened(browser, four_bar_page):
+        yield browser
+
+
+@contextlib.contextmanager
+def opened(browser: Chromium, page: Path) -> Iterator[None]:
+    """Open a machine's page, and keep what it saves as files; it says nothing and asks for nothing."""
     kept = "window.files = []; const make = URL.createObjectURL; URL.createObjectURL = (b) => (files.push(b), make(b))"
     made = browser.call("Page.addScriptToEvaluateOnNewDocument", source=kept)
-    begin(browser, four_bar_page)
-    yield browser
+    begin(browser, page)
+    yield
     assert browser.said == []
     assert browser.asked == []
     browser.call("Page.removeScriptToEvaluateOnNewDocument", **made)

@@ -94,13 +94,13 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
     names, sizes, steps, turns = (["four-bar"], [16], 20, 1) if arguments.quick else (list(STEP), [16, 64, 256], 50, 5)
-    print("| machine | machines | environment steps a second | single simulation |")
-    print("|---|---|---|---|")
+    print("| machine | machines | environment steps a second | single simulation | ratio |")
+    print("|---|---|---|---|---|")
     for name in names:
         single = single_seconds(name, steps, turns)
         for machines in sizes:
             each = environment_seconds(name, machines, steps, turns)
-            print(f"| {name} | {machines} | {1.0 / each:,.0f} | {1.0 / single:,.0f} |")
+            print(f"| {name} | {machines} | {1.0 / each:,.0f} | {1.0 / single:,.0f} | {single / each:.1f} |")
 
 
 if __name__ == "__main__":

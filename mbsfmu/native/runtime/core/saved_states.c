@@ -11,7 +11,7 @@ typedef struct {
     State state;
 } Saved;
 
-#define CHECKSUMS 4 /* side by side, as each word of one would wait for the one before */
+enum { CHECKSUMS = 4 }; /* side by side, as each word of one would wait for the one before */
 
 static uint64_t with_word(uint64_t sum, uint64_t word) {
     sum = (sum ^ word) * 1099511628211u;

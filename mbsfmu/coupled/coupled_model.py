@@ -37,6 +37,7 @@ from mbsfmu.coupled.model_simulation import (
 from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
+from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import read_signals
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
@@ -320,8 +321,9 @@ class CoupledModel(ModelData):
     ) -> Ensemble:
         """Return many machines of the model that run at once, each in a lane of the processor's vectors.
 
-        Steps are those of double-step with the trapezoidal rule and equal steps. Results are those of single runs but
-        for what is left of Newton's iteration, and round-off.
+        Steps are those of double-step: equal ones by the trapezoidal rule, or with `solver="rodas5p"` (or `rodas4`)
+        those that each machine's own error asks for. Results are those of single runs but for what is left of Newton's
+        iteration, and round-off.
 
         Parameters
         ----------
@@ -336,7 +338,7 @@ class CoupledModel(ModelData):
         errors
             Whether the error of each machine's run is estimated, as in single runs; steps take 1.5 to 3 times as long.
         given
-            Options as for `simulation`, but for formulation and solver.
+            Options as for `simulation`, but for the formulation; the trapezoidal rule is the solver by default.
 
         Raises
         ------
@@ -348,17 +350,25 @@ class CoupledModel(ModelData):
             if given.get(name):
                 raise InputError(f"{name} has no effect in an ensemble; leave it out, or run machines one by one")
         options = self._ensemble_options(given)
+        if errors and options.solver != Trapezoidal.name:
+            raise InputError(
+                f"errors has no effect with the solver '{options.solver}', which controls its errors by tolerances; leave "
+                "it out, or take the trapezoidal rule"
+            )
         simulation, key = ensemble_simulation(self, options)
         return Ensemble(simulation, key, parameters or {}, inputs or {}, starts or {}, lanes, errors=errors)
 
     def _ensemble_options(self, given: RunKeywords) -> RunOptions:
         """Return the options of an ensemble's runs."""
-        for name, has in (("formulation", FORMULATION), ("solver", Trapezoidal.name)):
-            if given.get(name) not in (None, has):
+        solvers = (Trapezoidal.name, *Rosenbrock.names)
+        for name, allowed in (("formulation", (FORMULATION,)), ("solver", solvers)):
+            if given.get(name) not in (None, *allowed):
+                known = " or ".join(f"'{each}'" for each in allowed)
                 raise InputError(
-                    f"ensembles have the {name} '{has}' only; leave out '{given[name]}', or run machines one by one"
+                    f"ensembles have the {name} {known} only; leave out '{given[name]}', or run machines one by one"
                 )
-        return run_options(self, None, {**given, "formulation": FORMULATION, "solver": Trapezoidal.name})
+        solver = given.get("solver") or Trapezoidal.name
+        return run_options(self, None, {**given, "formulation": FORMULATION, "solver": solver})
 
     @heeding_interruptions()
     def casadi(self, **given: Unpack[RunKeywords]) -> ModelFunctions:

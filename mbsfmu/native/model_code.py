@@ -195,7 +195,11 @@ class ModelCode:
     def _lane_functions(self) -> Iterable[TracedFunction]:
         """Write the functions that are called for several machines at once."""
         functions = self._functions
-        named: list[AnyFunction] = [self._simulation.formulation.history.carried]
+        named: list[AnyFunction] = []
+        if isinstance(self._simulation.solver, ImplicitSolver):
+            named.append(self._simulation.formulation.history.carried)
+        elif functions.rates_by_accelerations:
+            named.append(functions.state_rates)
         if functions.rank:
             named.append(functions.closure)
         named += [functions.integral_rates, functions.outputs, *self._needs.in_steps]

@@ -43,6 +43,9 @@ static void dismiss(Instance *instance) {
 const StepFunctions step_functions = {
     advance,
     inputs_at,
+#if SOLVER == ROSENBROCK
+    input_slopes_at,
+#endif
     run_on,
     next_event,
 #if SOLVES_SADDLE

@@ -6,6 +6,11 @@
 #include "instance.h"
 #include "lanes.h"
 
+#if SOLVER == ROSENBROCK
+#include "reduced_sizes.h"
+#include "rosenbrock_sizes.h"
+#endif
+
 /* The arrays that a step hands over to the next. */
 typedef struct {
 #define FIELD(name, size) Lanes name[ROOM(size)];
@@ -13,9 +18,18 @@ typedef struct {
 #undef FIELD
 } LaneState;
 
-/* The way of a lane to the next point at which anything but steps happens: equal steps, as `advance_equally` has them. */
+/* The way of a lane to the next point at which anything but steps happens. */
 typedef struct {
-    double begin, end, step, count, made;
+    double begin, end;
+    double step, count, made;       /* equal steps, as `advance_equally` has them */
+#if SOLVER == ROSENBROCK
+    double elapsed, whole;          /* how far steps have come of their way in s, as `advance` of rosenbrock.c has it … */
+    double looked;                  /* … and had when that was last looked at … */
+    int tries;                      /* … since which so many steps were tried */
+    double most;                    /* the factor by which the next step may be larger at most: no larger after a rejection */
+    int behind;                     /* the first row that is not on the way: at its end, or behind */
+#endif
+    int row;                        /* the next one that is recorded */
     int at_halt;                    /* whether an event, an update or the end of the run is there */
     int varying;                    /* whether inputs change on the way */
     int left;                       /* whether what was due at the last halt has been done */
@@ -33,6 +47,12 @@ typedef struct {
     Lanes inverse[ROOM(UNKNOWNS * UNKNOWNS)], rate, matrix_step;
     double uses, spent;
     int has_matrix;
+#if SOLVER == ROSENBROCK
+    Lanes slope[ROOM(SLOPES * CONTROLLED)];  /* the derivatives of y' by y, without the rows of z_i' */
+    Lanes pushed[ROOM(FREEDOM * CONTROLLED)], of_rates[ROOM((SLOPES - FREEDOM) * CONTROLLED)]; /* what they follow from */
+    Lanes increments[STAGES][ROOM(SIZE)];
+    Lanes leading[ROOM(COORDINATES * FREEDOM)]; /* R_z at the state */
+#endif
     /* Each lane's choice of coordinates, and how steep its slopes may be; whether all lanes have the same choice. */
     int dependent[ROOM(RANK)][LANES], independent[ROOM(FREEDOM)][LANES], uniform;
     Lanes slope_limits[ROOM(FREEDOM)];

@@ -1,6 +1,4 @@
-/* Steps of a group of machines, and what each does between them: as equal_steps.c and run_loop.c have it of one. */
-
-#include "lane_error.c"
+/* What machines in lanes do at the ends of steps and between them: as run_loop.c has it of one. */
 
 /* Where some coordinate moves much faster than an independent one. */
 static Mask steep_lanes(const Group *group) {
@@ -77,32 +75,6 @@ static inline void take_in_lanes(Lanes *to, const Lanes *from, int count, Mask m
     for (int i = 0; i < count; i++) to[i] = select_lanes(mask, from[i], to[i]);
 }
 
-/* Make a step in some lanes; returns those where it is made, the others being as they were. */
-static Mask step_lanes(Group *group, LaneStep *problem, Mask active) {
-    LaneState *state = &group->state;
-    const LaneParts *parts = &group->parts;
-    Lanes integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
-    newton_in_lanes(group, problem, active);
-    Mask made = active & ~problem->failed;
-    lanes_integral_rates(parts, parts->integral_rates);
-    lanes_carried(parts, integrals, history);
-    const Mask steep = made & steep_lanes(group);
-    carry_error_in_lanes(group, problem->step, made);
-    made &= ~choose_coordinates(group, steep);
-    take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
-    take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
-    take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
-    take_in_lanes(state->multipliers, parts->multipliers, CONSTRAINTS, made);
-    take_in_lanes(state->states, parts->states, STATES, made);
-    take_in_lanes(state->rates, parts->rates, STATES, made);
-    take_in_lanes(state->integrals, integrals, INTEGRALS, made);
-    take_in_lanes(state->integral_rates, parts->integral_rates, INTEGRALS, made);
-    change_reference_lanes(group, made);
-    return made;
-}
-
-/* -- what lanes do for themselves -------------------------------------------------------------------------------- */
-
 /* The machine of a lane has failed; its instance knows why. */
 static void end_lane(Group *group, int lane) { group->running &= ~(1u << lane); }
 
@@ -160,101 +132,4 @@ static void arrive_in_lane(Group *group, int lane) {
     }
     if (is_output) refresh(instance);
     load_lane(group, lane);
-}
-
-/* Plan the way to an output, or to a halt before it. Stretches that are too brief for the rule are made at once. */
-static void plan_stretch(Group *group, int lane) {
-    Instance *instance = &group->instances[lane];
-    State *state = &instance->state;
-    Stretch *stretch = &group->stretches[lane];
-    const double same = stretch->same, output = stretch->output;
-    stretch->made = stretch->count = 0.0;
-    while (group->running >> lane & 1u && state->time < output) {
-        if (!stretch->left) leave_lane(group, lane);
-        if (!(group->running >> lane & 1u)) return;
-        const int halts_before = stretch->halt < output - same;
-        stretch->begin = state->time;
-        stretch->end = halts_before ? stretch->halt : output;
-        stretch->at_halt = stretch->halt <= output + same;
-        const double length = stretch->end - stretch->begin;
-        if (!(length < BRIEF * state->step_size)) {
-            stretch->count = count_steps(stretch->begin, stretch->end, state->step_size);
-            stretch->step = length / stretch->count;
-            return;
-        }
-        store_lane(group, lane);
-        step_functions.forget_steps(state);
-        if (!advance_to(instance, stretch->end, stretch->end)) {
-            end_lane(group, lane);
-            return;
-        }
-        load_lane(group, lane);
-        arrive_in_lane(group, lane);
-    }
-}
-
-/* Make a step that failed in its lane as two of half its size, by the instance, which halves these where that is needed:
- * what `make_step` does where its first attempt has failed. */
-static void step_alone(Group *group, int lane, double time, double step) {
-    Instance *instance = &group->instances[lane];
-    const double before = instance->state.steps;
-    store_lane(group, lane);
-    load(instance);
-    step_functions.forget_steps(&instance->state);
-    const double middle = time + 0.5 * step, end = time + step;
-    instance->state.failures += 1.0;
-    instance->state.retries += 1.0;
-    if (step_functions.advance(instance, time, middle, middle) && step_functions.advance(instance, middle, end, end)) {
-        load_lane(group, lane);
-    } else {
-        end_lane(group, lane);
-    }
-    group->alone[lane] += instance->state.steps - before;
-}
-
-static void count_step(State *state, double increments, int matrices) {
-    state->steps += 1.0;
-    state->newton_total += increments;
-    state->newton_max = larger(state->newton_max, increments);
-    state->iteration_matrices += matrices;
-}
-
-/* Let all lanes come to their outputs, unless the run is to end before. */
-static void run_lanes(Group *group, const volatile int *stop) {
-    for (int lane = 0; lane < LANES; lane++) plan_stretch(group, lane);
-    while (!*stop) {
-        double times[LANES];
-        Lanes step = group->matrix_step;
-        unsigned active = 0;
-        for (int lane = 0; lane < LANES; lane++) {
-            Stretch *stretch = &group->stretches[lane];
-            if (!(group->running >> lane & 1u) || stretch->made >= stretch->count) continue;
-            active |= 1u << lane;
-            times[lane] = stretch->begin + stretch->made * stretch->step;
-            step[lane] = stretch->step;
-            if (stretch->varying) {
-                Instance *instance = &group->instances[lane];
-                step_functions.inputs_at(instance, times[lane] + stretch->step, instance->parts.inputs);
-                set_lane(group->parts.inputs, lane, instance->parts.inputs, INPUTS);
-            }
-        }
-        if (!active) return;
-        LaneStep problem;
-        problem.step = step;
-        const unsigned made = bits_of(step_lanes(group, &problem, mask_of(active)));
-        for (int lane = 0; lane < LANES; lane++) {
-            Stretch *stretch = &group->stretches[lane];
-            if (!(active >> lane & 1u)) continue;
-            if (made >> lane & 1u) {
-                count_step(&group->instances[lane].state, problem.increments[lane], problem.matrices);
-            } else {
-                step_alone(group, lane, times[lane], stretch->step);
-                if (!(group->running >> lane & 1u)) continue;
-            }
-            stretch->made += 1.0;
-            if (stretch->made < stretch->count) continue;
-            arrive_in_lane(group, lane);
-            plan_stretch(group, lane);
-        }
-    }
 }

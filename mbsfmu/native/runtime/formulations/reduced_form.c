@@ -1,6 +1,6 @@
 /* The reduced equations for explicit and linearly implicit solvers: y = (z_i, z_i', x, integrals). */
 
-#define SIZE (2 * FREEDOM + STATES + INTEGRALS)
+#include "reduced_sizes.h"
 
 #if SOLVER == EXCHANGED
 
@@ -225,8 +225,6 @@ static int describe(Instance *instance) {
 }
 
 #if SOLVER == ROSENBROCK || SOLVER == EXCHANGED
-
-#define CHAINED FREEDOM
 
 /* Add what changes of the independent accelerations, column by column, add to those of the states' and the integrals'
  * rates. Columns are so many elements apart. */

@@ -1,8 +1,5 @@
 /* Stages of linearly implicit methods with a matrix; as mbsfmu/stepping/stages.py. */
 
-#define SOLVED (CONTROLLED - CHAINED)   /* of the elements of y that are controlled the first follow from the others */
-#define SLOPES (SOLVED + INTEGRALS)
-
 #if ELIMINATED
 #include "sparse.c"
 #endif

@@ -1,8 +1,7 @@
 /* Linearly implicit methods of Rosenbrock's kind [Hairer1996, sect. IV.7]: (1/(h gamma) - J) u_i = r_i in every stage. As
  * mbsfmu/integration/rosenbrock.py and linearization.py, which say more. */
 
-#define CONTROLLED (SIZE - INTEGRALS)           /* elements of y on which rates depend */
-#define WATCHED (DRIVEN > 0 ? SIZE : CONTROLLED)  /* elements of y whose error is controlled */
+#include "rosenbrock_sizes.h"
 
 /* The increments of all stages. */
 typedef double Increments[ROOM(SIZE)];

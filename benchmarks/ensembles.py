@@ -13,6 +13,7 @@ import argparse
 import logging
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,14 @@ from mbsfmu.native.processor import vectors_of_this_machine
 STEP = 1e-3
 MODELS = {"four-bar": "boom.mass", "quick-return": "crank.mass", "pendulum-8": "link_2.mass", "loop-8": "link_2.mass"}
 """Built-in models, and the parameter that differs."""
-SINGLE = {"formulation": "double-step", "solver": "trapezoidal", "step": STEP}
+DRIVEN = {"four-bar": {"circuit.valve.command": mbsfmu.SineSignal(amplitude=5.0, frequency=1.0)}}
+"""Signals of models that are at rest without, where steps are chosen."""
+RESTING = {"quick-return"}
+"""Models that stay at rest, where chosen steps measure nothing."""
+EQUAL = {"solver": "trapezoidal", "step": STEP}
+CHOSEN = {"solver": "rodas5p", "relative_tolerance": 1e-6, "absolute_tolerance": 1e-6}
+LONGER = 5.0
+"""How many times as long runs with chosen steps are, which are longer."""
 MACHINES, ALONE = 64, 10
 """How many run in lanes, and how often a single run is made for each time that is taken."""
 
@@ -43,14 +51,16 @@ def steps_of(simulation: Simulation, end: float) -> int:
     return simulation.run(end, output_step=end).statistics.steps
 
 
-def compared(model: CoupledModel, parameter: str, lanes: int, stop: float, turns: int) -> tuple[float, float, float]:
+def compared(
+    model: CoupledModel, options: Any, parameter: str, lanes: int, stop: float, turns: int
+) -> tuple[float, float, float]:
     """Return µs of a machine's step in lanes, the ratio of the scalar loop's to it, and the largest difference.
 
     The difference is a share of the range of each output, in the first machine.
     """
-    simulation = model.simulation(**SINGLE)
+    simulation = model.simulation(formulation="double-step", **options)
     values = simulation.get(parameter) * np.linspace(0.9, 1.1, MACHINES)
-    ensemble = model.ensemble({parameter: values}, lanes=lanes, step=STEP)
+    ensemble = model.ensemble({parameter: values}, lanes=lanes, **options)
     simulation.set(parameter, float(values[0]))
     single = simulation.run(stop, output_step=stop / 10)  # what is large is optimized meanwhile
     some = ensemble.run(stop, output_step=stop / 10)
@@ -75,7 +85,7 @@ def many(machines: int, stop: float) -> EnsembleResult:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one model, few turns")
+    parser.add_argument("--quick", action="store_true", help="one model in both ways, few turns")
     parser.add_argument("--many", action="store_true", help="10,000 four-bars for 10 s; with --quick 100 for 1 s")
     arguments = parser.parse_args()
     if arguments.many:
@@ -90,11 +100,17 @@ def main() -> None:
     print("| model | lanes | µs a step of a machine | scalar loop : lanes | largest difference |")
     print("|---|---|---|---|---|")
     stop, turns = (0.2, 1) if arguments.quick else (2.0, 7)
-    for name, parameter in list(MODELS.items())[: 1 if arguments.quick else None]:
+    rows = [(name, EQUAL) for name in MODELS] + [(name, CHOSEN) for name in MODELS if name not in RESTING]
+    for name, options in rows:
+        if arguments.quick and name != "four-bar":
+            continue
         model = mbsfmu.models.built_in(name)
+        if options is CHOSEN:
+            model = model.model_copy(update={"signals": DRIVEN.get(name, model.signals)})
         for lanes in [widest.lanes] if arguments.quick else [each for each in (2, 4, 8) if each <= widest.lanes]:
-            cost, ratio, apart = compared(model, parameter, lanes, stop, turns)
-            print(f"| {name} | {lanes} | {cost:.3f} | {ratio:.2f} | {apart:.0e} |")
+            length = stop if options is EQUAL else LONGER * stop
+            cost, ratio, apart = compared(model, options, MODELS[name], lanes, length, turns)
+            print(f"| {name}, {options['solver']} | {lanes} | {cost:.3f} | {ratio:.2f} | {apart:.0e} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,209 @@
+"""Machines in lanes with steps of their own: closed forms by machine, and the steps of single runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from driven_crank import CRANK, ROD, SPEED, START, driven_crank
+from mechanisms import floating
+from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
+from overconstrained import TIMES, bennett_reference
+from sampled_control import controlled, discrete
+from scipy.linalg import expm
+
+from mbsfmu import CoupledModel, EnsembleResult, InputError, PolynomialSignal, Result, StepSignal
+from mbsfmu.compiling.compiler import has_compiler
+from mbsfmu.models import bennett, built_in
+from mbsfmu.native.processor import vectors_of_this_machine
+
+pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
+ACCURATE: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+LANES = [each for each in (2, 4, 8) if has_compiler() and each <= vectors_of_this_machine().lanes]
+
+
+def single(model: CoupledModel, values: Mapping[str, float], stop: float, output_step: float, **options: Any) -> Result:
+    """Run one machine."""
+    simulation = model.simulation(formulation="double-step", **{**ACCURATE, **options})
+    for name, value in values.items():
+        simulation.set(name, value)
+    return simulation.run(stop, output_step=output_step)
+
+
+def assert_alike(result: EnsembleResult, machine: int, run: Result, share: float = 1e-9) -> None:
+    """Compare a machine with a single run, which makes the same steps; energies that drift are not compared."""
+    assert result.steps[machine] == run.statistics.steps
+    for name in result:
+        magnitude = np.max(np.abs(run[name]))
+        if magnitude > 1e-6 and "energy" not in name:
+            scale = max(float(np.ptp(run[name])), 1e-2 * magnitude)
+            np.testing.assert_allclose(result[name][machine], run[name], rtol=0.0, atol=share * scale, err_msg=name)
+
+
+def test_jumps_and_rows_differ_by_machine() -> None:
+    """Driven oscillators by the matrix exponential from jump to jump; rows are inside steps, at their ends and at jumps."""
+    jumps = [(0.1004, 0.3337), (0.25, 0.6), (0.0501, 0.0504), (0.4,), (0.0,)]
+    forces = [(30.0, -10.0), (5.0, 0.0), (200.0, -20.0), (1.0,), (7.0,)]
+    starts = np.array([0.3, 0.0, -0.1, 0.2, 0.0])
+    signals = [StepSignal(times=t, values=f, initial=0.0) for t, f in zip(jumps, forces, strict=True)]
+    ensemble = oscillator().ensemble(
+        inputs={"motor.force": signals}, starts={"slider.displacement": starts, "slider.velocity": 0.0}, **ACCURATE
+    )
+    result = ensemble.run(1.0, output_step=0.01)
+    matrix = np.array([[0.0, 1.0, 0.0], [-STIFFNESS / MASS, -DAMPING / MASS, 1.0 / MASS], [0.0, 0.0, 0.0]])
+    for machine, start in enumerate(starts):
+        expected, state, begin = np.empty((len(result.time), 3)), np.array([start, 0.0, 0.0]), 0.0
+        for end, force in zip((*jumps[machine], np.inf), (*forces[machine], 0.0), strict=True):
+            inside = (result.time >= begin) & (result.time < end)
+            for row in np.flatnonzero(inside):
+                expected[row] = expm(matrix * (result.time[row] - begin)) @ state
+            if end < np.inf:
+                state = expm(matrix * (end - begin)) @ state
+                state[2], begin = force, end
+        for column, name in enumerate(("slider.displacement", "slider.velocity")):
+            scale = 3e-8 * np.max(np.abs(expected[:, column]))
+            np.testing.assert_allclose(result[name][machine], expected[:, column], atol=scale, rtol=0.0, err_msg=name)
+    assert np.all(result.steps < 250), "rows do not end steps"
+    assert not np.any(result.scalar_steps)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("solver", ["rodas5p", "rodas4"])
+def test_hydraulic_machines_make_the_steps_of_single_runs(lanes: int, solver: str) -> None:
+    model, masses = built_in("four-bar"), np.linspace(120.0, 300.0, 5)
+    signals = [StepSignal(times=(0.05 * n, 0.127 * n), values=(5.0, -3.0), initial=0.0) for n in range(1, 6)]
+    own = {"solver": solver, "relative_tolerance": 1e-8, "absolute_tolerance": 1e-8}
+    ensemble = model.ensemble({"boom.mass": masses}, inputs={"valve.command": signals}, lanes=lanes, **own)
+    result = ensemble.run(0.5, output_step=0.01, outputs=["*angle*", "cylinder.*", "V?.pressure", "O.force.?"])
+    assert (result.lanes, result.machines, result.failures) == (lanes, 5, {})
+    assert len(set(result.steps)) > 2
+    for machine in (0, 4):
+        driven = model.model_copy(update={"signals": {"circuit.valve.command": signals[machine]}})
+        run = single(driven, {"boom.mass": masses[machine]}, 0.5, 0.01, **own)
+        assert run.statistics.retries > 0
+        assert_alike(result, machine, run)
+
+
+def test_sampled_controllers_have_gains_of_their_own() -> None:
+    model, gains = controlled(), np.array([5.0, 40.0, 90.0])
+    result = model.ensemble({"controller.proportional": gains}, **ACCURATE).run(1.0, output_step=0.004)
+    expected, _ = discrete(result.time)
+    np.testing.assert_allclose(result["slider.displacement"][1], expected, atol=1e-8)
+    for machine in (0, 2):
+        assert_alike(result, machine, single(model, {"controller.proportional": gains[machine]}, 1.0, 0.004))
+
+
+def test_choices_of_coordinates_differ_and_change() -> None:
+    """Slider-cranks with a crank nearly as long as the rod, and kinetic energy that stays."""
+    mechanism = driven_crank().systems["mechanism"].model_copy(update={"constraints": ()})
+    model = CoupledModel(name="crank", systems={"mechanism": mechanism})
+    crank, angles = 0.98 * ROD, np.array([0.1, 0.5, 2.5])
+    rod = -angles - np.arcsin(crank * np.sin(angles))
+    slide = crank * np.cos(angles) + ROD * np.sqrt(1.0 - (crank * np.sin(angles)) ** 2)
+    starts = {"crank.angle": angles, "rod.angle": rod, "slider.displacement": slide, "crank.angular_velocity": 6.0}
+    result = model.ensemble({"crank.length": crank}, starts=starts, **ACCURATE).run(
+        1.0, output_step=0.01, outputs=["*.angle", "*velocity", "slider.displacement", "energy.kinetic"]
+    )
+    changes = []
+    for machine in range(3):
+        values = {f"{name}_start": np.broadcast_to(value, 3)[machine] for name, value in starts.items()}
+        run = single(model, {"crank.length": crank, **values}, 1.0, 0.01)
+        assert_alike(result, machine, run, 1e-8)
+        changes.append(run.statistics.repartitions)
+    assert max(changes) > 0
+    kinetic = result["energy.kinetic"]
+    np.testing.assert_allclose(kinetic, np.repeat(kinetic[:, :1], 101, axis=1), rtol=1e-6)
+
+
+def test_redundant_loops() -> None:
+    """Bennett's linkage by its closed form."""
+    factors = np.array([1.0, 3.0])
+    model = bennett()
+    scaled = {
+        each.name: factors * float(each.start or 0.0)
+        for each in model.simulation(compiled=False, formulation="double-step", **ACCURATE).variables
+        if each.name.endswith(".mass") or ".inertia_" in each.name
+    }
+    result = model.ensemble(scaled, **ACCURATE).run(1.25, output_step=0.25, outputs=["link_1.angle", "hinge_2.force.?"])
+    rows = [round(time / 0.25) for time in TIMES["bennett"]]
+    for machine in range(2):
+        np.testing.assert_allclose(result["link_1.angle"][machine, rows], bennett_reference()[0], atol=1e-7)
+    for axis in "xyz":
+        light, heavy = result[f"hinge_2.force.{axis}"]
+        np.testing.assert_allclose(heavy, 3.0 * light, rtol=1e-5, atol=1e-5)
+
+
+def test_bodies_that_tumble_keep_energy() -> None:
+    """Reference orientations move along machine by machine."""
+    inertia, model = np.array([1.0, 1.9, 1.4]), floating()
+    outputs = ["body.quaternion.?", "body.angular_velocity.?", "body.cardan_angle.y", "energy.kinetic"]
+    result = model.ensemble({"body.inertia_xx": inertia}, **ACCURATE).run(3.0, output_step=0.01, outputs=outputs)
+    kinetic = result["energy.kinetic"]
+    np.testing.assert_allclose(kinetic, np.repeat(kinetic[:, :1], kinetic.shape[1], axis=1), rtol=1e-7)
+    moved = [np.flatnonzero(np.abs(np.diff(angle)) > 0.5).tolist() for angle in result["body.cardan_angle.y"]]
+    assert moved[0]
+    assert moved[0] != moved[1]
+    for machine in range(3):
+        run = single(model, {"body.inertia_xx": inertia[machine]}, 3.0, 0.01)
+        assert result.steps[machine] == run.statistics.steps
+        for name in (each for each in result if "quaternion" in each or "velocity" in each):
+            scale = max(float(np.ptp(run[name])), 1e-2)
+            np.testing.assert_allclose(result[name][machine], run[name], rtol=0.0, atol=1e-7 * scale, err_msg=name)
+
+
+def test_a_machine_that_fails_leaves_the_others_alone() -> None:
+    """Driven slider-cranks; one has a crank that is longer than the rod, and locks: the sentence is that of a single run."""
+    speeds, cranks = (SPEED, SPEED, 2.0), np.array([CRANK, 1.2 * ROD, CRANK])
+    signals = [PolynomialSignal(times=(0.0,), coefficients=((START, speed, 0.3),)) for speed in speeds]
+    model = driven_crank()
+    result = model.ensemble({"crank.length": cranks}, inputs={"motor.position": signals}, **ACCURATE).run(
+        0.5, output_step=1e-3, outputs=["slider.displacement", "slider.velocity", "crank.angular_velocity"]
+    )
+    assert result.completed.tolist() == [True, False, True]
+    driven = model.model_copy(update={"signals": {"mechanism.motor.position": signals[1]}})
+    with pytest.raises(Exception, match="rodas5p") as alone:
+        single(driven, {"crank.length": cranks[1]}, 0.5, 1e-3)
+    at = re.compile(r"(\d+\.\d{7})\d* s")
+    assert at.sub(r"\1 s", str(alone.value)) in at.sub(r"\1 s", result.failures[1])
+    locked = result.reached[1]
+    turned = START + SPEED * locked + 0.3 * locked**2
+    assert 0.0 <= np.arcsin(ROD / cranks[1]) - turned < 1.2e-3 * SPEED
+    assert np.all(np.isnan(result["slider.displacement"][1, round(locked * 1e3) + 1 :]))
+    assert np.all(np.isfinite(result["slider.displacement"][1, : round(locked * 1e3) + 1]))
+    for machine in (0, 2):
+        angle, rate = START + speeds[machine] * result.time + 0.3 * result.time**2, speeds[machine] + 0.6 * result.time
+        root = np.sqrt(ROD**2 - (CRANK * np.sin(angle)) ** 2)
+        slide = -CRANK * np.sin(angle) * rate * (1.0 + CRANK * np.cos(angle) / root)
+        np.testing.assert_allclose(result["crank.angular_velocity"][machine], rate, rtol=1e-8)
+        np.testing.assert_allclose(result["slider.displacement"][machine], CRANK * np.cos(angle) + root, atol=1e-8)
+        np.testing.assert_allclose(result["slider.velocity"][machine], slide, atol=1e-7)
+
+
+def test_machines_that_are_set_on_the_way_make_the_steps_of_runs() -> None:
+    forces = np.array([[10.0, -5.0], [3.0, 0.0], [-20.0, 8.0]])
+    starts = {"slider.displacement": 0.1, "slider.velocity": 0.0}
+    signals = [StepSignal(times=(0.0, 0.2), values=tuple(each), initial=0.0) for each in forces]
+    run = oscillator().ensemble(inputs={"motor.force": signals}, starts=starts, **ACCURATE).run(0.5, output_step=0.1)
+    machines = oscillator().ensemble(inputs={"motor.force": forces[:, 0]}, starts=starts, **ACCURATE).start()
+    machines.advance(0.2, {"motor.force": forces[:, 0]})
+    np.testing.assert_array_equal(machines["slider.displacement"], run["slider.displacement"][:, 2])
+    machines.advance([0.5, 0.2, 0.5], {"motor.force": forces[:, 1]})
+    expected = run["slider.displacement"][[0, 1, 2], [5, 2, 5]]
+    np.testing.assert_allclose(machines["slider.displacement"], expected, rtol=1e-13)
+    assert machines.steps[[0, 2]].tolist() == run.steps[[0, 2]].tolist()
+
+
+def test_threads_change_nothing() -> None:
+    ensemble = built_in("pendulum-8").ensemble({"link_2.mass": np.linspace(1.0, 2.0, 21)}, **ACCURATE)
+    one, several = (ensemble.run(0.3, output_step=0.01, workers=workers) for workers in (1, 3))
+    np.testing.assert_array_equal(one.values_by_column, several.values_by_column)
+
+
+def test_what_adaptive_ensembles_do_not_have_is_refused() -> None:
+    with pytest.raises(InputError, match="errors has no effect with the solver 'rodas5p'"):
+        oscillator().ensemble({"slider.mass": [1.0, 2.0]}, errors=True, **ACCURATE)
+    with pytest.raises(InputError, match=r"the solver 'trapezoidal' or 'rodas4' or 'rodas5p' or 'rosenbrock' only"):
+        oscillator().ensemble({"slider.mass": [1.0, 2.0]}, solver="rk45")

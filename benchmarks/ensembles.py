@@ -3,8 +3,9 @@
 python benchmarks/ensembles.py [--quick] [--many]
 
 Both run the same machine data in the same process, in turns. A step's time is that of a run less that of one half as
-long: starts do not count; both are compiled with -O2. The ratio of each pair of turns is taken, of these the median. Single runs estimate their
-errors, which runs in lanes do not. `--many` runs 10,000 four-bars for 10 s in steps of 1 ms on all cores instead.
+long: starts do not count; both are compiled with -O2. The ratio of each pair of turns is taken, of these the median.
+Single runs by equal steps estimate their errors, which runs in lanes do not. `--many` runs 10,000 four-bars for 10 s in
+steps of 1 ms on all cores instead.
 """
 
 from __future__ import annotations

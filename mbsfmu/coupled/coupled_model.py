@@ -352,8 +352,8 @@ class CoupledModel(ModelData):
         options = self._ensemble_options(given)
         if errors and options.solver != Trapezoidal.name:
             raise InputError(
-                f"errors has no effect with the solver '{options.solver}', which controls its errors by tolerances; leave "
-                "it out, or take the trapezoidal rule"
+                f"errors has no effect with the solver '{options.solver}', which controls its errors by tolerances; "
+                "leave it out, or take the trapezoidal rule"
             )
         simulation, key = ensemble_simulation(self, options)
         return Ensemble(simulation, key, parameters or {}, inputs or {}, starts or {}, lanes, errors=errors)

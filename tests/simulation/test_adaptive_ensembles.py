@@ -44,7 +44,7 @@ def assert_alike(result: EnsembleResult, machine: int, run: Result, share: float
 
 
 def test_jumps_and_rows_differ_by_machine() -> None:
-    """Driven oscillators by the matrix exponential from jump to jump; rows are inside steps, at their ends and at jumps."""
+    """Driven oscillators by the matrix exponential from jump to jump; rows inside steps, at ends and at jumps."""
     jumps = [(0.1004, 0.3337), (0.25, 0.6), (0.0501, 0.0504), (0.4,), (0.0,)]
     forces = [(30.0, -10.0), (5.0, 0.0), (200.0, -20.0), (1.0,), (7.0,)]
     starts = np.array([0.3, 0.0, -0.1, 0.2, 0.0])
@@ -155,7 +155,7 @@ def test_bodies_that_tumble_keep_energy() -> None:
 
 
 def test_a_machine_that_fails_leaves_the_others_alone() -> None:
-    """Driven slider-cranks; one has a crank that is longer than the rod, and locks: the sentence is that of a single run."""
+    """Driven slider-cranks; one has a crank that is longer than the rod, and locks, told as in a single run."""
     speeds, cranks = (SPEED, SPEED, 2.0), np.array([CRANK, 1.2 * ROD, CRANK])
     signals = [PolynomialSignal(times=(0.0,), coefficients=((START, speed, 0.3),)) for speed in speeds]
     model = driven_crank()

@@ -3,7 +3,7 @@
 python benchmarks/ensembles.py [--quick] [--many]
 
 Both run the same machine data in the same process, in turns. A step's time is that of a run less that of one half as
-long: starts do not count; both are compiled with -O2. The ratio of each pair of turns is taken, of these the median.
+long: starts do not count. The ratio of each pair of turns is taken, of these the median.
 Single runs by equal steps estimate their errors, which runs in lanes do not. `--many` runs 10,000 four-bars for 10 s in
 steps of 1 ms on all cores instead.
 """
@@ -97,7 +97,7 @@ def main() -> None:
         spent = f"{result.wall_seconds:.2f} s on the clock, {time.process_time() - begin:.2f} processor seconds"
         print(f"{result.machines} machines, {result.steps.sum():.3g} steps: {spent}")
         return
-    os.environ.setdefault(OPTIMIZATION, "2")  # at once: long code of single runs waits for it else
+    os.environ.setdefault(OPTIMIZATION, "suited")  # single runs of large models begin without it else
     logging.disable(logging.WARNING)  # of motions that a millisecond does not resolve, in every turn
     widest = vectors_of_this_machine()
     print(f"vector library of mathematics: {'yes' if widest.mathematics else 'no'}")

@@ -38,7 +38,7 @@ class JointAlgorithm(OneSweep):
         The members that they join.
     """
 
-    CHANGES = (*OneSweep.CHANGES, "reactions", "references")
+    CHANGES = (*OneSweep.CHANGES, "reactions")
 
     def __init__(self, exchange: CouplingData, settings: Settings, joints: Sequence[BoundJoint]) -> None:
         super().__init__(exchange, settings)
@@ -48,16 +48,6 @@ class JointAlgorithm(OneSweep):
         self.reactions = np.zeros(6 * len(joints))
         self.in_turn = settings.algorithm == "gauss-seidel"
         self._groups = self._turns_of_groups() if self.in_turn else None
-
-    @property
-    def references(self) -> Floats:
-        """How the handles stood at the start, shape (joints, 2, 3, 3)."""
-        return np.stack([joint.equations.reference for joint in self.joints])
-
-    @references.setter
-    def references(self, value: Floats) -> None:
-        for joint, reference in zip(self.joints, value, strict=True):
-            joint.equations.reference = reference
 
     def _turns_of_groups(self) -> list[list[CoupledInstance]]:
         """Return the members that step together, turn after turn."""

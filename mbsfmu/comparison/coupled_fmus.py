@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,29 @@ class CoupledFmus:
             inputs=self.inputs,
             bonds=self.bonds,
         )
+
+    @contextmanager
+    def opened(self, step: float, **options: Any) -> Iterator[Cosimulation]:
+        """Give a run at its start.
+
+        Parameters
+        ----------
+        step
+            Communication step in s where neither the package nor the FMUs suggest one.
+        options
+            As for `run`, but for the step.
+
+        Raises
+        ------
+        InputError
+            As `run`.
+        """
+        with ExitStack() as stack:
+            try:
+                run = stack.enter_context(self.run("jacobi", **options))
+            except InputError:
+                run = stack.enter_context(self.run("jacobi", step=step, **options))
+            yield run
 
     def result(self, algorithm: str, **options: Any) -> CosimulationResult:
         """Return the result of a whole coupled run; arguments as for `run`.

@@ -18,7 +18,6 @@ from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.cosim import CosimulationResult, CouplingOptions
 from mbsfmu.cosim.coupling.choices import parted
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.modelling.variables import Variable
 
 _OF_MODELS = ("formulation", "newton_tolerance", "backend")
@@ -61,10 +60,7 @@ def compare_fmus(
         if value != chosen.default(name):
             raise InputError(f"{name.replace('_', ' ')} = {value} has no effect with FMUs; it has with a model")
     given = "steps" in chosen.model_fields_set
-    try:
-        start = _start(fmus, chosen, outputs, min(chosen.steps) if given else None)
-    except InputError:  # perhaps nothing suggests a step
-        start = _start(fmus, chosen, outputs, min(chosen.steps))
+    start = _start(fmus, chosen, outputs, given=given)
     if not given:
         steps = tuple(multiple * start.step for multiple in _MULTIPLES)
         others: dict[str, Any] = {"stop": chosen.stop, "accuracy": chosen.accuracy, "stability": chosen.stability}
@@ -91,14 +87,15 @@ def compare_fmus(
     return made
 
 
-def _start(fmus: CoupledFmus, chosen: ComparisonOptions, patterns: Sequence[str] | None, step: float | None) -> _Start:
-    """Load FMUs and check that they can do what the algorithms need; see `compare` for errors."""
-    with fmus.run("jacobi", stop=chosen.stop, step=step) as run:
+def _start(fmus: CoupledFmus, chosen: ComparisonOptions, patterns: Sequence[str] | None, *, given: bool) -> _Start:
+    """Load FMUs and check that they can do what the algorithms need, with given steps; see `compare` for errors."""
+    options: dict[str, Any] = {"step": min(chosen.steps), "stop": chosen.stop}
+    with fmus.run("jacobi", **options) if given else fmus.opened(**options) as run:
         members = {member.instance.name: member for member in run.coupling.members}
         instances = {name: member.instance for name, member in members.items()}
         for algorithm in chosen.algorithms:
             name, extrapolation = parted(algorithm)
-            CouplingOptions(algorithm=name, extrapolation=Extrapolation(extrapolation)).settings(instances)
+            CouplingOptions(algorithm=name, extrapolation=extrapolation).settings(instances)
         if not run.coupling.connections and not run.result().names:
             raise InputError(f"{fmus.name} has no outputs; there is nothing to compare")
         if not run.coupling.connections:

@@ -18,11 +18,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.choices import choice_of, parted
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, mean
 
 Floats = NDArray[np.float64]
-_DEGREES = {"zero": 0, "linear": 1, "quadratic": 2}
-EXTRAPOLATIONS = tuple(_DEGREES)
+EXTRAPOLATIONS = (Extrapolation.ZERO, Extrapolation.LINEAR, Extrapolation.QUADRATIC)
+"""Extrapolations by their degree."""
 _TIMES = 200
 """Number of times at which the error is evaluated, at most."""
 
@@ -145,19 +146,16 @@ class LinearCoupling:
         states, ends = np.zeros((count, size + outputs)), np.zeros((outputs, size + outputs))
         shapes = sizes, [len(fmu.c) for fmu in self.fmus], [fmu.b.shape[1] for fmu in self.fmus]
         places = [_places(each) for each in shapes]
-        given = [each.copy() for each in first]
+        given = first.copy()
         for index in range(len(self.fmus)) if name != "gauss-seidel" else order:
             fmu, (x, y, u) = self.fmus[index], (place[index] for place in places)
-            lines = [self.gains[u] @ each for each in given]
-            value, slope, end = _taken(lines, fmu.interpolates)
+            value, slope, end = _taken(self.gains[u] @ given, fmu.interpolates)
             free, held, ramp, pushed = fmu.responses(step)
             states[x] = free @ identity[:count][x] + held @ value + ramp @ slope
             states[x, size - 1] += pushed
             ends[y] = fmu.c @ states[x] + fmu.d @ end
             if name == "gauss-seidel":
-                new = _interpolated(degree, now[y], before[y], ends[y])
-                for coefficients, each in zip(given, new, strict=True):
-                    coefficients[y] = each
+                given[:, y] = _interpolated(degree, now[y], before[y], ends[y])
         if name in ("newton", "fixed-point"):
             solved = np.linalg.solve(np.eye(outputs) - ends[:, size:], ends[:, :size])
             states = states[:, :size] + states[:, size:] @ solved
@@ -206,9 +204,7 @@ class LinearCoupling:
         state[-1] = 1.0
         for degree in range(1, degree_of(algorithm) + 1):
             known = degree if self.repeats else degree - 1
-            extrapolation = EXTRAPOLATIONS[known]
-            first = name if known == 0 else f"{name}-{extrapolation}"
-            state = self.step_map(first, step, own) @ state
+            state = self.step_map(choice_of(name, EXTRAPOLATIONS[known]), step, own) @ state
         return state
 
     def ranges(self, stop: float) -> Floats:
@@ -232,35 +228,25 @@ def _powers(matrix: Floats, count: int, start: Floats) -> Floats:
 
 def degree_of(algorithm: str) -> int:
     """Return the degree of the polynomials of one of `CHOICES`."""
-    return _DEGREES[parted(algorithm)[1]]
+    return parted(algorithm)[1].degree
 
 
-def _extrapolated(degree: int, now: Floats, before: Floats, earlier: Floats) -> list[Floats]:
+def _extrapolated(degree: int, now: Floats, before: Floats, earlier: Floats) -> Floats:
     """Return c₀, c₁, c₂ of the polynomial through the last points, equidistant."""
-    zero = 0.0 * now
-    if degree == 0:
-        return [now, zero, zero]
-    if degree == 1:
-        return [now, now - before, zero]
-    bend = 0.5 * (now - 2.0 * before + earlier)
-    return [now, now - before + bend, bend]
+    bend = (degree > 1) * 0.5 * (now - 2.0 * before + earlier)
+    return np.stack([now, (degree > 0) * (now - before + bend), bend])
 
 
-def _interpolated(degree: int, now: Floats, before: Floats, end: Floats) -> list[Floats]:
+def _interpolated(degree: int, now: Floats, before: Floats, end: Floats) -> Floats:
     """Return c₀, c₁, c₂ of the polynomial to a known end."""
-    zero = 0.0 * now
-    if degree == 0:
-        return [end, zero, zero]
-    if degree == 1:
-        return [now, end - now, zero]
-    bend = 0.5 * (end - 2.0 * now + before)
-    return [now, end - now - bend, bend]
+    bend = (degree > 1) * 0.5 * (end - 2.0 * now + before)
+    return np.stack([now if degree else end, (degree > 0) * (end - now - bend), bend])
 
 
-def _taken(lines: Sequence[Floats], interpolates: bool) -> tuple[Floats, Floats, Floats]:
+def _taken(lines: Floats, interpolates: bool) -> tuple[Floats, Floats, Floats]:
     """Return value at the beginning, slope and end that an FMU is given of a parabola."""
     value, slope, bend = lines
     if not interpolates:
-        mean = value + slope / 2.0 + bend / 3.0
-        return mean, 0.0 * mean, mean
+        held = mean(lines)
+        return held, 0.0 * held, held
     return value - bend / 3.0, slope + 4.0 / 3.0 * bend, value + slope + bend

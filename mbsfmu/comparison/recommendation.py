@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -16,10 +16,10 @@ from mbsfmu.analysis.fmu_linearization import is_exchanged
 from mbsfmu.analysis.fmu_point import FmuPoint
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison.comparison_options import ACCURACY
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.linear_coupling import EXTRAPOLATIONS, Floats, LinearCoupling, LinearFmu
-from mbsfmu.cosim import Cosimulation
 from mbsfmu.cosim.coupling.algorithms import ITERATED
-from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.choices import choice_of, flags_of
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import Signal
 from mbsfmu.cosim.coupling.graph import Connection
@@ -99,9 +99,8 @@ class Recommendation:
     def __str__(self) -> str:
         best = self.best
         order = f" --order {','.join(best.order)}" if best.order else ""
-        name, extrapolation = parted(best.algorithm)
         lines = [
-            f"--algorithm {name} --extrapolation {extrapolation} --step {best.step:g}{order}",
+            f"{flags_of(best.algorithm)} --step {best.step:g}{order}",
             *(f"- {reason}" for reason in self.reasons),
         ]
         return "\n".join(lines)
@@ -160,8 +159,8 @@ def recommend(
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
             package = export(model, folder, layout="separate", kind=("cs", "me"))[-1]
             return recommend(package, accuracy=accuracy, stop=stop)
-    linear, flags = _linear(model, connections, parameters or {}, inputs or {}, stop)
-    return _search(linear, flags, accuracy)
+    fmus = CoupledFmus(model, connections, parameters or {}, inputs or {})
+    return _search(*_linear(fmus, stop), accuracy)
 
 
 @dataclass(frozen=True)
@@ -175,34 +174,16 @@ class _Facts:
     excited: bool
 
 
-def _linear(
-    source: str | Path | Sequence[str | Path],
-    connections: Sequence[str | tuple[str, str] | Connection],
-    parameters: Mapping[str, Any],
-    inputs: Mapping[str, Signal],
-    stop: float | None,
-) -> tuple[LinearCoupling, _Facts]:
+def _linear(fmus: CoupledFmus, stop: float | None) -> tuple[LinearCoupling, _Facts]:
     with ExitStack() as stack:
-        exchanged = [name for name, file in load_graph(source, stack).units.items() if is_exchanged(file)]
-    given: dict[str, Any] = {"connections": connections, "parameters": parameters, "inputs": inputs, "stop": stop}
-    with _opened(source, given) as run:
+        exchanged = [name for name, file in load_graph(fmus.source, stack).units.items() if is_exchanged(file)]
+    with fmus.opened(_STEP, stop=stop) as run:
         members = {member.instance.name: member.instance for member in run.coupling.members}
         interpolates = {name: each.interpolates for name, each in members.items()}
         without = tuple(name for name, each in members.items() if not each.saves_state)
         span = run.stop - run.time
-    with _opened(source, {**given, "model_exchange": exchanged or None}) as run:
+    with fmus.opened(_STEP, stop=stop, model_exchange=exchanged or None) as run:
         return _coupled(run.coupling, interpolates, without, span)
-
-
-@contextmanager
-def _opened(source: str | Path | Sequence[str | Path], given: Mapping[str, Any]) -> Iterator[Cosimulation]:
-    """Give a run at its start; the communication step counts for nothing, but FMUs may suggest none."""
-    with ExitStack() as stack:
-        try:
-            run = stack.enter_context(Cosimulation(source, algorithm="jacobi", **given))
-        except InputError:
-            run = stack.enter_context(Cosimulation(source, algorithm="jacobi", step=_STEP, **given))
-        yield run
 
 
 def _coupled(
@@ -270,7 +251,7 @@ def _search(linear: LinearCoupling, facts: _Facts, accuracy: float) -> Recommend
         if name in ITERATED and facts.without_states:
             continue
         for extrapolation in EXTRAPOLATIONS:
-            algorithm = name if extrapolation == "zero" else f"{name}-{extrapolation}"
+            algorithm = choice_of(name, extrapolation)
             weight = ITERATED_COST if name in ITERATED else 1.0
             tried: list[CouplingSetting] = []
             for order in orders if name == "gauss-seidel" else [own]:

@@ -7,17 +7,19 @@ from mbsfmu.cosim.coupling.algorithms import ALGORITHMS
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.modelling import closest_match
 
-CHOICES = tuple(
-    name if extrapolation is Extrapolation.ZERO else f"{name}-{extrapolation}"
-    for name in ALGORITHMS
-    for extrapolation in Extrapolation
-)
+
+def choice_of(algorithm: str, extrapolation: Extrapolation) -> str:
+    """Return the one of `CHOICES` for an algorithm and its extrapolation."""
+    return algorithm if extrapolation is Extrapolation.ZERO else f"{algorithm}-{extrapolation}"
+
+
+CHOICES = tuple(choice_of(name, extrapolation) for name in ALGORITHMS for extrapolation in Extrapolation)
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
 USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
 """Algorithms that every FMU supports, compared by default."""
 
 
-def parted(choice: str) -> tuple[str, str]:
+def parted(choice: str) -> tuple[str, Extrapolation]:
     """Return algorithm and extrapolation of one of `CHOICES`.
 
     Raises
@@ -31,3 +33,9 @@ def parted(choice: str) -> tuple[str, str]:
         if choice.endswith(f"-{extrapolation}"):
             return choice.removesuffix(f"-{extrapolation}"), extrapolation
     return choice, Extrapolation.ZERO
+
+
+def flags_of(choice: str) -> str:
+    """Return the options of `cosim` for one of `CHOICES`."""
+    algorithm, extrapolation = parted(choice)
+    return f"--algorithm {algorithm} --extrapolation {extrapolation}"

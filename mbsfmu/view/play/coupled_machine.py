@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.coupling.choices import CHOICES, parted
-from mbsfmu.cosim.coupling.extrapolation import Extrapolation
+from mbsfmu.cosim.coupling.choices import CHOICES, flags_of, parted
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.coupled_export import ALGORITHMS, EXTRAPOLATIONS, STEP, CoupledCode, coupled_code
@@ -91,9 +90,7 @@ class CoupledMachine:
             package = export(model, folder, layout="separate", sources="single", options=options)[-1]
             for each in algorithms:
                 algorithm, extrapolation = parted(each)
-                coupling = CouplingOptions(
-                    algorithm=algorithm, extrapolation=Extrapolation(extrapolation), step=steps[0]
-                )
+                coupling = CouplingOptions(algorithm=algorithm, extrapolation=extrapolation, step=steps[0])
                 with coupled_code(package, model.name, [PLATFORM], options=coupling) as code:
                     poses = _poses(code, machine)
                     found[each] = code.description, code.library(PLATFORM, {FILE: poses.code})
@@ -134,7 +131,7 @@ class CoupledMachine:
                     "called": each,
                     "name": described.name,
                     "identity": described.identity,
-                    "options": _options(each),
+                    "options": flags_of(each),
                     "module": base64.b64encode(gzip.compress(module, 9, mtime=0)).decode("ascii"),
                 }
                 for each, (described, module) in self.algorithms.items()
@@ -148,11 +145,6 @@ class CoupledMachine:
             "bodies": bodies,
             "calls": dict(call),
         }
-
-
-def _options(choice: str) -> str:
-    algorithm, extrapolation = parted(choice)
-    return f"--algorithm {algorithm} --extrapolation {extrapolation}"
 
 
 def _poses(code: CoupledCode, machine: Machine) -> LivePoses:

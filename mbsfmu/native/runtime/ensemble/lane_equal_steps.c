@@ -2,7 +2,6 @@
 
 /* Make a step in some lanes; returns those where it is made, the others being as they were. */
 static Mask step_lanes(Group *group, LaneStep *problem, Mask active) {
-    LaneState *state = &group->state;
     const LaneParts *parts = &group->parts;
     Lanes integrals[ROOM(INTEGRALS)], history[ROOM(HISTORY)];
     newton_in_lanes(group, problem, active);
@@ -12,14 +11,7 @@ static Mask step_lanes(Group *group, LaneStep *problem, Mask active) {
     const Mask steep = made & steep_lanes(group);
     carry_error_in_lanes(group, problem->step, made);
     made &= ~choose_coordinates(group, steep);
-    take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
-    take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
-    take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
-    take_in_lanes(state->multipliers, parts->multipliers, CONSTRAINTS, made);
-    take_in_lanes(state->states, parts->states, STATES, made);
-    take_in_lanes(state->rates, parts->rates, STATES, made);
-    take_in_lanes(state->integrals, integrals, INTEGRALS, made);
-    take_in_lanes(state->integral_rates, parts->integral_rates, INTEGRALS, made);
+    take_arguments(group, integrals, parts->integral_rates, made);
     change_reference_lanes(group, made);
     return made;
 }

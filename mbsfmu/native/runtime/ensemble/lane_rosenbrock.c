@@ -109,16 +109,7 @@ static Mask reach_in_lanes(Group *group, Lanes times, Lanes step, const Lanes *y
 
 /* Take y, where the arguments are, as the state of some lanes. */
 static void keep_lanes(Group *group, const Lanes *y, const Lanes *rates, Mask made) {
-    LaneState *state = &group->state;
-    const LaneParts *parts = &group->parts;
-    take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
-    take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
-    take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
-    take_in_lanes(state->multipliers, parts->multipliers, CONSTRAINTS, made);
-    take_in_lanes(state->states, parts->states, STATES, made);
-    take_in_lanes(state->rates, parts->rates, STATES, made);
-    take_in_lanes(state->integrals, y + 2 * FREEDOM + STATES, INTEGRALS, made);
-    take_in_lanes(state->integral_rates, rates + 2 * FREEDOM + STATES, INTEGRALS, made);
+    take_arguments(group, y + 2 * FREEDOM + STATES, rates + 2 * FREEDOM + STATES, made);
 }
 
 /* -- where steps begin ------------------------------------------------------------------------------------------- */

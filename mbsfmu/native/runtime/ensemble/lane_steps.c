@@ -75,6 +75,20 @@ static inline void take_in_lanes(Lanes *to, const Lanes *from, int count, Mask m
     for (int i = 0; i < count; i++) to[i] = select_lanes(mask, from[i], to[i]);
 }
 
+/* Take where the arguments are as the state of some lanes, with the integrals and their rates. */
+static void take_arguments(Group *group, const Lanes *integrals, const Lanes *integral_rates, Mask made) {
+    LaneState *state = &group->state;
+    const LaneParts *parts = &group->parts;
+    take_in_lanes(state->coordinates, parts->coordinates, COORDINATES, made);
+    take_in_lanes(state->velocities, parts->velocities, COORDINATES, made);
+    take_in_lanes(state->accelerations, parts->accelerations, COORDINATES, made);
+    take_in_lanes(state->multipliers, parts->multipliers, CONSTRAINTS, made);
+    take_in_lanes(state->states, parts->states, STATES, made);
+    take_in_lanes(state->rates, parts->rates, STATES, made);
+    take_in_lanes(state->integrals, integrals, INTEGRALS, made);
+    take_in_lanes(state->integral_rates, integral_rates, INTEGRALS, made);
+}
+
 /* The machine of a lane has failed; its instance knows why. */
 static void end_lane(Group *group, int lane) { group->running &= ~(1u << lane); }
 

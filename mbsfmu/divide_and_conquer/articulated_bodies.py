@@ -28,6 +28,7 @@ from mbsfmu.equations.frames import Frames, point_velocity
 from mbsfmu.equations.kinematics import column
 from mbsfmu.equations.rotation import cross
 from mbsfmu.equations.tree_joints import JointKinematics
+from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel
 
@@ -147,13 +148,13 @@ class ArticulatedBodies:
                 found |= self._freely(moved, body)
             else:
                 found |= {each.coordinate: value for each, value in zip(joint.elements, values, strict=True)}
-        return np.stack([found[index] for index in range(len(found))]) if found else np.zeros(0)
+        return stack([found[index] for index in range(len(found))])
 
     def _freely(self, moved: Sequence[Array], body: int) -> dict[int, Array]:
         """Return ż of a free body's coordinates from the velocities of bodies about their points."""
         joint = self._joints[body]
         outer, inner = (
-            _at_origin(self._places[each], moved[each]) if each >= 0 else np.zeros(6) for each in (body, joint.parent)
+            at_origin(self._places[each], moved[each]) if each >= 0 else np.zeros(6) for each in (body, joint.parent)
         )
         return across(self._frames, outer, inner, joint)
 
@@ -247,7 +248,7 @@ def _load(
     columns, responses, weights
         Of the coordinates.
     """
-    load = _shifted(wrench, -place)
+    load = shifted(wrench, place)
     for each in hung:
         load = load + each
     rests: list[Array] = []
@@ -255,12 +256,12 @@ def _load(
         rest = each @ load
         load = load - response * (weight * rest)
         rests.append(rest)
-    return rests[::-1], None if inner is None else _shifted(load, place - inner)
+    return rests[::-1], None if inner is None else shifted(load, inner - place)
 
 
-def _shifted(wrench: Array, arm: Array) -> Array:
-    """Return a wrench about a point from that about another one, which is `arm` away; shape (6,)."""
-    return np.concatenate([wrench[:3], wrench[3:] + cross(arm, wrench[:3])])
+def shifted(wrench: Array, way: Array) -> Array:
+    """Return a wrench about a point that is a `way` from the one that it is about, shape (6,)."""
+    return np.concatenate([wrench[:3], wrench[3:] - cross(way, wrench[:3])])
 
 
 @kernel
@@ -297,6 +298,6 @@ def _motion(
 
 
 @kernel
-def _at_origin(place: Array, moved: Array) -> Array:
+def at_origin(place: Array, moved: Array) -> Array:
     """Return the velocity of a body's point at the inertial origin from that of another one, shape (6,)."""
-    return np.concatenate([point_velocity(moved, -place), moved[3:]])
+    return np.concatenate([moved[:3] - cross(moved[3:], place), moved[3:]])

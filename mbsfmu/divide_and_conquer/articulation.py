@@ -11,7 +11,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from mbsfmu.divide_and_conquer.articulated_bodies import ArticulatedBodies
+from mbsfmu.divide_and_conquer.articulated_bodies import ArticulatedBodies, at_origin, shifted
 from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Link
 from mbsfmu.divide_and_conquer.closure_motion import joint_accelerations, joint_rates
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
@@ -146,7 +146,7 @@ class Articulation:
         result: dict[int, Array] = {}
         for body, joint in enumerate(self._kinematics.joints):
             result |= across(frames, moved[body], body_velocity(moved, joint.parent), joint)
-        return np.stack([result[index] for index in range(len(result))]) if result else np.zeros(0)
+        return stack([result[index] for index in range(len(result))])
 
     # -- solutions ------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Articulation:
             free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
             everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
             solution, multipliers = factors.solve(free, everything)
-            moved = [_at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
+            moved = [at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
             return self._across(frames, moved), multipliers[self._first_cut :]
 
         return solve
@@ -347,13 +347,7 @@ def about(centres: list[Array], body: int, wrench: Array) -> Array:
 
 @kernel
 def _about(centre: Array, wrench: Array) -> Array:
-    return np.concatenate([wrench[:3], wrench[3:] - cross(centre, wrench[:3])])
-
-
-@kernel
-def _at_origin(centre: Array, moved: Array) -> Array:
-    """Return V of a body's point at the inertial origin from V of its centre of mass, shape (6,)."""
-    return np.concatenate([moved[:3] - cross(moved[3:], centre), moved[3:]])
+    return shifted(wrench, centre)
 
 
 def _inverse(inertia: Array) -> Array:

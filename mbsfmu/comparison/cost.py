@@ -121,8 +121,8 @@ def reference_verdict(reference: CoupledReference) -> str:
     output = max(reference.uncertainty, key=lambda name: reference.uncertainty[name])
     return (
         f"The reference is {reference.algorithm} with a step of {reference.step:.3g} s; it is itself good to about "
-        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. Errors inside the FMUs are not "
-        "seen."
+        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. Errors inside the FMUs "
+        "count where their own steps end with communication steps; others are not seen."
     )
 
 

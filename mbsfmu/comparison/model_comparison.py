@@ -42,8 +42,8 @@ def compare(
 
     The monolithic run with the same internal step gives the coupling error; a reference run with an adaptive solver
     gives the error of step and coupling together. FMUs have no monolithic model: their reference is a coupled run whose
-    step is halved until its own estimated error is small. What FMUs do wrong inside themselves is in all runs alike,
-    and is not seen.
+    step is halved until its own estimated error is small. Errors inside FMUs count where their own steps end with
+    communication steps; what does not depend on these is in all runs alike, and not seen.
 
     Parameters
     ----------

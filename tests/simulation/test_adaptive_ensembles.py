@@ -9,20 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 from driven_crank import CRANK, ROD, SPEED, START, driven_crank
-from mechanisms import floating
+from ensemble_cases import LANES, assert_bennett, assert_machine, cranks_that_choose, tumbling
 from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
-from overconstrained import TIMES, bennett_reference
 from sampled_control import controlled, discrete
 from scipy.linalg import expm
 
 from mbsfmu import CoupledModel, EnsembleResult, InputError, PolynomialSignal, Result, StepSignal
 from mbsfmu.compiling.compiler import has_compiler
-from mbsfmu.models import bennett, built_in
-from mbsfmu.native.processor import vectors_of_this_machine
+from mbsfmu.models import built_in
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 ACCURATE: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
-LANES = [each for each in (2, 4, 8) if has_compiler() and each <= vectors_of_this_machine().lanes]
 
 
 def single(model: CoupledModel, values: Mapping[str, float], stop: float, output_step: float, **options: Any) -> Result:
@@ -36,11 +33,7 @@ def single(model: CoupledModel, values: Mapping[str, float], stop: float, output
 def assert_alike(result: EnsembleResult, machine: int, run: Result, share: float = 1e-9) -> None:
     """Compare a machine with a single run, which makes the same steps; energies that drift are not compared."""
     assert result.steps[machine] == run.statistics.steps
-    for name in result:
-        magnitude = np.max(np.abs(run[name]))
-        if magnitude > 1e-6 and "energy" not in name:
-            scale = max(float(np.ptp(run[name])), 1e-2 * magnitude)
-            np.testing.assert_allclose(result[name][machine], run[name], rtol=0.0, atol=share * scale, err_msg=name)
+    assert_machine(result, machine, run, share)
 
 
 def test_jumps_and_rows_differ_by_machine() -> None:
@@ -97,20 +90,11 @@ def test_sampled_controllers_have_gains_of_their_own() -> None:
 
 
 def test_choices_of_coordinates_differ_and_change() -> None:
-    """Slider-cranks with a crank nearly as long as the rod, and kinetic energy that stays."""
-    mechanism = driven_crank().systems["mechanism"].model_copy(update={"constraints": ()})
-    model = CoupledModel(name="crank", systems={"mechanism": mechanism})
-    crank, angles = 0.98 * ROD, np.array([0.1, 0.5, 2.5])
-    rod = -angles - np.arcsin(crank * np.sin(angles))
-    slide = crank * np.cos(angles) + ROD * np.sqrt(1.0 - (crank * np.sin(angles)) ** 2)
-    starts = {"crank.angle": angles, "rod.angle": rod, "slider.displacement": slide, "crank.angular_velocity": 6.0}
-    result = model.ensemble({"crank.length": crank}, starts=starts, **ACCURATE).run(
-        1.0, output_step=0.01, outputs=["*.angle", "*velocity", "slider.displacement", "energy.kinetic"]
-    )
+    """Kinetic energy stays."""
+    model, result, values = cranks_that_choose(**ACCURATE)
     changes = []
-    for machine in range(3):
-        values = {f"{name}_start": np.broadcast_to(value, 3)[machine] for name, value in starts.items()}
-        run = single(model, {"crank.length": crank, **values}, 1.0, 0.01)
+    for machine, own in enumerate(values):
+        run = single(model, own, 1.0, 0.01)
         assert_alike(result, machine, run, 1e-8)
         changes.append(run.statistics.repartitions)
     assert max(changes) > 0
@@ -119,33 +103,13 @@ def test_choices_of_coordinates_differ_and_change() -> None:
 
 
 def test_redundant_loops() -> None:
-    """Bennett's linkage by its closed form."""
-    factors = np.array([1.0, 3.0])
-    model = bennett()
-    scaled = {
-        each.name: factors * float(each.start or 0.0)
-        for each in model.simulation(compiled=False, formulation="double-step", **ACCURATE).variables
-        if each.name.endswith(".mass") or ".inertia_" in each.name
-    }
-    result = model.ensemble(scaled, **ACCURATE).run(1.25, output_step=0.25, outputs=["link_1.angle", "hinge_2.force.?"])
-    rows = [round(time / 0.25) for time in TIMES["bennett"]]
-    for machine in range(2):
-        np.testing.assert_allclose(result["link_1.angle"][machine, rows], bennett_reference()[0], atol=1e-7)
-    for axis in "xyz":
-        light, heavy = result[f"hinge_2.force.{axis}"]
-        np.testing.assert_allclose(heavy, 3.0 * light, rtol=1e-5, atol=1e-5)
+    assert_bennett(ACCURATE, {"formulation": "double-step", **ACCURATE}, angle=1e-7, force=1e-5)
 
 
 def test_bodies_that_tumble_keep_energy() -> None:
     """Reference orientations move along machine by machine."""
-    inertia, model = np.array([1.0, 1.9, 1.4]), floating()
-    outputs = ["body.quaternion.?", "body.angular_velocity.?", "body.cardan_angle.y", "energy.kinetic"]
-    result = model.ensemble({"body.inertia_xx": inertia}, **ACCURATE).run(3.0, output_step=0.01, outputs=outputs)
-    kinetic = result["energy.kinetic"]
-    np.testing.assert_allclose(kinetic, np.repeat(kinetic[:, :1], kinetic.shape[1], axis=1), rtol=1e-7)
-    moved = [np.flatnonzero(np.abs(np.diff(angle)) > 0.5).tolist() for angle in result["body.cardan_angle.y"]]
-    assert moved[0]
-    assert moved[0] != moved[1]
+    inertia = np.array([1.0, 1.9, 1.4])
+    model, result = tumbling(inertia, 1e-7, **ACCURATE)
     for machine in range(3):
         run = single(model, {"body.inertia_xx": inertia[machine]}, 3.0, 0.01)
         assert result.steps[machine] == run.statistics.steps

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from driven_crank import CRANK, ROD, SPEED, START, driven_crank
-from mechanisms import floating
+from ensemble_cases import LANES, assert_bennett, assert_machine, cranks_that_choose, tumbling
 from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
-from overconstrained import TIMES, bennett_reference
 from sampled_control import controlled, discrete
 from scipy.linalg import expm
 from scipy.special import ellipk
@@ -30,8 +29,7 @@ from mbsfmu import (
     StepSignal,
 )
 from mbsfmu.compiling.compiler import SWITCH, has_compiler
-from mbsfmu.models import bennett, built_in
-from mbsfmu.native.processor import vectors_of_this_machine
+from mbsfmu.models import built_in
 from mbsfmu.tracing.workspace import Floats
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
@@ -60,12 +58,8 @@ def single(model: CoupledModel, values: Mapping[str, float], stop: float, output
 
 
 def assert_alike(result: EnsembleResult, machine: int, run: Result, share: float = 1e-7) -> None:
-    """Compare a machine with a single run; energies, and signals that are round-off, are not compared."""
-    for name in result:
-        magnitude = np.max(np.abs(run[name]))
-        if magnitude > 1e-6 and "energy" not in name:
-            scale = max(float(np.ptp(run[name])), 1e-2 * magnitude)
-            np.testing.assert_allclose(result[name][machine], run[name], rtol=0.0, atol=share * scale, err_msg=name)
+    """Compare a machine with a single run."""
+    assert_machine(result, machine, run, share)
 
 
 def test_pendulums_swing_with_the_periods_of_their_amplitudes_and_lengths() -> None:
@@ -152,7 +146,6 @@ def four_bars(lanes: int) -> EnsembleResult:
 
 
 MASSES = np.linspace(120.0, 300.0, 5)
-LANES = [each for each in (2, 4, 8) if has_compiler() and each <= vectors_of_this_machine().lanes]
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -173,21 +166,12 @@ def test_threads_change_nothing() -> None:
 
 
 def test_choices_of_coordinates_differ_and_change() -> None:
-    """Slider-cranks with a crank nearly as long as the rod: some have other independent coordinates, or take others."""
-    mechanism = driven_crank().systems["mechanism"].model_copy(update={"constraints": ()})
-    model = CoupledModel(name="crank", systems={"mechanism": mechanism})
-    crank, angles = 0.98 * ROD, np.array([0.1, 0.5, 2.5])
-    rod = -angles - np.arcsin(crank * np.sin(angles))
-    slide = crank * np.cos(angles) + ROD * np.sqrt(1.0 - (crank * np.sin(angles)) ** 2)
-    starts = {"crank.angle": angles, "rod.angle": rod, "slider.displacement": slide, "crank.angular_velocity": 6.0}
-    result = model.ensemble({"crank.length": crank}, starts=starts, **STEP).run(
-        1.0, output_step=0.01, outputs=["*.angle", "*velocity", "slider.displacement", "energy.kinetic"]
-    )
+    """Some slider-cranks have other independent coordinates, or take others."""
+    model, result, values = cranks_that_choose(**STEP)
     turns = []
-    for machine in range(3):
-        values = {f"{name}_start": np.broadcast_to(value, 3)[machine] for name, value in starts.items()}
+    for machine, own in enumerate(values):
         simulation = model.simulation(**SINGLE)
-        for name, value in {"crank.length": crank, **values}.items():
+        for name, value in own.items():
             simulation.set(name, value)
         simulation.initialize()
         begun = simulation.independent
@@ -201,34 +185,13 @@ def test_choices_of_coordinates_differ_and_change() -> None:
 
 
 def test_redundant_loops() -> None:
-    """Bennett's linkage, whose mass has no influence on its motion: by its closed form, loads on hinges with it."""
-    factors = np.array([1.0, 3.0])
-    model = bennett()
-    scaled = {
-        each.name: factors * float(each.start or 0.0)
-        for each in model.simulation(compiled=False, **SINGLE).variables
-        if each.name.endswith(".mass") or ".inertia_" in each.name
-    }
-    result = model.ensemble(scaled, **STEP).run(1.25, output_step=0.25, outputs=["link_1.angle", "hinge_2.force.?"])
-    rows = [round(time / 0.25) for time in TIMES["bennett"]]
-    for machine in range(2):
-        np.testing.assert_allclose(result["link_1.angle"][machine, rows], bennett_reference()[0], atol=2e-5)
-    for axis in "xyz":
-        light, heavy = result[f"hinge_2.force.{axis}"]
-        np.testing.assert_allclose(heavy, 3.0 * light, rtol=1e-6, atol=1e-6)
+    assert_bennett(STEP, SINGLE, angle=2e-5, force=1e-6)
 
 
 def test_bodies_that_tumble_keep_energy_and_momentum() -> None:
     """Reference orientations move along machine by machine, as the bodies turn in ways of their own."""
     inertia = np.array([1.0, 1.9, 1.4])
-    model = floating()
-    outputs = ["body.quaternion.?", "body.angular_velocity.?", "body.cardan_angle.y", "energy.kinetic"]
-    result = model.ensemble({"body.inertia_xx": inertia}, **STEP).run(3.0, output_step=0.01, outputs=outputs)
-    kinetic = result["energy.kinetic"]
-    np.testing.assert_allclose(kinetic, np.repeat(kinetic[:, :1], kinetic.shape[1], axis=1), rtol=1e-4)
-    moved = [np.flatnonzero(np.abs(np.diff(angle)) > 0.5).tolist() for angle in result["body.cardan_angle.y"]]
-    assert moved[0]
-    assert moved[0] != moved[1]
+    model, result = tumbling(inertia, 1e-4, **STEP)
     for machine in range(3):
         assert_alike(result, machine, single(model, {"body.inertia_xx": inertia[machine]}, 3.0, 0.01), 1e-6)
 

@@ -45,6 +45,8 @@ const StepFunctions step_functions = {
     inputs_at,
 #if SOLVER == ROSENBROCK
     input_slopes_at,
+#else
+    NULL,
 #endif
     run_on,
     next_event,

@@ -10,10 +10,9 @@ typedef struct {
     int (*advance)(Instance *, double begin_time, double end, double horizon);
     /* The values of all inputs at a time, where all events up to the state's `passed` have passed and no other. */
     void (*inputs_at)(const Instance *, double time, double *values);
-#if SOLVER == ROSENBROCK
-    /* Their derivatives by time. */
+    /* Their derivatives by time; NULL but for linearly implicit steps. Here whatever the solver is: steps for hosts that
+     * integrate have another one than the unit that calls them. */
     void (*input_slopes_at)(const Instance *, double time, double *slopes);
-#endif
     /* What was set, with what has a rate, some time after it was so. */
     void (*run_on)(const State *, double passed, double *values);
     /* The next time inside (begin, end) at which a followed signal jumps or bends; `otherwise` where there is none. */

@@ -122,6 +122,9 @@ def chosen_places(
             driven = system.connected if isinstance(system, CoupledSystem) else ()
             if kind == "input" and any(means(pattern, (each, each.partition(".")[2])) for each in driven):
                 raise InputError(f"'{pattern}' is driven by a connection; leave that out of the model for an input")
+            recorded = (each.name for each in simulation.continuous if each.causality is not Causality.INPUT)
+            if kind == "output" and any(means(pattern, (each, qualified.get(each, each))) for each in recorded):
+                raise InputError(f"'{pattern}' is recorded by runs, but not differentiated; take differences of runs")
             raise InputError(f"there is no {kind} '{pattern}'; {nearest(pattern, names, called.__getitem__)}")
         found |= dict.fromkeys(places)
     return list(found) if given else list(range(len(names)))

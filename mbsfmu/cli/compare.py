@@ -136,6 +136,16 @@ def _live(
     )
 
 
+def _begun_well(live: PlayPage, comparison: Comparison) -> PlayPage:
+    """Return the running machine, coupled at first by the setting of the verdict, or else by the most accurate one."""
+    offered = {each["called"] for each in live.data["coupled"]["algorithms"]}
+    runs = [each for each in comparison.cheapest if each.algorithm in offered]
+    if not runs:
+        good = [each for each in comparison.runs if each.algorithm in offered and each.judged is not None]
+        runs = sorted(good, key=lambda run: run.judged or 0.0)
+    return live.coupled_by(runs[0].algorithm, runs[0].step) if runs else live
+
+
 def _advise(
     found: CoupledModel | tuple[str, ...],
     of_fmus: Mapping[str, Any],
@@ -172,6 +182,8 @@ def _keep_runs(reporter: Reporter, json_file: str | None) -> Iterator[None]:
 def _write(comparison: Comparison, reporter: Reporter, json_file: str | None, ended: str = "") -> None:
     with to_the_end():
         write_json(json_file, comparison.to_dict())
+        if reporter.live and "coupled" in reporter.live.data:
+            reporter.live = _begun_well(reporter.live, comparison)
         reporter.write(comparison, ended)
 
 

@@ -403,6 +403,10 @@ def test_what_is_not_differentiated_is_refused() -> None:
         ("name parameters or inputs", lambda: model.gradient("slider.displacement", stop=1.0)),
         ("is no measure", lambda: model.gradient("peak(slider.displacement)", ["slider.mass"], stop=1.0)),
         ("name none", lambda: model.sensitivities(["slider.mass"], solver="rodas5p")),
+        (
+            r"'rail\.force\.x' is recorded by runs, but not",
+            lambda: model.gradient("rail.force.x", ["slider.mass"], stop=1.0),
+        ),
         ("the run ends at", lambda: model.sensitivities(["slider.mass"], stop=-1.0)),
         (
             "is measured from",

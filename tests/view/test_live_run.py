@@ -87,6 +87,8 @@ def test_what_a_page_does_is_replayed_by_a_scenario(driver: Driver, package: Pat
     names = ["mechanism.boom.angle", "circuit.cylinder.pressure_piston"]
     driver.ask("signals", references=[place(driver.variables.signals, each) for each in names])
     index = place(driver.variables.inputs, COMMAND)
+    driver.ask("record", **{"for": "csv"})
+    assert driver.hear("record")["rows"] == [[0.0, None]]  # it follows the signal inside its FMU
     driver.ask("input", index=index, value=5.0)
     driver.step(100)
     driver.ask("input", index=index, value=-2.0)

@@ -16,6 +16,7 @@ import pytest
 from accessibility import findings
 from chromium import Chromium
 from mechanisms import ball_pendulum
+from sampled_control import controlled
 
 import mbsfmu
 from mbsfmu import CoupledModel
@@ -89,6 +90,26 @@ def ask(browser: Chromium) -> dict[str, Any]:
     return json.loads(text)
 
 
+def saved(browser: Chromium, folder: Path, name: str) -> Path:
+    """Save what was done as CSV, and return its file in a folder, called as the page calls it."""
+    press(browser, "csv")
+    browser.until("files.length > 1 && files[files.length - 1].type === 'text/csv'")
+    path = folder / f"{name}-inputs.csv"
+    path.write_text(browser.evaluate("files[files.length - 1].text()"), encoding="utf-8")
+    return path
+
+
+def calls(browser: Chromium) -> list[str]:
+    """Return the calls that the page says repeat what was done."""
+    return browser.evaluate("[...document.querySelectorAll('.recorded code')].map((each) => each.textContent)")
+
+
+def give(browser: Chromium, name: str, value: str) -> None:
+    """Type a value into the field of a parameter."""
+    field = f"{PLAYER}.parameters.fields.get({PLAYER}.data.parameters.find((p) => p.name === '{name}').reference)"
+    browser.evaluate(f"{{ const f = {field}; f.value = '{value}'; f.dispatchEvent(new Event('change')); }}")
+
+
 def last(browser: Chromium) -> dict[str, float]:
     """Return the values of the plotted signals at the present time."""
     entries = f"[...{PLAYER}.signals.histories].map(([name, {{ y }}]) => [name, y[y.length - 1]])"
@@ -108,8 +129,11 @@ def test_pages_are_quiet_reachable_and_alone(browser: Chromium, four_bar_page: P
     assert findings(browser) == []
 
 
-def test_keys_drive_it_and_what_was_done_is_replayed(driven: Chromium, tmp_path: Path) -> None:
+def test_keys_drive_it_and_what_was_done_is_replayed(
+    driven: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The steps of the replay are the same; sines and powers of the two C libraries may differ in the last digit."""
+    monkeypatch.chdir(tmp_path)
     angle = f"{PLAYER}.signals.histories.get('boom.angle').y"
     driven.key(" ")
     driven.until(f"{PLAYER}.time > 0.2")
@@ -120,19 +144,41 @@ def test_keys_drive_it_and_what_was_done_is_replayed(driven: Chromium, tmp_path:
     stop = pause(driven)
     found = last(driven)
     assert found["boom.angle"] > 0.02
-    press(driven, "csv")
-    driven.until("files.length > 1")
-    recorded = tmp_path / "recorded.csv"
-    recorded.write_text(driven.evaluate("files[files.length - 1].text()"), encoding="utf-8")
-    rows = np.loadtxt(recorded, delimiter=",", skiprows=1)
+    rows = np.loadtxt(saved(driven, tmp_path, "four-bar"), delimiter=",", skiprows=1)
     assert rows[:, 1].max() == 10.0  # V, as far as the valve goes
     assert rows[-1, 1] == 0.0
-    assert f"--solver trapezoidal --step {STEP}" in driven.evaluate("document.querySelector('.recorded').textContent")
-    replay = (
-        mbsfmu.models.four_bar().driven_by(f"{recorded}:steps").simulation(solver="trapezoidal", step=STEP).run(stop)
-    )
+    (call,) = calls(driven)
+    assert f'solver="trapezoidal", step={STEP})' in call
+    replay = eval(call, {"model": mbsfmu.models.four_bar()})  # the page is ours
+    assert replay.time[-1] == pytest.approx(stop, abs=0.5 * STEP)
     for name, value in found.items():
         assert value == pytest.approx(replay[name][-1], rel=0.0, abs=1e-10 * np.ptp(replay[name])), name
+
+
+def test_what_is_set_before_the_first_step_is_what_a_run_begins_with(
+    browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sampled controller of a user's, which reads its inputs and gains at the start, and holds what comes of them."""
+    monkeypatch.chdir(tmp_path)
+    model = controlled(sample=0.1, offset=0.0)
+    mbsfmu.play(model, step=1e-2, values={"controller.integral": 0.0}).save("page.html")
+    with opened(browser, tmp_path / "page.html"):
+        for name in ("proportional", "integral"):
+            give(browser, f"controller.{name}", "30")
+        setpoint = f"{PLAYER}.inputs.all.find((each) => each.data.name === 'controller.setpoint')"
+        for count, value in enumerate((0.5, 0.7)):
+            browser.evaluate(f"{setpoint}.take({value})")
+            press(browser, "step")
+            browser.until(f"{PLAYER}.drawn === {PLAYER}.latest && {PLAYER}.time > {0.01 * (count + 0.5)}")
+        shown = last(browser)
+        table = np.loadtxt(saved(browser, tmp_path, "sampled"), delimiter=",", skiprows=1)
+        (call,) = calls(browser)
+    assert table[:, 0].tolist() == [0.0, 0.01]
+    assert call.count("controller.integral") == 1  # in place of the value that the page was made with
+    replay = eval(call, {"model": model})  # the page is ours
+    assert shown
+    for name, value in shown.items():
+        assert value == pytest.approx(replay[name][-1], rel=1e-12), name
 
 
 def test_the_circuit_shows_the_pressures_of_the_run(driven: Chromium) -> None:
@@ -171,21 +217,15 @@ def test_states_lead_to_the_same_end(driven: Chromium) -> None:
 def test_a_fault_says_its_sentence_and_offers_reset(driven: Chromium) -> None:
     """A boom of 100 m closes no loop; what is refused by its bounds never reaches the run."""
 
-    def give(value: str) -> None:
-        field = (
-            f"{PLAYER}.parameters.fields.get({PLAYER}.data.parameters.find((p) => p.name === 'boom.length').reference)"
-        )
-        driven.evaluate(f"{{ const f = {field}; f.value = '{value}'; f.dispatchEvent(new Event('change')); }}")
-
     fault = "document.querySelector('.mbsfmu-play .fault')"
     start = driven.evaluate(f"{PLAYER}.data.parameters.find((p) => p.name === 'boom.length').start")
-    give("-1")
+    give(driven, "boom.length", "-1")
     assert driven.evaluate("document.querySelectorAll('[aria-invalid=true]').length") == 1
-    give("100")
+    give(driven, "boom.length", "100")
     press(driven, "reset")
     driven.until(f"!{fault}.hidden")
     assert "loop" in driven.evaluate(f"{fault}.textContent")
-    give(str(start))
+    give(driven, "boom.length", str(start))
     driven.evaluate(f"{fault}.querySelector('button').click()")
     driven.until(f"{fault}.hidden")
     press(driven, "toggle")

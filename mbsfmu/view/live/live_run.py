@@ -40,8 +40,8 @@ class _Saved:
 
     path: Path
     time: float
-    recorded: tuple[tuple[float, ...], ...]
-    inputs: tuple[float, ...]
+    recorded: tuple[tuple[float | None, ...], ...]
+    inputs: tuple[float | None, ...]
     values: Mapping[str, float]
     made_with: Mapping[str, float]
     changes: tuple[dict[str, float], ...]
@@ -72,7 +72,14 @@ class LiveRun:
         self._thread = threading.Thread(target=self._live, name="mbsfmu-live", daemon=True)
         self._ready: queue.Queue[tuple[LiveVariables, LivePicture] | BaseException] = queue.Queue()
         self._values: dict[str, float] = {}  # of parameters, as the page has them
-        self._made_with: dict[str, float] = {}  # those of them that the present run was made with
+        self._inputs: list[
+            float | None
+        ] = []  # None of those that the page has not set: they follow signals inside FMUs
+        self._made_with: dict[str, float] = {}  # parameters and inputs that the present run began with
+        self._at_start = False  # whether no step has been made
+        self._changed = False  # whether such a run has to begin anew with what the page has set since
+        self._speed: float | None = None  # of a run that stands
+        self._heard_before: list[dict[str, Any]] = []  # messages that a run hears which begins anew
         self._saved: dict[int, _Saved] = {}
 
     def start(self) -> tuple[LiveVariables, LivePicture]:
@@ -108,10 +115,12 @@ class LiveRun:
             first = True
             while not self._ended.is_set():
                 try:
+                    again, self._changed = self._changed, False
                     if resume is None:
-                        self._made_with = dict(self._values)
+                        parameters = self._parameters_of(self._made_with) if again else self._values
+                        self._made_with = {**parameters, **self._set_inputs()}
                     with self._make(self._made_with, resume) as run:
-                        self._begin(run, first=first, resumed=resume is not None)
+                        self._begin(run, first=first, resumed=resume is not None, again=again)
                         first = False
                         resume = self._drive()
                 except (InputError, SimulationError) as error:
@@ -123,11 +132,21 @@ class LiveRun:
 
     _time = 0.0
 
-    def _begin(self, run: Cosimulation, *, first: bool, resumed: bool) -> None:
-        """Take a run at its start, or where it was saved."""
+    def _parameters_of(self, values: Mapping[str, float]) -> dict[str, float]:
+        names = {each["name"] for each in self.variables.parameters}
+        return {name: value for name, value in values.items() if name in names}
+
+    def _set_inputs(self) -> dict[str, float]:
+        """Return the inputs that the page has set."""
+        values = zip(self._inputs, self.variables.inputs, strict=True) if self._inputs else ()
+        return {each["name"]: value for value, each in values if value is not None}
+
+    def _begin(self, run: Cosimulation, *, first: bool, resumed: bool, again: bool) -> None:
+        """Take a run at its start, or where it was saved; `again` where the page does not hear of it."""
         self._run = run
-        self._speed: float | None = None  # of a run that stands
+        self._speed = self._speed if again else None
         self._failed = False
+        self._at_start = not resumed
         self._samples: list[list[float]] = []
         self._sampled = -math.inf
         self._pictured = 0.0
@@ -136,17 +155,15 @@ class LiveRun:
         if first:
             self.variables = LiveVariables.of(run)
             self.picture = LivePicture.of(run, self.variables)
-            self._inputs = [each["start"] for each in self.variables.inputs]
+            self._inputs = [None] * len(self.variables.inputs)
             self._chosen: list[int] = []
             self._ready.put((self.variables, self.picture))
-        elif not resumed:
-            self._inputs = [each["start"] for each in self.variables.inputs]
         if not resumed:
-            self._recorded = [[run.time, *self._inputs]]
+            self._recorded: list[list[float | None]] = [[run.time, *self._inputs]]
             self._changes: list[dict[str, float]] = []
         self._ports = self.variables.ports(run)
         self._choose(self._chosen)
-        if not first and not resumed:
+        if not first and not resumed and not again:
             self._tell({"kind": "restarted"})
         self._show(always=True)
 
@@ -154,9 +171,14 @@ class LiveRun:
         """Step and listen until the run is to begin anew; return the saved run that it goes on from, if any."""
         begin: tuple[float, float] | None = None
         while not self._ended.is_set():
-            standing = self._speed is None
-            for message in self._heard(wait=standing):
+            heard = self._heard(wait=self._speed is None)
+            while heard:
+                if self._changed and heard[0]["do"] in ("step", "save"):
+                    self._heard_before = heard
+                    return None
+                message = heard.pop(0)
                 if message["do"] in ("reset", "restore"):
+                    self._heard_before = heard
                     return self._restart(message)
                 try:
                     self._do(message)
@@ -165,6 +187,8 @@ class LiveRun:
                 begin = None if message["do"] in ("run", "pause") else begin
             if self._speed is None:
                 continue
+            if self._changed:
+                return None
             now = clock.perf_counter()
             begin = begin or (now, self._run.time)
             due = begin[1] + (now - begin[0]) * self._speed
@@ -182,9 +206,9 @@ class LiveRun:
 
     def _heard(self, *, wait: bool) -> list[dict[str, Any]]:
         """Return what the page has asked for since; of a run that stands, wait for it."""
-        found: list[dict[str, Any]] = []
+        found, self._heard_before = self._heard_before, []
         try:
-            if wait:
+            if wait and not found:
                 found.append(self._asked.get(timeout=_IDLE))
             while True:
                 found.append(self._asked.get_nowait())
@@ -193,6 +217,7 @@ class LiveRun:
 
     def _restart(self, message: dict[str, Any]) -> Path | None:
         """Return the file to go on from; none where the run begins at its start."""
+        self._changed = False
         if message["do"] == "reset":
             return None
         saved = self._saved[message["id"]]
@@ -200,17 +225,22 @@ class LiveRun:
         self._values, self._made_with, self._changes = dict(saved.values), dict(saved.made_with), list(saved.changes)
         places = {each["name"]: each["reference"] for each in self.variables.parameters}
         parameters = [[places[name], value] for name, value in self._values.items()]
-        self._tell({"kind": "restored", "time": saved.time, "inputs": self._inputs, "parameters": parameters})
+        self._tell({"kind": "restored", "time": saved.time, "inputs": self._shown_inputs(), "parameters": parameters})
         return saved.path
 
     def _wait_for_reset(self) -> Path | None:
         """Wait until a run that could not begin is to begin anew."""
         while not self._ended.is_set():
-            for message in self._heard(wait=True):
+            heard = self._heard(wait=True)
+            while heard:
+                message = heard.pop(0)
                 if message["do"] in ("reset", "restore"):
+                    self._heard_before = heard
                     return self._restart(message)
                 if message["do"] == "parameter":
                     self._values[self.variables.parameters[message["reference"]]["name"]] = float(message["value"])
+                if message["do"] == "input":
+                    self._inputs[int(message["index"])] = float(message["value"])
         return None
 
     def _do(self, message: dict[str, Any]) -> None:
@@ -238,7 +268,9 @@ class LiveRun:
             case "save":
                 self._save(int(message["id"]))
             case "record":
-                told = {"time": self._run.time, "rows": self._recorded, "tuned": self._changes}
+                places = {each["name"]: each["reference"] for each in self.variables.parameters}
+                begun = [[places[name], value] for name, value in self._parameters_of(self._made_with).items()]
+                told = {"time": self._run.time, "rows": self._recorded, "tuned": self._changes, "begun": begun}
                 self._tell({"kind": "record", "for": message["for"], **told})
 
     def _step(self) -> None:
@@ -257,6 +289,7 @@ class LiveRun:
             self._fail(str(error), self._run.time)
             return
         self._time = self._run.time
+        self._at_start = False
         self._steps += 1
         if self._run.time - self._sampled > _SAMPLE - 1e-9:
             self._sample()
@@ -266,13 +299,17 @@ class LiveRun:
         self._tell({"kind": "fault", "sentence": sentence, "time": time})
 
     def _set_input(self, index: int, value: float) -> None:
+        if self._failed:
+            self._inputs[index] = value  # the next run begins with it
+        if not self._assign(self.variables.inputs[index]["name"], value):
+            return
         self._inputs[index] = value
-        if self._assign(self.variables.inputs[index]["name"], value):
-            row = [self._run.time, *self._inputs]
-            if self._recorded[-1][0] == row[0]:
-                self._recorded[-1] = row
-            else:
-                self._recorded.append(row)
+        self._changed = self._at_start
+        row = [self._run.time, *self._inputs]
+        if self._recorded[-1][0] == row[0]:
+            self._recorded[-1] = row
+        else:
+            self._recorded.append(row)
 
     def _set_parameter(self, reference: int, value: float) -> None:
         """Set a tunable parameter now, or another one from the next reset on."""
@@ -281,7 +318,10 @@ class LiveRun:
             self._values[each["name"]] = value
         elif self._assign(each["name"], value):
             self._values[each["name"]] = value
-            if self._steps:
+            if self._at_start:
+                self._changed = True
+                self._made_with[each["name"]] = value
+            else:
                 self._changes.append({"time": self._run.time, "reference": reference, "value": value})
 
     def _assign(self, name: str, value: float) -> bool:
@@ -294,6 +334,11 @@ class LiveRun:
             self._tell({"kind": "log", "sentence": str(error)})
             return False
         return True
+
+    def _shown_inputs(self) -> list[float]:
+        """Return the inputs as the page shows them: at their start where it has not set them."""
+        starts = (each["start"] for each in self.variables.inputs)
+        return [start if value is None else value for value, start in zip(self._inputs, starts, strict=True)]
 
     def _choose(self, references: list[int]) -> None:
         self._chosen = references
@@ -320,7 +365,7 @@ class LiveRun:
         if always and self._run.time > self._sampled:
             self._sample()
         poses, pressures, circuit = self.picture.at(self._run.time, self._read())
-        message = {"kind": "picture", "time": self._run.time, "steps": self._steps, "inputs": self._inputs}
+        message = {"kind": "picture", "time": self._run.time, "steps": self._steps, "inputs": self._shown_inputs()}
         self._tell({**message, "poses": poses, "pressures": pressures, "circuit": circuit, "samples": self._samples})
         self._samples = []
         self._pictured = now

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,9 +17,12 @@ from mbsfmu.view.live.live_server import Messages, open_browser, serve
 from mbsfmu.view.live.live_variables import LiveVariables
 from mbsfmu.view.pages.page import page
 from mbsfmu.view.play.play_page import player_element
+from mbsfmu.view.play.replay import replay_of_fmus, table_of
 
 STOP = 3600.0
 """Seconds after which a live run ends where no stop time is given."""
+_OF_LIVE = ("stop", "record", "record_every", "record_interval", "pace")
+"""Options that a replay has otherwise."""
 _ROWS = 2000
 """Rows that such a run keeps in memory."""
 
@@ -73,7 +75,7 @@ def live(
     run = LiveRun(make, messages.tell, messages.waiting)
     variables, picture = run.start()
     try:
-        content = _page(source, variables, picture, chosen)
+        content = _page(source, variables, picture, chosen, connections, parameters or {})
         serve(run, lambda: content, messages, port=port, opened=lambda address: _opened(address, browser, opened))
     finally:
         run.end()
@@ -90,18 +92,20 @@ def _page(
     variables: LiveVariables,
     picture: LivePicture,
     options: CouplingOptions,
+    connections: Sequence[str | Connection],
+    parameters: Mapping[str, Any],
 ) -> str:
     """Return the page of a run."""
     files = [str(source)] if isinstance(source, str | Path) else [str(each) for each in source]
     name = Path(files[0].rpartition("=")[2]).stem
     places = {each["name"]: each["reference"] for each in variables.signals}
-    step = [] if options.step is None else ["--step", f"{options.step:g}"]
+    connected = [each if isinstance(each, str) else str(Connection.of(each)) for each in connections]
     data = {
         "name": name,
         "remote": True,
         "step": options.step or 0.0,
-        "call": shlex.join(["mbsfmu", "cosim", *files, "--algorithm", options.algorithm, *step]),
-        "replay": "--scenario FILE",
+        "file": table_of(name),
+        "replay": replay_of_fmus(name, files, connected, options, _OF_LIVE, parameters).data(),
         "inputs": variables.inputs,
         "parameters": variables.parameters,
         "signals": variables.signals,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.coupling.choices import CHOICES, flags_of, parted
+from mbsfmu.cosim.coupling.choices import CHOICES, parted
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.exporting.coupled_export import ALGORITHMS, EXTRAPOLATIONS, STEP, CoupledCode, coupled_code
@@ -24,6 +23,7 @@ from mbsfmu.model.machine import Machine
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.simulation.run_options import RunOptions
 from mbsfmu.view.play.live_poses import FILE, LivePoses
+from mbsfmu.view.play.replay import Replay
 from mbsfmu.view.scene.payload import placements_of
 from mbsfmu.view.scene.recorded import Recorded
 
@@ -97,9 +97,7 @@ class CoupledMachine:
         assert poses is not None
         return cls(found, steps, poses)
 
-    def data(
-        self, own: Mapping[str, int], full: Mapping[str, str], call: Mapping[str, str], bodies: int
-    ) -> dict[str, Any]:
+    def data(self, own: Mapping[str, int], full: Mapping[str, str], replay: Replay, bodies: int) -> dict[str, Any]:
         """Return the data for the worker of the page.
 
         Parameters
@@ -108,8 +106,8 @@ class CoupledMachine:
             References of the monolithic variables by their names.
         full
             `system.variable` by these names.
-        call
-            What repeats the coupled run: `fmus`, `run`, `set`.
+        replay
+            What repeats the coupled run.
         bodies
             How many bodies there are.
         """
@@ -131,19 +129,19 @@ class CoupledMachine:
                     "called": each,
                     "name": described.name,
                     "identity": described.identity,
-                    "options": flags_of(each),
                     "module": base64.b64encode(gzip.compress(module, 9, mtime=0)).decode("ascii"),
                 }
                 for each, (described, module) in self.algorithms.items()
             ],
             "steps": list(self.steps),
+            "begin": {"algorithm": 0, "step": self.steps[0]},
             "step": places[STEP.name],
             "inputs": inputs,
             "parameters": parameters,
             "signals": signals,
             "poses": [places[each] for each in self.poses.names],
             "bodies": bodies,
-            "calls": dict(call),
+            "replay": replay.data(),
         }
 
 
@@ -154,23 +152,3 @@ def _poses(code: CoupledCode, machine: Machine) -> LivePoses:
     names = Trajectory(np.zeros(1), np.zeros((1, len(shown))), shown, ["1"] * len(shown))
     parameters = {each.name: each.name for each in described if each.causality is Causality.PARAMETER}
     return LivePoses.of(placements_of(machine), Recorded(names, names.time, machine.systems), parameters)
-
-
-def calls(model: str, source: str, flags: Sequence[str], values: Mapping[str, float | str]) -> dict[str, str]:
-    """Return what repeats a coupled run on the command line.
-
-    Parameters
-    ----------
-    model, source
-        Name of the model, and how it was typed.
-    flags
-        Options of the steps of the FMUs.
-    values
-        Values of variables by `system.variable`.
-    """
-    given = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in values.items())
-    return {
-        "fmus": f"mbsfmu export {source} -o fmus --layout separate {shlex.join(flags)}",
-        "run": f"mbsfmu cosim {shlex.quote(f'fmus/{model}.ssp')}",
-        "set": given,
-    }

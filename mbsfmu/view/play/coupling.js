@@ -21,6 +21,7 @@
       };
       this.algorithm = select(".algorithm", data.algorithms.map((each, index) => [index, each.called]));
       this.step = select(".communication", data.steps.map((each) => [each, `${number(1000 * each)} ms`]));
+      this.show(data.begin.algorithm, data.begin.step);
       this.rows = place.querySelector("tbody");
       this.sentence = place.querySelector(".lost");
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -36,9 +35,17 @@ from mbsfmu.view.circuit.circuit_element import circuit_elements
 from mbsfmu.view.pages.element import HtmlElement, data_block
 from mbsfmu.view.pages.page import filled, framed, page, write_page
 from mbsfmu.view.pages.page_files import text_of
-from mbsfmu.view.play.coupled_machine import CoupledMachine, calls
+from mbsfmu.view.play.coupled_machine import CoupledMachine
 from mbsfmu.view.play.live_poses import FILE, LivePoses
 from mbsfmu.view.play.notebook import notebook_widget
+from mbsfmu.view.play.replay import (
+    Replay,
+    coupled_replay_by_command,
+    coupled_replay_in_python,
+    replay_by_command,
+    replay_in_python,
+    table_of,
+)
 from mbsfmu.view.scene.payload import Uncoloured, motion, placements_of, pressure_sources
 from mbsfmu.view.scene.recorded import Recorded
 from mbsfmu.view.scene.scene_element import scene_element
@@ -52,7 +59,7 @@ _COMMUNICATION = 1e-2
 _HEIGHT = 1000
 """Pixels of a frame in a notebook."""
 _MONOLITHIC, _COUPLED = "monolithic", "coupled"
-_MULTIPLES = (4, 2, 1)
+_MULTIPLES = (1, 2, 4)
 """Communication steps as multiples of the internal one, where none are named."""
 _WORKER = ("play/fmu.js", "play/coupled.js", "play/worker.js")
 _SCRIPTS = (
@@ -88,6 +95,13 @@ class PlayPage:
     def __repr__(self) -> str:
         inputs = len(self.data["inputs"])
         return f"<PlayPage: {self.title}, {inputs} input{'s' * (inputs != 1)}, steps of {self.data['step']:g} s>"
+
+    def coupled_by(self, algorithm: str, step: float) -> PlayPage:
+        """Return the page whose coupled FMUs begin with one of its algorithms and communication steps in s."""
+        coupled = self.data["coupled"]
+        place = [each["called"] for each in coupled["algorithms"]].index(algorithm)
+        data = {**self.data, "coupled": {**coupled, "begin": {"algorithm": place, "step": step}}}
+        return PlayPage(data, self._scene, self.title, self._circuits)
 
     @property
     def element(self) -> HtmlElement:
@@ -200,13 +214,15 @@ def play(
     values
         Values of parameters and inputs to begin with, by their names; a text may have a unit, as `"200 bar"`.
     source
-        The model on the command line, for the call that repeats what was done in the page; its name by default.
+        The model on the command line; the page shows the call that repeats what was done, or without it a call in
+        Python.
     algorithms
         With some of them, as `jacobi` or `gauss-seidel-linear`, the FMUs of the model's systems run coupled in the page
-        as well, with the same inputs: as a ghost, in the plots, and as a table of differences. The page chooses among
-        them.
+        as well, with the same inputs: as a ghost, in the plots, and as a table of differences. The page begins with the
+        first one, and chooses among them.
     communication_steps
-        Steps of this coupling in s, among which the page chooses; by default four, two times and once the internal one.
+        Steps of this coupling in s, among which the page chooses, beginning with the first one; by default once, two
+        times and four times the internal one.
 
     Raises
     ------
@@ -227,17 +243,26 @@ def play(
             simulation = monolithic_simulation(free, equal, compiled=False)
         _set(simulation, values or {})
         made = _Made.of(simulation, preview, coupled=bool(algorithms))
-        flags = _flags(equal, simulation)
-        words = [*flags, *(word for name, value in (values or {}).items() for word in ("--set", f"{name}={value}"))]
-        data = made.data(model.name, f"mbsfmu simulate {source or model.name} {shlex.join(words)}")
+        named = _named(equal, simulation)
+        begun = {simulation.variable(name).name: value for name, value in (values or {}).items()}
+        data = made.data(
+            model.name,
+            replay_by_command(model.name, source, equal, named, begun)
+            if source
+            else replay_in_python(model.name, equal, named, begun),
+        )
         if algorithms:
             steps = communication_steps or [each * made.communication_step for each in _MULTIPLES]
-            inner = equal.model_copy(update=_named(equal, simulation))
+            inner = equal.model_copy(update=named)
             coupled = CoupledMachine.of(free, inner, algorithms, steps, _machine_of(simulation))
             full = simulation.exposed.qualified
-            by_system = {full[simulation.variable(name).name]: value for name, value in (values or {}).items()}
+            by_system = {full[name]: value for name, value in begun.items()}
             own = {each.name: index for index, each in enumerate(simulation.variables)}
-            told = calls(model.name, source or model.name, flags, by_system)
+            told = (
+                coupled_replay_by_command(model.name, source, equal, named, by_system, algorithms)
+                if source
+                else coupled_replay_in_python(model.name, equal, named, by_system, algorithms)
+            )
             data["coupled"] = coupled.data(own, full, told, data["bodies"])
     return PlayPage(data, made.scene, model.name, made.circuits)
 
@@ -270,18 +295,6 @@ def _set(simulation: Simulation, values: Mapping[str, float | str]) -> None:
     for name, value in values.items():
         unit = simulation.variable(name).unit
         simulation.set(name, number_in(value, unit) if isinstance(value, str) else value)
-
-
-def _flags(options: RunOptions, simulation: Simulation) -> list[str]:
-    """Return the options as the command line takes them, so that the same steps are made again."""
-    named = {**dict(options.content()), **_named(options, simulation)}
-    known = options.known()
-    return [
-        word
-        for name, value in named.items()
-        if name in known and name != "tolerances" and value is not False
-        for word in ((known[name].flag or f"--{name.replace('_', '-')}"), *([] if value is True else [str(value)]))
-    ]
 
 
 def _named(options: RunOptions, simulation: Simulation) -> dict[str, Any]:
@@ -351,7 +364,7 @@ class _Made:
         module = library.read_bytes()
         return cls(simulation, description, module, poses, preview, scene, pressures, circuits, list(circuit))
 
-    def data(self, name: str, call: str) -> dict[str, Any]:
+    def data(self, name: str, replay: Replay) -> dict[str, Any]:
         """Return the data for scripts of the page."""
         variables = self.simulation.variables
         places = {each.name: index for index, each in enumerate(variables)}
@@ -368,8 +381,8 @@ class _Made:
             "module": base64.b64encode(gzip.compress(self.module, 9, mtime=0)).decode("ascii"),
             "worker": "".join(map(text_of, _WORKER)),
             "step": self.communication_step,
-            "call": call,
-            "replay": "--input FILE:steps",
+            "file": table_of(name),
+            "replay": replay.data(),
             "inputs": inputs,
             "parameters": [
                 {**self._described(each, places), "fixed": each.variability is Variability.FIXED}

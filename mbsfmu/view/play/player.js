@@ -216,19 +216,18 @@
     }
 
     /** Say what repeats the run, and save its inputs as CSV where that is asked for. */
-    recorded({ for: purpose, time, rows, tuned }) {
-      const file = `${this.data.name}-inputs.csv`;
+    recorded({ for: purpose, time, rows, tuned, begun }) {
+      const { file, replay, step } = this.data;
+      const values = new Map(begun);
       const set = this.data.parameters
-        .map((each) => [each, Number(this.parameters.fields.get(each.reference).value)])
-        .filter(([each, value]) => value !== each.start && !tuned.some((change) => change.reference === each.reference));
+        .map((each) => [each, values.get(each.reference) ?? each.start])
+        .filter(([each, value]) => value !== each.start);
       const stop = Number(time.toPrecision(12));
-      const input = this.data.inputs.length ? ` ${this.data.replay.replace("FILE", file)}` : "";
-      const given = set.map(([each, value]) => ` --set ${each.name}=${value}`);
-      const call = `${this.data.call}${given.join("")}${input} --stop ${stop || this.data.step} -o run.csv`;
+      const call = this.called(replay, set.map(([each, value]) => [each.name, value]), { stop: stop || step });
       const first = tuned[0];
       const name = first && this.data.parameters.find((each) => each.reference === first.reference).name;
       const limit = first ? ` It does so up to ${number(first.time)} s, when ${name} was changed.` : "";
-      const coupled = this.coupling ? this.coupledCalls(set, file, stop) : [];
+      const coupled = this.coupling ? this.coupledCalls(set, stop) : [];
       this.root
         .querySelector(".recorded")
         .replaceChildren("This repeats the run: ", make("code", { textContent: call }), limit, ...coupled);
@@ -238,14 +237,23 @@
     }
 
     /** Return what says how the coupled run is repeated, with parameters that were set before it. */
-    coupledCalls(set, file, stop) {
-      const { calls } = this.data.coupled;
-      const input = this.data.inputs.length ? ` --scenario ${file}` : "";
-      const given = set.map(([each, value]) => ` --set ${each.full}=${value}`).join("");
-      const { options } = this.data.coupled.algorithms[Number(this.coupling.algorithm.value)];
+    coupledCalls(set, stop) {
+      const { replay } = this.data.coupled;
+      const algorithm = replay.algorithms[Number(this.coupling.algorithm.value)];
       const step = Number(this.coupling.step.value);
-      const run = `${calls.run} ${options} --step ${step}${calls.set}${given}${input} --stop ${stop || step} -o coupled.csv`;
-      return [" The coupled one: ", make("code", { textContent: `${calls.fmus} && ${run}` })];
+      const values = set.map(([each, value]) => [each.full, value]);
+      const call = this.called(replay, values, { algorithm, step, stop: stop || step });
+      return [" The coupled one: ", make("code", { textContent: call })];
+    }
+
+    /** Return a call with its blanks filled; `set` are pairs of name and value, in place of those given before. */
+    called({ call, inputs, values, value, given }, set, blanks) {
+      const fill = (text, words) => text.replace(/\{(\w+)\}/g, (blank, word) => words[word] ?? blank);
+      const changed = set.map(([name, number]) => [name, fill(value, { name, value: number })]);
+      const each = Object.values({ ...given, ...Object.fromEntries(changed) });
+      const [before, between, behind] = values;
+      const filled = { values: each.length ? before + each.join(between) + behind : "", inputs: this.data.inputs.length ? inputs : "" };
+      return fill(call, { ...blanks, ...filled });
     }
 
     measure({ time }) {

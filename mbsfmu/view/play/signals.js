@@ -112,7 +112,8 @@
     add(rows) {
       const { times } = this;
       for (const [time, ...values] of rows) {
-        if (values.length !== this.columns.length || times[times.length - 1] >= time) continue;
+        if (values.length !== this.columns.length || times[times.length - 1] > time) continue;
+        if (times[times.length - 1] === time) this.forEach((each) => each.pop()); // the start, initialized anew
         times.push(time);
         this.columns.forEach((name, index) => this.histories.get(name).y.push(values[index]));
         for (const [name, coupled] of this.pairs) this.coupling.add(name, this.last(name), this.last(coupled));

@@ -18,8 +18,9 @@
     speed = 1,
     begin = null; // of the present stretch: wall-clock time in ms and step
   let inputs = [],
-    changed = true,
-    parameters = new Map(); // values that were given, by reference
+    changed = false,
+    parameters = new Map(), // values that were given, by reference
+    begun = new Map(); // those of them that the run began with
   let recorded = [],
     tuned = []; // rows of time and inputs; changes of parameters during the run
   let samples = [],
@@ -35,7 +36,7 @@
     step = data.step;
     if (data.coupled) {
       coupled = new MbsfmuCoupled(data.coupled, modules, (sentence) => postMessage({ kind: "log", sentence }));
-      step = data.coupled.steps[0];
+      ({ algorithm, step } = data.coupled.begin);
     }
     module = new WebAssembly.Module(bytes);
     inputs = data.inputs.map((each) => each.start);
@@ -61,33 +62,40 @@
   /** Begin at the start, with the values that parameters have now. */
   function restart() {
     steps = 0;
-    recorded = [];
     tuned = [];
-    samples = [];
-    sampled = -Infinity;
     begin = null;
-    changed = true;
     failed = false;
-    attempt(() => {
-      fmu.call("fmi2Reset");
-      if (groups.parameters.count) fmu.set(groups.parameters, data.parameters.map((each) => parameters.get(each.reference)));
-      takeInputs();
-      fmu.begin();
-      coupled?.restart(algorithm, step, parameters, given());
-    });
+    begun = new Map(parameters);
+    attempt(initialize);
     if (!failed) postMessage({ kind: "restarted" });
-    sample();
     picture(true);
   }
 
+  /** Return times and inputs as recorded; at the start the present inputs, with which the run will begin. */
+  const rows = () => (steps ? recorded : [[0, ...inputs]]);
+
   const given = () => data.inputs.map((each, index) => [each.reference, inputs[index]]);
 
-  function takeInputs() {
-    if (changed && inputs.length) {
-      fmu.set(groups.inputs, inputs);
-      coupled?.take(given());
-    }
-    if (changed) recorded.push([time(), ...inputs]);
+  /** Initialize the FMUs at the start, with the present inputs. */
+  function initialize() {
+    fmu.call("fmi2Reset");
+    if (groups.parameters.count) fmu.set(groups.parameters, data.parameters.map((each) => begun.get(each.reference)));
+    if (inputs.length) fmu.set(groups.inputs, inputs);
+    fmu.begin();
+    coupled?.restart(algorithm, step, begun, given());
+    recorded = [[0, ...inputs]];
+    changed = false;
+    samples = [];
+    sample();
+  }
+
+  /** Take what was changed since the last step; before the first one by initializing anew, as a replay does. */
+  function takeChanges() {
+    if (!changed) return;
+    if (!steps) return initialize();
+    if (inputs.length) fmu.set(groups.inputs, inputs);
+    coupled?.take(given());
+    recorded.push([time(), ...inputs]);
     changed = false;
   }
 
@@ -103,7 +111,7 @@
 
   function advance() {
     attempt(() => {
-      takeInputs();
+      takeChanges();
       fmu.step(time(), step);
       coupled?.step(time(), step);
       steps += 1;
@@ -186,6 +194,10 @@
         fmu.set(one, [value]);
         coupled?.tune(reference, value);
         if (steps) tuned.push({ time: time(), reference, value });
+        else {
+          begun.set(reference, value);
+          changed = true;
+        }
       } catch (error) {
         parameters.set(reference, before);
         postMessage({ kind: "refused", reference, value: before, sentence: error.message });
@@ -205,7 +217,7 @@
       attempt(() => {
         const kept = { steps, inputs: [...inputs], recorded: recorded.slice(), tuned: tuned.slice() };
         const states = { state: fmu.save(), coupled: coupled?.save(), algorithm, step };
-        saved.set(id, { ...kept, changed, parameters: new Map(parameters), ...states });
+        saved.set(id, { ...kept, changed, parameters: new Map(parameters), begun: new Map(begun), ...states });
         postMessage({ kind: "saved", id, time: time() });
       });
     },
@@ -219,7 +231,7 @@
         steps = kept.steps;
         inputs = [...kept.inputs];
         [recorded, tuned, changed] = [kept.recorded.slice(), kept.tuned.slice(), kept.changed];
-        parameters = new Map(kept.parameters);
+        [parameters, begun] = [new Map(kept.parameters), new Map(kept.begun)];
         samples = [];
         sampled = -Infinity;
         begin = null;
@@ -230,7 +242,7 @@
       picture(true);
     },
     record({ for: purpose }) {
-      postMessage({ kind: "record", for: purpose, time: time(), rows: recorded, tuned });
+      postMessage({ kind: "record", for: purpose, time: time(), rows: rows(), tuned, begun: [...begun] });
     },
   };
 

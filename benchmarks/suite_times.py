@@ -1,11 +1,13 @@
 """Processor time of each test, and from it `tests/slow.toml`: what is left out where little time is.
 
     python benchmarks/suite_times.py                    # runs the suite, and again what is not slow: an hour
+    python benchmarks/suite_times.py --not-slow         # runs what is not slow, and lists more of it
     python benchmarks/suite_times.py --times times.tsv  # as measured before
 
-A test whose cases take a second each is slow as a whole. Of one whose cases take a second together, as many run always
-as take that second, chosen by the test's name: the formulations and models that stand first in each list would
-otherwise be the only ones that run. A file whose tests are all slow keeps the case that takes least.
+A test whose cases take longer each than `ALONE` is slow as a whole. Of one whose cases take longer together than
+`TOGETHER`, as many run always as take that time, chosen by the test's name: the formulations and models that stand
+first in each list would otherwise be the only ones that run. A file whose tests are all slow keeps the case that takes
+least, but for one above `LEAST`. What was not measured stays as listed.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,14 +30,17 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1]
 LISTED = FOLDER / "tests" / "slow.toml"
 TIMES = "SUITE_TIMES"
-ALONE = 1.0
+ALONE = 0.5
 """Processor time in s of a case; above it a test is slow as a whole."""
-TOGETHER = 1.0
+TOGETHER = 0.5
 """Processor time in s of the cases of a test that run always."""
+LEAST = 3.0
+"""Processor time in s of the one case that a file of slow tests keeps; none where it takes longer."""
 WAITED = 0.5
 """What a second of waiting counts: a browser and programs that outlive a test compute meanwhile, on another core."""
 
 Cases = dict[str, float]
+Listed = dict[str, dict[str, list[str]]]
 
 
 def _used() -> float:
@@ -92,35 +98,42 @@ def always(name: str, cases: Cases) -> list[str] | None:
     return [(names + names)[turn + index * len(cases) // count] for index in range(count)]
 
 
-def slow(file: str, functions: dict[str, Cases]) -> dict[str, list[str]]:
-    """Return the slow tests of a file with the cases that run always."""
-    chosen = {name: always(f"{file}::{name}", cases) for name, cases in functions.items()}
+def slow(file: str, functions: dict[str, Cases], listed: Listed) -> dict[str, list[str]]:
+    """Return the slow tests of a file with the cases that run always, of those measured and of others listed before."""
+    before = listed.get(file.removeprefix("tests/"), {})
+    chosen: dict[str, list[str] | None] = dict(before)
+    for name, cases in functions.items():
+        kept = always(f"{file}::{name}", cases)
+        if kept is not None or not set(cases) <= set(before.get(name, ())):
+            chosen[name] = kept
     found = {name: kept for name, kept in sorted(chosen.items()) if kept is not None}
-    if len(found) == len(functions) and not any(found.values()):
-        _, name, case = min((time, name, case) for name, cases in functions.items() for case, time in cases.items())
-        found[name] = [case]
+    if functions and functions.keys() <= found.keys() and not any(found.values()):
+        least, name, case = min((time, name, case) for name, cases in functions.items() for case, time in cases.items())
+        if least < LEAST:
+            found[name] = [case]
     return found
 
 
-def written(found: dict[str, dict[str, Cases]]) -> str:
+def written(found: dict[str, dict[str, Cases]], listed: Listed) -> str:
     """Return the text of `slow.toml`."""
     lines = [
         "# Tests that -m 'not slow' leaves out, by file and function, with the cases that run nevertheless.",
         "# Written by benchmarks/suite_times.py from the time that each took.",
     ]
-    for file, functions in sorted(found.items()):
+    for file in sorted({*found, *(f"tests/{name}" for name in listed)}):
         if entries := [
-            f"{name} = {json.dumps(kept, ensure_ascii=False)}" for name, kept in slow(file, functions).items()
+            f"{name} = {json.dumps(kept, ensure_ascii=False)}"
+            for name, kept in slow(file, found.get(file, {}), listed).items()
         ]:
             lines += ["", f"[{json.dumps(file.removeprefix('tests/'))}]", *entries]
     return "\n".join(lines) + "\n"
 
 
-def table(found: dict[str, dict[str, Cases]]) -> str:
+def table(found: dict[str, dict[str, Cases]], listed: Listed) -> str:
     """Return the processor time of each folder in s, of all and of what is not slow."""
     rows: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0, 0.0])
     for file, functions in found.items():
-        chosen = slow(file, functions)
+        chosen = slow(file, functions, listed)
         for name, cases in functions.items():
             left = [cases[case] for case in chosen.get(name, cases)]
             for folder in (file.split("/")[1], "all"):
@@ -136,21 +149,27 @@ def main() -> None:
     """Run the suite, or read how long it took, and write which tests are slow."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few tests only, and nothing is written")
+    parser.add_argument("--not-slow", action="store_true", help="run what is not slow alone")
     parser.add_argument("--times", type=Path, nargs="+", help="files that earlier runs wrote")
     options = parser.parse_args()
+    partial = options.times or options.not_slow or options.quick
+    listed: Listed = tomllib.loads(LISTED.read_text(encoding="utf-8")) if partial else {}
     if options.times:
         found = read(*options.times)
     else:
         with tempfile.TemporaryDirectory() as folder:
             times = Path(folder) / "times.tsv"
-            measured(times, *(("tests/base/test_files.py",) if options.quick else ("-n", "2")))
+            if options.quick:
+                measured(times, "tests/base/test_files.py")
+            elif not options.not_slow:
+                measured(times, "-n", "2")
+                LISTED.write_text(written(read(times), {}), encoding="utf-8")
             if not options.quick:
-                LISTED.write_text(written(read(times)), encoding="utf-8")
                 measured(times, "-n", "2", "-m", "not slow")
             found = read(times)
     if not options.quick:
-        LISTED.write_text(written(found), encoding="utf-8")
-    print(table(found))
+        LISTED.write_text(written(found, listed), encoding="utf-8")
+    print(table(found, listed))
 
 
 if __name__ == "__main__":

@@ -106,9 +106,23 @@ static int start_machine(Instance *instance, const Machines *machines, int machi
     return initialize(instance);
 }
 
+/* Let lanes have the choices of coordinates of their machines, and those without one that of another machine. */
+static void take_choices(Group *group, unsigned lanes) {
+    const State *chosen = NULL;
+    for (int lane = 0; lane < LANES && !chosen; lane++) {
+        if (group->running >> lane & 1u) chosen = &group->instances[lane].state;
+    }
+    for (int lane = 0; lane < LANES && chosen; lane++) {
+        State *state = &group->instances[lane].state;
+        if (!(lanes >> lane & 1u)) continue;
+        if (!has_choice(state)) memcpy(state->dependent, chosen->dependent, sizeof state->dependent);
+        take_choice(group, lane);
+    }
+}
+
 /* Start the chosen machines of a group, each in its lane; returns which they are. */
 static unsigned start_lanes(Group *group, const Machines *machines) {
-    unsigned started = 0;
+    unsigned started = 0, spares = 0;
     for (int lane = 0; lane < LANES; lane++) {
         Instance *instance = &group->instances[lane];
         const int spare = lane >= machines->machines;
@@ -116,6 +130,7 @@ static unsigned start_lanes(Group *group, const Machines *machines) {
         group->stretches[lane] = (Stretch){0};
         group->alone[lane] = 0.0;
         if (spare) {
+            spares |= 1u << lane;
             instance->state = group->instances[lane - 1].state;
             end_lane(group, lane);
         } else {
@@ -123,8 +138,10 @@ static unsigned start_lanes(Group *group, const Machines *machines) {
             group->running |= 1u << lane;
             if (!start_machine(instance, machines, lane)) end_lane(group, lane);
         }
-        load_lane(group, lane);
-        take_choice(group, lane);
+    }
+    take_choices(group, started | spares);
+    for (int lane = 0; lane < LANES; lane++) {
+        if ((started | spares) >> lane & 1u) load_lane(group, lane);
     }
     group->matrix_step = splat(machines->step_size);
     return started;

@@ -85,10 +85,10 @@ static void close_linearly(const Group *group, const LaneClosure *closure, Mask 
 /* Close the loops from the estimate on, in lanes that count; writes z, R_z and G, and returns lanes where they stay open. */
 static Mask place_lanes(const Group *group, const Lanes *estimate, Mask open) {
     const LaneParts *parts = &group->parts;
-    Mask failed = {0};
     COPY_LANES(parts->coordinates, estimate, COORDINATES);
 #if RANK > 0
-    LaneClosure closure;
+    LaneClosure closure; /* in the end of lanes that are closed where these are, whatever has become of others */
+    Mask failed = {0};
     Lanes last = splat(HUGE_VAL);
     for (int iteration = 0; iteration < CLOSING_ITERATIONS; iteration++) {
         find_closure(group, &closure);
@@ -96,16 +96,15 @@ static Mask place_lanes(const Group *group, const Lanes *estimate, Mask open) {
         const Mask lost = open & closure.lost;
         failed |= lost;
         open &= ~lost & ~((size <= CLOSED) | ((size >= CLOSING_STAGNATION * last) & (size <= ACCEPTED)));
-        if (!bits_of(open)) {
-            reduce_lanes(group, closure.jacobian, closure.inverse);
-            return failed;
-        }
+        if (!bits_of(open)) break;
         last = size;
         close_linearly(group, &closure, open);
     }
-    failed |= open;
+    reduce_lanes(group, closure.jacobian, closure.inverse);
+    return failed | open;
 #else
+    (void)group;
     (void)open;
+    return (Mask){0};
 #endif
-    return failed;
 }

@@ -108,10 +108,18 @@ static inline void put(const Group *group, Lanes *to, const int *index, Lanes va
     for (int lane = 0; lane < LANES; lane++) to[index[lane]][lane] = value[lane];
 }
 
-/* Take over an instance's choice of coordinates. */
+/* Whether coordinates of a machine have been chosen: its start may have failed before. */
+static int has_choice(const State *state) {
+    int held = 0;
+    for (int j = 0; j < COORDINATES; j++) held += state->dependent[j];
+    return held == RANK;
+}
+
+/* Take over an instance's choice of coordinates, where it has made one. */
 static void take_choice(Group *group, int lane) {
     const int *dependent = group->instances[lane].state.dependent;
     int held = 0, free = 0;
+    if (!has_choice(&group->instances[lane].state)) return;
     for (int j = 0; j < COORDINATES; j++) {
         if (dependent[j]) {
             group->dependent[held++][lane] = j;

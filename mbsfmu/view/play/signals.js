@@ -72,6 +72,8 @@
         this.draw();
       });
       this.choose(this.names);
+      addEventListener("beforeprint", () => this.group.panels.forEach((panel) => panel.print()));
+      addEventListener("afterprint", () => this.draw());
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     }
 

@@ -4,6 +4,7 @@
   const { written, scaling, number, withUnit, titled } = window.mbsfmuQuantities;
   const { values, joined, nearest } = window.mbsfmuPlotData;
   const HEIGHT = 220,
+    PAPER = 660, // pixels: what paper has in width
     DECADES = 8,
     COLOURS = 8;
 
@@ -254,11 +255,11 @@
       if (!this.watched) this.watch();
     }
 
-    /** Draw it anew as wide as paper. */
-    print(width) {
+    /** Draw it anew as wide as paper, in the inks of a light screen. */
+    print() {
       this.draw();
       this.printed = true;
-      this.plot.setSize({ width, height: HEIGHT });
+      this.plot.setSize({ width: PAPER, height: HEIGHT });
       this.plot.redraw(false, true);
     }
 

@@ -50,13 +50,12 @@
     });
   }
 
-  // Paper shows all panels that are not folded away, as wide as it is, in the inks of a light screen.
-  const PAPER = 660; // pixels
+  // Paper shows all panels that are not folded away.
   let printing = [];
   addEventListener("beforeprint", () => {
     printing = panels.concat(...[...document.querySelectorAll(".plot-chosen")].map((each) => each.chosen.panels ?? []));
     printing = [...new Set(printing)].filter((panel) => !panel.root.closest("details:not([open])"));
-    for (const panel of printing) panel.print(PAPER);
+    for (const panel of printing) panel.print();
   });
   addEventListener("afterprint", () => printing.forEach((panel) => panel.plot && panel.draw()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>

@@ -6,8 +6,8 @@
   const { MotionScene, lengthText, make } = MotionParts;
 
   const PATH = 900; // points of the path of a point that stay, a quarter of a minute of pictures
-  const COARSEST = 1; // pixels drawn for one of the page: it is looked at for long, and stays sharp
-  const RESTING = 400; // ms without a picture after which all pixels are drawn
+  const COARSEST = { card: 1, processor: 0.7 }; // pixels drawn for one of the page: it is looked at for long, and stays sharp
+  const RESTING = 1000; // ms without a picture after which all pixels are drawn: more than a busy processor takes for one
   const PER_BODY = 12; // numbers: the origin, and the rotation matrix by rows
 
   /** The path of a chosen point, drawn behind it as it moves. */
@@ -59,8 +59,8 @@
   }
 
   class LiveScene extends MotionScene {
-    constructor(element, payload) {
-      super(element, payload);
+    constructor(element, payload, drawer) {
+      super(element, payload, drawer);
       const farthest = this.runs.length > 1 ? longestPath(this.runs[0], this.points) : "";
       this.scene.remove(this.trace.object);
       this.trace = null;
@@ -156,7 +156,7 @@
       this.shownAt = now;
       if (passed < RESTING) {
         if (this.renderer.getPixelRatio() !== this.coarse) this.renderer.setPixelRatio(this.coarse);
-        this.keepPace(passed / 1000, COARSEST);
+        this.keepPace(passed / 1000, COARSEST[this.drawer]);
       }
       clearTimeout(this.resting);
       this.resting = setTimeout(() => {

@@ -6,7 +6,7 @@
   const { Panel, Run, SYMBOL, Trace, Triad, Y, arrowsOf, farthestPoint, legendOf, lengthText, make, recordingOf } = MotionParts;
 
   const SMOOTH = 1 / 60; // s from picture to picture, as it should be
-  const SLOW = 1 / 25; // s from picture to picture, from which on fewer pixels are drawn
+  const SLOW = { card: 1 / 25, processor: 1 / 45 }; // s from picture to picture, from which on fewer pixels are drawn
   const COARSEST = 0.6; // pixels drawn for one of the page, along each side
   const SEEN_FRAMES = 60; // of the path of a point, which a picture has room for
   const SIDES = { front: [0.06, 0.1, 1], side: [1, 0.1, 0.06], top: [0, 1, 0.001] };
@@ -26,7 +26,9 @@
   }
 
   class MotionScene {
-    constructor(element, payload) {
+    /** drawer: "card" or "processor", which draws pictures. */
+    constructor(element, payload, drawer) {
+      this.drawer = drawer;
       this.element = element;
       this.payload = payload;
       this.frame = 0;
@@ -74,8 +76,10 @@
     }
 
     makePicture() {
-      this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
-      this.fine = this.coarse = Math.min(window.devicePixelRatio || 1, 2); // at rest, and as it moves
+      // Of the processor's time smooth edges take as much as all else; at rest it draws twice as fine instead.
+      this.renderer = new THREE.WebGLRenderer({ antialias: this.drawer === "card", alpha: true });
+      this.coarse = Math.min(window.devicePixelRatio || 1, 2); // as it moves
+      this.fine = this.drawer === "card" ? this.coarse : 2; // at rest
       this.renderer.setPixelRatio(this.fine);
       this.canvas = this.renderer.domElement;
       this.scene = new THREE.Scene();
@@ -335,7 +339,7 @@
     /** Draw fewer pixels where this machine cannot draw as many in time. */
     keepPace(passed, coarsest = COARSEST) {
       this.pace = 0.9 * (this.pace ?? SMOOTH) + 0.1 * passed;
-      if (this.pace < SLOW || this.coarse <= coarsest) return;
+      if (this.pace < SLOW[this.drawer] || this.coarse <= coarsest) return;
       this.coarse = Math.max(0.8 * this.coarse, coarsest);
       this.renderer.setPixelRatio(this.coarse);
       this.pace = SMOOTH;
@@ -387,20 +391,26 @@
     for (const element of document.querySelectorAll(".mbsfmu-scene:not([data-begun])")) {
       element.dataset.begun = "";
       const payload = JSON.parse(element.querySelector("script").textContent);
-      if (!drawable()) {
+      const drawer = drawerOfPage();
+      if (!drawer) {
         const sentence = "This browser has no WebGL, without which the motion cannot be drawn in three dimensions.";
         element.append(make("p", { className: "without", textContent: sentence }));
         continue;
       }
-      element.scene = new ("live" in element.dataset ? MotionParts.LiveScene : MotionScene)(element, payload);
+      element.scene = new ("live" in element.dataset ? MotionParts.LiveScene : MotionScene)(element, payload, drawer);
       if ("play" in element.dataset && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) element.scene.play();
     }
   }
 
-  function drawable() {
+  /** Return what draws: "card", "processor", or nothing where there is no WebGL. */
+  function drawerOfPage() {
     const context = document.createElement("canvas").getContext("webgl2");
-    context?.getExtension("WEBGL_lose_context")?.loseContext();
-    return Boolean(context);
+    if (!context) return "";
+    let name = context.getParameter(context.RENDERER);
+    const told = /webkit/i.test(name) && context.getExtension("WEBGL_debug_renderer_info"); // Chromium hides it there
+    if (told) name = context.getParameter(told.UNMASKED_RENDERER_WEBGL);
+    context.getExtension("WEBGL_lose_context")?.loseContext();
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) ? "processor" : "card";
   }
 
   Object.assign(MotionParts, { MotionScene });

@@ -9,7 +9,7 @@ import numpy as np
 
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.state_equations import Slopes, StateEquations
+from mbsfmu.analysis.trapezoidal_equations import Slopes, TrapezoidalEquations
 from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import Formulation
@@ -24,7 +24,7 @@ _ITERATIONS = 4
 """Of Newton's, from momenta of an explicit step: F is all but linear in them."""
 
 
-class CoordinateStateEquations(StateEquations):
+class CoordinateStateEquations(TrapezoidalEquations):
     """Equations with w = (z, ż, x, integrals) of `dca`, and (z, p, x, integrals) of `hdca`.
 
     Where momenta are restarted, p⁺ = M ż with ż of the momenta before; the momenta where the step before ended follow
@@ -39,7 +39,7 @@ class CoordinateStateEquations(StateEquations):
         The formulation.
     """
 
-    stepped: ClassVar[bool] = True
+    remembered: ClassVar[tuple[str, ...]] = ("momenta",)
 
     def __init__(self, at: PointFunctions, formulation: FirstOrderFormulation) -> None:
         functions = at.functions
@@ -101,13 +101,13 @@ class CoordinateStateEquations(StateEquations):
         return np.vstack([self.at.points.values[part] for part in parts])
 
     def slopes(self, points: Indices, rows: Sequence[int]) -> Slopes:
-        """Return derivatives by w at points; see `StateEquations`."""
+        """Return derivatives by w at points; see `TrapezoidalEquations`."""
         return Slopes(*self.at.evaluate(self._derivatives.along_states(rows), points))
 
     def by_parameters(
         self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters at points; see `StateEquations`."""
+        """Return derivatives by parameters at points; see `TrapezoidalEquations`."""
         del slopes
         by_rates, by_read = self.at.evaluate(self._derivatives.along_parameters(columns, rows), points)
         return by_rates, by_read
@@ -115,7 +115,7 @@ class CoordinateStateEquations(StateEquations):
     def pulled_back(
         self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
     ) -> tuple[Floats, Floats]:
-        """Return products of rows with derivatives by parameters and inputs; see `StateEquations`."""
+        """Return products of rows with derivatives by parameters and inputs; see `TrapezoidalEquations`."""
         del slopes
         by_read = np.zeros((len(points), self.at.functions.expressions.computed.numel()))
         by_read[:, row] = weights

@@ -14,7 +14,6 @@ from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
-from mbsfmu.analysis.state_equations import step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.native.adjoint_library import BackwardSteps, adjoint_library
 from mbsfmu.simulation.simulation import Simulation
@@ -160,33 +159,25 @@ class Adjoint:
 
     def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:
         """Go back over steps with one choice of coordinates; rows become those before them."""
-        equations, points, row = self.run.equations, self.run.points, self._rows[column]
+        equations, row = self.run.equations, self._rows[column]
         adjoint = found.motion
         for part in reversed(chunks(steps.stop, steps.start)):
-            begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
-            places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
-            at_begin, at_end = np.split(inverse, 2)
-            slopes = equations.slopes(places, [row])
-            left, right = step_matrices(sizes, slopes.by_motion[at_begin], slopes.by_motion[at_end])
-            backward = np.linalg.inv(left).transpose(0, 2, 1)
-            forward = right.transpose(0, 2, 1)
-            read_begin = slopes.read_by_motion[at_begin, 0] * given.begin[part, None]
-            read_end = slopes.read_by_motion[at_end, 0] * given.end[part, None]
-            solved = np.empty((len(sizes), equations.size))
-            for step in range(len(sizes) - 1, -1, -1):
+            along = equations.steps(part, [row])
+            backward = np.linalg.inv(along.left).transpose(0, 2, 1)
+            forward = along.right.transpose(0, 2, 1)
+            weights = given.begin[part], given.end[part]
+            read_begin, read_end = (
+                along.read_begin[:, 0] * weights[0][:, None],
+                along.read_end[:, 0] * weights[1][:, None],
+            )
+            solved = np.empty((len(backward), equations.size))
+            for step in range(len(solved) - 1, -1, -1):
                 solved[step] = backward[step] @ (adjoint + read_end[step])
                 adjoint = forward[step] @ solved[step] + read_begin[step]
-            # What enters each point: rows for F and for what is read.
-            by_rates, weights = np.zeros((len(places), equations.size)), np.zeros(len(places))
-            half = 0.5 * sizes[:, None] * solved
-            for index_of, weight in ((at_begin, given.begin[part]), (at_end, given.end[part])):
-                np.add.at(by_rates, index_of, half)
-                np.add.at(weights, index_of, weight)
-            times = np.empty(len(places), dtype=np.intp)
-            times[at_begin], times[at_end] = np.arange(part.start, part.stop), np.arange(part.start, part.stop) + 1
-            by_parameters, by_inputs = equations.pulled_back(places, slopes, by_rates, row, weights)
-            found.parameters[:] += by_parameters.sum(axis=0)
-            np.add.at(found.inputs, times, by_inputs)
+            by_parameters, inputs_begin, inputs_end = equations.steps_pulled_back(along, solved, row, weights)
+            found.parameters[:] += by_parameters
+            found.inputs[part] += inputs_begin
+            found.inputs[part.start + 1 : part.stop + 1] += inputs_end
         found.motion[:] = adjoint
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.analysis.coordinate_state_equations import CoordinateStateEquations
+from mbsfmu.analysis.projected_step_equations import ProjectedStepEquations
 from mbsfmu.analysis.reduced_state_equations import ReducedStateEquations
 from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import counted
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.first_order import FirstOrderFormulation
-from mbsfmu.integration.implicit import SHORT
+from mbsfmu.formulations.penalty import Penalty
 from mbsfmu.native.point_library import PointLibrary
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.runner import Recording
@@ -24,7 +25,7 @@ from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
-DIFFERENTIATED = ("double-step", "dca", "hdca")
+DIFFERENTIATED = ("double-step", "penalty", "dca", "hdca")
 """Formulations whose trapezoidal steps are differentiated."""
 _CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
 """Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
@@ -56,7 +57,7 @@ class RecordedRun:
     points
         The points.
     equations
-        w, F and their derivatives there.
+        Those of the formulation: w, and derivatives of steps.
     read
         What is read at the points, shape (points, rows).
 
@@ -81,13 +82,16 @@ class RecordedRun:
                 f"{simulation.name} has sampled blocks or lines with a delay ({system.discrete[0].name}): runs with "
                 "updates at instants are not differentiated; replace them by continuous blocks and lines"
             )
-        self._kind = ReducedStateEquations if isinstance(formulation, DoubleStep) else CoordinateStateEquations
+        kinds: dict[type, Any] = {DoubleStep: ReducedStateEquations, Penalty: ProjectedStepEquations}
+        self._kind = kinds.get(type(formulation), CoordinateStateEquations)
         nodes = self._nodes(stop)
         constants = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
         self.points = self._points(nodes)
         at = PointFunctions(functions, self.points, constants)
         if isinstance(formulation, DoubleStep):
             self.equations = ReducedStateEquations(at, formulation.equations, formulation.freedom)
+        elif isinstance(formulation, Penalty):
+            self.equations = ProjectedStepEquations(at, formulation, simulation.step_size)
         else:
             assert isinstance(formulation, FirstOrderFormulation)
             self.equations = CoordinateStateEquations(at, formulation)
@@ -126,7 +130,7 @@ class RecordedRun:
         simulation.runner.run(run_loop, recording)
         rows, at_begin, at_end = self._motion(recording.recorded[1]), *self._inputs(times, apart, recording.recorded[1])
         states = [first] * len(times)
-        if self._kind.stepped or simulation.statistics.repartitions:
+        if self._kind.remembered or simulation.statistics.repartitions:
             states = self._stepped(times)
         if simulation.statistics.retries:
             raise SimulationError(
@@ -150,9 +154,10 @@ class RecordedRun:
         if not (np.isfinite(stop) and stop >= step):
             raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
         times = counted(0.0, stop, step)
-        signals = simulation.run_loop.inputs.signals.values()
+        run_loop = simulation.run_loop
+        signals = run_loop.inputs.signals.values()
         events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
-        near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) < SHORT * step
+        near = np.abs(np.subtract.outer(events, times)).min(axis=1, initial=np.inf) <= run_loop.same(step, 0.0, stop)
         times = np.sort(np.concatenate([times, events[~near]]))
         nearest = [int(np.argmin(np.abs(times - event))) for event in events]
         return times, np.unique(np.array([0, *nearest, len(times) - 1], dtype=np.intp))
@@ -233,25 +238,17 @@ class RecordedRun:
         names = ("coordinates", "velocities", "states", "integrals")
         values = {name: np.ascontiguousarray(part).T for name, part in zip(names, at_points, strict=True)}
         values["inputs"] = inputs.T
-        if kind.stepped:
-            values["momenta"] = np.stack([states[place].momenta for place in places.tolist()]).T
+        for part in kind.remembered:
+            values[part] = np.stack([getattr(states[place], part) for place in places.tolist()]).T
         return RunPoints(times, joined, ends, tuple(chosen), values)
 
     def _check(self) -> None:
         """Refuse a run whose steps are not those of the trapezoidal rule with the equations evaluated here."""
-        points, motion, rates = self.points, self.equations.motion(), self.equations.rates
-        half = 0.5 * points.steps
-        before, after = motion[:, points.begins], motion[:, points.ends]
-        moved = half * (rates[:, points.begins] + rates[:, points.ends])
-        off = np.abs(after - before - moved)
-        system = self.functions.system
-        own = [each.nominal or 1.0 for each in (*system.states, *system.integrals)]
-        nominal = [1.0] * (self.equations.size - len(own)) + own
-        sizes = np.maximum(np.abs(motion).max(axis=1), nominal)
+        off, sizes = self.equations.missed()
         shares = off / sizes[:, None]
         if not np.max(shares, initial=0.0) <= _UNSOLVED:
             row, step = np.unravel_index(int(np.argmax(shares)), shares.shape)
             raise SimulationError(
-                f"the step that ends at t = {points.times[step + 1]:.6g} s misses the trapezoidal rule by "
+                f"the step that ends at t = {self.points.times[step + 1]:.6g} s misses the trapezoidal rule by "
                 f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
             )

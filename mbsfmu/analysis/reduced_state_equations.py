@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.state_equations import Slopes, StateEquations
+from mbsfmu.analysis.trapezoidal_equations import Slopes, TrapezoidalEquations
 from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.native.point_library import PointArrays, PointLibrary
@@ -36,7 +35,7 @@ class _ReducedSlopes(Slopes):
     read_by_accelerations: Floats
 
 
-class ReducedStateEquations(StateEquations):
+class ReducedStateEquations(TrapezoidalEquations):
     """Equations with w = (z^i, ż^i, x, integrals).
 
     Accelerations are those of the equations of motion, and positions, velocities and states follow the trapezoidal rule
@@ -56,8 +55,6 @@ class ReducedStateEquations(StateEquations):
     arrays
         The points for compiled code, where this completes them.
     """
-
-    stepped: ClassVar[bool] = False
 
     def __init__(self, at: PointFunctions, equations: ReducedEquations, freedom: int) -> None:
         functions = at.functions
@@ -160,7 +157,7 @@ class ReducedStateEquations(StateEquations):
         return np.vstack([coordinates, values["independent_velocities"], values["states"], values["integrals"]])
 
     def slopes(self, points: Indices, rows: Sequence[int]) -> _ReducedSlopes:
-        """Return derivatives by w at points; see `StateEquations`."""
+        """Return derivatives by w at points; see `TrapezoidalEquations`."""
         free = self._freedom
         found = self._evaluate(self.equations.along_states(rows), points)
         mass, load, flow, by_accelerations, read, read_by = found
@@ -177,7 +174,7 @@ class ReducedStateEquations(StateEquations):
     def by_parameters(
         self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters at points; see `StateEquations`."""
+        """Return derivatives by parameters at points; see `TrapezoidalEquations`."""
         assert isinstance(slopes, _ReducedSlopes)
         load, flow, read = self._evaluate(self.equations.along_parameters(columns, rows), points)
         pushed: Floats = np.asarray(np.linalg.solve(slopes.mass, load), dtype=np.float64)
@@ -190,7 +187,7 @@ class ReducedStateEquations(StateEquations):
     def pulled_back(
         self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
     ) -> tuple[Floats, Floats]:
-        """Return products of rows with derivatives by parameters and inputs; see `StateEquations`."""
+        """Return products of rows with derivatives by parameters and inputs; see `TrapezoidalEquations`."""
         assert isinstance(slopes, _ReducedSlopes)
         free = self._freedom
         by_read = np.zeros((len(points), self.at.functions.expressions.computed.numel()))

@@ -80,7 +80,7 @@ class PointFunctions:
         assert isinstance(function, TracedFunction)
         traced = function.function
         places = np.arange(len(self.points.choices)) if chosen is None else np.asarray(chosen, dtype=np.intp)
-        results: list[list[Floats]] = [[] for _ in range(traced.n_out())]
+        results = [[np.empty((0, *traced.size_out(index)))] for index in range(traced.n_out())]
         for first in range(0, len(places), CHUNK):
             part = slice(first, first + CHUNK)
             here = places[part]

@@ -11,7 +11,6 @@ from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.start_derivatives import start_derivatives
-from mbsfmu.analysis.state_equations import step_matrices
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
@@ -216,25 +215,20 @@ def _go_forward(
     found
         Gets those of what is read where steps begin and end, shape (2, N, rows, directions).
     """
-    equations, points, (columns, rows) = run.equations, run.points, chosen
+    equations, (columns, rows) = run.equations, chosen
     for part in chunks(steps.stop, steps.start):
-        begins, ends, sizes = points.begins[part], points.ends[part], points.steps[part]
-        places, inverse = np.unique(np.concatenate([begins, ends]), return_inverse=True)
-        at_begin, at_end = np.split(inverse, 2)
-        slopes = equations.slopes(places, rows)
-        along = equations.by_parameters(places, slopes, columns, rows)
-        by_parameters, read_by_parameters = (each @ effect for each in along)
-        left, right = step_matrices(sizes, slopes.by_motion[at_begin], slopes.by_motion[at_end])
-        added = 0.5 * sizes[:, None, None] * (by_parameters[at_begin] + by_parameters[at_end])
-        both = np.linalg.solve(left, np.concatenate([right, added], axis=2))
+        slopes = equations.steps(part, rows)
+        along = equations.steps_by_parameters(slopes, columns, rows)
+        added, read_begin, read_end = (each @ effect for each in along)
+        both = np.linalg.solve(slopes.left, np.concatenate([slopes.right, added], axis=2))
         size = equations.size
-        entered, left_with = np.empty((2, len(sizes), size, effect.shape[1]))
-        for index in range(len(sizes)):
+        entered, left_with = np.empty((2, len(both), size, effect.shape[1]))
+        for index in range(len(both)):
             entered[index] = sensitivity
             sensitivity = both[index, :, :size] @ sensitivity + both[index, :, size:]
             left_with[index] = sensitivity
-        found[0, part] = slopes.read_by_motion[at_begin] @ entered + read_by_parameters[at_begin]
-        found[1, part] = slopes.read_by_motion[at_end] @ left_with + read_by_parameters[at_end]
+        found[0, part] = slopes.read_begin @ entered + read_begin
+        found[1, part] = slopes.read_end @ left_with + read_end
     return sensitivity
 
 

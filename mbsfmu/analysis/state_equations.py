@@ -1,4 +1,4 @@
-"""State equations ẇ = F(w, u, p) at the points of a run, whose trapezoidal steps are differentiated."""
+"""Equations of the steps of a run, of which each formulation that is differentiated has a class."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from mbsfmu.analysis.run_points import Indices, PointFunctions
+from mbsfmu.analysis.run_points import PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.stepping.state import State
@@ -17,26 +15,28 @@ from mbsfmu.tracing.workspace import Floats
 
 
 @dataclass(frozen=True)
-class Slopes:
-    """Derivatives at points of a run.
+class StepSlopes:
+    """Derivatives along some steps, L w_{n+1} = R w_n + ….
 
     Attributes
     ----------
-    by_motion
-        Of F by w, shape (points, size, size).
-    read_by_motion
-        Of what is read by w, through accelerations too, shape (points, rows, size).
+    part
+        Which steps.
+    left, right
+        L and R, each of shape (steps, size, size).
+    read_begin, read_end
+        Of what is read where steps begin by w_n, and where they end by w_{n+1}, each of shape (steps, rows, size).
     """
 
-    by_motion: Floats
-    read_by_motion: Floats
+    part: slice
+    left: Floats
+    right: Floats
+    read_begin: Floats
+    read_end: Floats
 
 
 class StateEquations(ABC):
-    """The equations of a formulation at points of a run.
-
-    Each formulation whose trapezoidal steps w_{n+1} = w_n + h/2 (F_n + F_{n+1}) are differentiated has a class of them:
-    what w is, F, and their derivatives.
+    """The steps of a formulation along a run: what w is, and the derivatives of w_{n+1} by w_n, parameters and inputs.
 
     Parameters
     ----------
@@ -47,13 +47,10 @@ class StateEquations(ABC):
     ----------
     size
         Number of elements of w.
-    rates
-        F at the points, shape (size, points), once they are completed.
     """
 
-    stepped: ClassVar[bool]
-    """Whether w has parts that results have not, and runs are made step by step for them."""
-    rates: Floats
+    remembered: ClassVar[tuple[str, ...]] = ()
+    """Parts of states that w has and results have not; runs are made step by step for them."""
 
     def __init__(self, at: PointFunctions, size: int) -> None:
         self.at, self.size = at, size
@@ -75,7 +72,7 @@ class StateEquations(ABC):
 
     @abstractmethod
     def complete(self, rows: Sequence[int]) -> Floats:
-        """Find what the points lack, and F; return what is read there, shape (points, rows).
+        """Find what the points lack; return what is read there, shape (points, rows).
 
         Parameters
         ----------
@@ -84,45 +81,55 @@ class StateEquations(ABC):
         """
 
     @abstractmethod
-    def motion(self) -> Floats:
-        """Return w at the points, shape (size, points)."""
+    def missed(self) -> tuple[Floats, Floats]:
+        """Return by how much recorded steps miss the equations, (quantities, steps), and magnitudes, (quantities,)."""
 
     @abstractmethod
-    def slopes(self, points: Indices, rows: Sequence[int]) -> Slopes:
-        """Return derivatives by w at points, of F and of rows of what is computed."""
+    def steps(self, part: slice, rows: Sequence[int]) -> StepSlopes:
+        """Return derivatives by w of steps, and of rows of what is computed where they begin and end."""
 
     @abstractmethod
-    def by_parameters(
-        self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
-    ) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters at points, (points, size, columns) and (points, rows, columns).
+    def steps_by_parameters(
+        self, steps: StepSlopes, columns: Sequence[int], rows: Sequence[int]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return derivatives by parameters.
 
         Parameters
         ----------
-        points, slopes
-            The points, and what `slopes` gives there.
+        steps
+            What `steps` gives for the rows.
         columns, rows
             Indices of the parameters, and of what is computed.
+
+        Returns
+        -------
+        steps, read_begin, read_end
+            Of L w_{n+1}, shape (steps, size, columns), and of what is read where steps begin and end, (steps, rows,
+            columns).
         """
 
     @abstractmethod
-    def pulled_back(
-        self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return products of rows with derivatives by all parameters and inputs, (points, parameters or inputs).
+    def steps_pulled_back(
+        self, steps: StepSlopes, by_steps: Floats, row: int, weights: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return products of rows with derivatives by all parameters and inputs.
 
         Parameters
         ----------
-        points, slopes
-            The points, and what `slopes` gives there for the row alone.
-        by_rates
-            Rows of F, shape (points, size).
+        steps
+            What `steps` gives for the row alone.
+        by_steps
+            Rows of L w_{n+1}, shape (steps, size).
         row, weights
-            Index of what is computed, and its weights at the points.
+            Index of what is computed, and its weights where steps begin and end, each of shape (steps,).
+
+        Returns
+        -------
+        parameters, inputs_begin, inputs_end
+            Sum over the steps, shape (all parameters,), and by the inputs where steps begin and end, (steps, inputs).
         """
 
-    @abstractmethod
-    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:
+    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:  # noqa: ARG002 - some stay
         """Return how changes of w, and parameters, enter w where another choice is made; None where w stays.
 
         Parameters
@@ -135,14 +142,8 @@ class StateEquations(ABC):
         by_motion, by_parameters
             Shapes (size, size) and (size, all parameters).
         """
+        return None
 
     @abstractmethod
     def at_start(self, start: StartDerivatives) -> Floats:
         """Return the derivatives of w at the start, shape (size, directions)."""
-
-
-def step_matrices(step_sizes: Floats, begin: Floats, end: Floats) -> tuple[Floats, Floats]:
-    """Return I − h/2 A_{n+1} and I + h/2 A_n of steps, each of shape (steps, size, size)."""
-    half = 0.5 * step_sizes[:, None, None]
-    one = np.eye(begin.shape[1])
-    return one - half * end, one + half * begin

@@ -37,6 +37,8 @@ from mbsfmu.coupled.model_simulation import (
 from mbsfmu.coupled.model_values import with_values
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium
 from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
+from mbsfmu.formulations.code_options import CodeOptions
+from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import read_signals
 from mbsfmu.model.coupled import ModelData
@@ -302,7 +304,7 @@ class CoupledModel(ModelData):
                 f"of them, or none for '{FORMULATION}'"
             )
         chosen: RunKeywords = {**given, "formulation": formulation, "solver": Trapezoidal.name}
-        if formulation != FORMULATION:
+        if issubclass(FORMULATIONS.find(formulation).Options, CodeOptions):
             chosen["code"] = given.get("code") or Code.STRAIGHT.value
             if chosen["code"] != Code.STRAIGHT:
                 raise InputError(f"{subject} differentiates unrolled code; leave out code = '{chosen['code']}'")

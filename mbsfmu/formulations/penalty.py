@@ -73,11 +73,18 @@ class AugmentedEquations:
         """M z̈ − Q + Φ_zᵀ λ."""
         return self._given.balance
 
-    def _at_end(self) -> dict[str, ca.SX]:
+    def at_end(self) -> dict[str, ca.SX]:
         """Return z, ż, z̈ and x at the end of a step."""
         end = self.end
         values = (end.coordinates, end.velocities, end.accelerations, end.values)
         return dict(zip(_WRITTEN, values, strict=False))
+
+    @property
+    def open_step(self) -> ca.SX:
+        """(M z̈ − Q + Φ_zᵀ λ, ẋ − f, Φ) at the end of a step, an expression of its unknowns."""
+        given, end = self._given, self.end
+        balance, rates, closure = given.at([self._balance, given.rates, given.closure], self.at_end())
+        return ca.vertcat(balance, end.rates - rates, closure)
 
     @cached_property
     def residual(self) -> TracedFunction:
@@ -87,9 +94,7 @@ class AugmentedEquations:
         """
 
         def made() -> list[ca.SX]:
-            given, end, at_end = self._given, self.end, self._at_end()
-            balance, rates, closure = given.at([self._balance, given.rates, given.closure], at_end)
-            return [ca.vertcat(balance, end.rates - rates, closure), *at_end.values(), end.rates]
+            return [self.open_step, *self.at_end().values(), self.end.rates]
 
         return self._functions.kept("augmented_residual", made, into=_WRITTEN)
 
@@ -98,7 +103,7 @@ class AugmentedEquations:
         """Write the same values as `residual`."""
 
         def made() -> list[ca.SX]:
-            return [*self._at_end().values(), self.end.rates]
+            return [*self.at_end().values(), self.end.rates]
 
         return self._functions.kept("augmented_landing", made, into=_WRITTEN)
 
@@ -236,6 +241,28 @@ class AugmentedProblem(StepProblem):
         return sizes[2] / sizes[1] if sizes[2] > DISTINCT * sizes[0] else 0.0
 
 
+def projection_stiffening(factors: LuFactors, softness: float, solution: Floats, given: Floats) -> float:
+    """Return by how much the penalty factor of a projection has to be raised for the weakest constraints.
+
+    Parameters
+    ----------
+    factors, softness
+        Of the projection's matrix, and 4/(h² α) in it.
+    solution, given
+        What the projection gives, shape (n + m, 2), and ż and z̈ before it, (n, 2).
+    """
+    count = len(given)
+    open_still = np.zeros(solution.shape)
+    open_still[count:] = -softness * solution[count:]
+    missing = np.linalg.norm(factors.solve(open_still)[:count], axis=0)
+    moved = np.linalg.norm(solution[:count] - given, axis=0)
+    sizes = np.maximum(1.0, np.max(np.abs(given), axis=0))
+    return max(
+        raised_penalty_factor(float(left / all_), WEAK) if left > ROUND_OFF * size else 1.0
+        for left, all_, size in zip(missing, np.maximum(moved, missing), sizes, strict=True)
+    )
+
+
 class PenaltyProblem(AugmentedProblem):
     """A step that ends with projections, weighted by the step's iteration matrix."""
 
@@ -270,22 +297,14 @@ class PenaltyProblem(AugmentedProblem):
     def _projected(self) -> tuple[LuFactors, Floats]:
         """Return the factors of the projection's matrix, and its solution, adapted to the weakest constraints."""
         functions, equations = self.functions, self._augmented
-        count, before = len(functions.coordinates), equations.penalty[0]
+        before = equations.penalty[0]
         matrix, right = equations.projection()
         factors = LuFactors(matrix)
         solution = factors.solve(right)
         if not self._stiffens:
             return factors, solution
-        open_still = np.zeros(right.shape)
-        open_still[count:] = matrix[-1, -1] * solution[count:]
-        missing = np.linalg.norm(factors.solve(open_still)[:count], axis=0)
         given = np.column_stack([functions.velocities, functions.accelerations])
-        moved = np.linalg.norm(solution[:count] - given, axis=0)
-        sizes = np.maximum(1.0, np.max(np.abs(given), axis=0))
-        factor = max(
-            raised_penalty_factor(float(left / all_), WEAK) if left > ROUND_OFF * size else 1.0
-            for left, all_, size in zip(missing, np.maximum(moved, missing), sizes, strict=True)
-        )
+        factor = projection_stiffening(factors, -matrix[-1, -1], solution, given)
         if factor > 1.0:
             equations.penalty[0] = factor * before
             matrix, right = equations.projection()

@@ -94,7 +94,7 @@ class SystemExpressions:
         return ca.horzcat(*(ca.jacobian(value, self.symbol_by_part[part]) for part in parts))
 
     def at(self, values: Sequence[ca.SX], symbol_values: dict[str, ca.SX]) -> list[ca.SX]:
-        """Return expressions with substituted parts, with algebraic loops solved there."""
+        """Return expressions with substituted parts, with algebraic loops solved there; other symbols stay."""
         if not symbol_values:
             return list(values)
         symbols_of = self.symbol_by_part
@@ -103,7 +103,8 @@ class SystemExpressions:
         )
         solved = self._solved.within(values)
         moved = [self._solved.moved(each, changed, lambda value: self.at([value], symbol_values)[0]) for each in solved]
-        function = ca.Function("values", [*symbols_of.values(), *(each.symbol for each in solved)], list(values))
+        given = [*symbols_of.values(), *(each.symbol for each in solved)]
+        function = ca.Function("values", given, list(values), {"allow_free": True})
         arguments = [symbol_values.get(part, symbol) for part, symbol in symbols_of.items()]
         result = function.call([*arguments, *moved], True, False)
         return list(result)

@@ -40,7 +40,7 @@ def trapezoidal_oscillator(stop: float, forces: Any = FORCES, mass: Any = MASS, 
     return times, np.array(states)
 
 
-@pytest.mark.parametrize("mode", ["double-step", "compiled", "dca", "hdca"])
+@pytest.mark.parametrize("mode", ["double-step", "compiled", "penalty", "dca", "hdca"])
 def test_an_oscillator_through_jumps_off_the_grid(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Derivatives are those of the very steps: by the mass and by the start, to round-off; accelerations jump."""
     monkeypatch.setattr(sensitivity_library, "_WORTH", 0 if mode == "compiled" else 10**9)
@@ -64,10 +64,12 @@ def test_an_oscillator_through_jumps_off_the_grid(mode: str, monkeypatch: pytest
     assert found.parameter_units == ("kg", "m")
 
 
-def test_the_gradient_by_samples_of_an_input() -> None:
+@pytest.mark.parametrize("formulation", ["double-step", "penalty"])
+def test_the_gradient_by_samples_of_an_input(formulation: str) -> None:
     """A force that is another one between two jumps changes both ends of all steps there."""
     model = oscillator()
-    found = model.gradient("slider.displacement", ["slider.mass"], ["*motor.force"], stop=1.0)
+    motor, mass = "*motor.force", "slider.mass"
+    found = model.gradient("slider.displacement", [mass], [motor], stop=1.0, formulation=formulation)
     (by_samples,) = found.inputs.values()
     moved = trapezoidal_oscillator(1.0, (FORCES[0], FORCES[1] + COMPLEX * 1j, FORCES[2]))[1][-1, 0].imag / COMPLEX
     inside = (found.time > JUMPS[1] + 1e-9) & (found.time < 1.0 - 1e-9)
@@ -79,8 +81,11 @@ def test_the_gradient_by_samples_of_an_input() -> None:
     # At the jumps one sample is the sum for both sides: with no force before the first, half a step of it is not moved.
     assert abs(total + first - moved - before) <= 0.6 * abs(first) + 1e-12
     assert abs(by_samples[inside].sum() - moved) < 0.01 * abs(moved)
-    exact = trapezoidal_oscillator(1.0, mass=MASS + COMPLEX * 1j)[1][-1, 0].imag / COMPLEX
-    assert found.parameters["slider.mass"] == pytest.approx(exact, rel=1e-9)
+    exact = trapezoidal_oscillator(1.0, mass=MASS + COMPLEX * 1j)[1][-1].imag / COMPLEX
+    assert found.parameters[mass] == pytest.approx(exact[0], rel=1e-9)
+    # Accelerations are read at both sides of the jumps.
+    found = model.gradient("integral(slider.acceleration)", [mass], stop=1.0, formulation=formulation)
+    assert found.parameters[mass] == pytest.approx(exact[1], rel=1e-9)
 
 
 def differences(model: CoupledModel, name: str, outputs: list[str], stop: float, share: float = 1e-4) -> Any:

@@ -60,6 +60,73 @@ def test_a_comparison_tells_the_energy_of_each_bond(undamped: list[Path], algori
         assert run.to_dict()["bonds"][bond]["residual"] == energy.residual
 
 
+@pytest.fixture(scope="module")
+def hung(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A mass of 2 kg that two springs of 20 N/m hold, which are one FMU."""
+    zero = np.zeros
+    mass = LinearSystem(
+        "mass", [zero((1, 1)), np.full((1, 2), 0.5), np.ones((2, 1)), zero((2, 2))], [1.0],
+        {"left.force": "N", "right.force": "N"}, {"left.velocity": "m/s", "right.velocity": "m/s"},
+    )  # fmt: skip
+    spring = LinearSystem(
+        "spring", [zero((1, 1)), np.eye(1), np.array([[-20.0]]), zero((1, 1))], [0.0],
+        {"end.velocity": "m/s"}, {"end.force": "N"},
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("hung")
+    mass_fmu, spring_fmu = (export_linear(each, folder, "rk4", 1e-3) for each in (mass, spring))
+    return [f"mass={mass_fmu}", f"left={spring_fmu}", f"right={spring_fmu}"]
+
+
+HUNG = tuple(
+    connection
+    for side in ("left", "right")
+    for connection in (f"{side}.end.force=mass.{side}.force", f"mass.{side}.velocity={side}.end.velocity")
+)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_bonds_of_one_name_are_told_apart(hung: list[str], tmp_path: Path, suffix: str) -> None:
+    """Both springs do the same; together they gain what the energy of mass and springs grows by."""
+    options = {"connections": HUNG, "algorithm": "jacobi", "extrapolation": "zero", "step": 2e-3, "stop": STOP}
+    file = tmp_path / f"run.{suffix}"
+    result = cosimulate(hung, output=file, **options)
+    assert list(result.energy_residual) == ["left.end", "right.end"]
+    assert result.energy_residual["left.end"] == pytest.approx(result.energy_residual["right.end"], rel=1e-12)
+    whole = result["mass.left.velocity"] ** 2 + (result["left.end.force"] ** 2 + result["right.end.force"] ** 2) / 40.0
+    assert whole[-1] - whole[0] > 1e-3
+    assert sum(result.energy_residual.values()) == pytest.approx(whole[-1] - whole[0], rel=0.02)
+    read = mbsfmu.Trajectory.from_file(file)
+    for bond, residual in result.energy_residual.items():
+        assert read[f"energy_residual.{bond}"][-1] == residual
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_declared_bonds_are_counted_once(hung: list[str]) -> None:
+    """Whichever way round, and beside what units of measurement tell."""
+    bonds = ["mass.left.velocity,left.end.force", "left.end.force,mass.left.velocity"]
+    result = cosimulate(hung, connections=HUNG, step=2e-3, stop=0.01, bonds=bonds)
+    assert list(result.energy_residual) == ["left", "end"]
+
+
+def test_forces_and_velocities_that_do_not_tell_what_they_belong_to_make_no_bond(tmp_path: Path) -> None:
+    one, two = (
+        LinearSystem(
+            name, [np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((2, 0)), np.zeros((2, 2))], [],
+            dict.fromkeys(("u1", "u2"), taken), dict.fromkeys(("y1", "y2"), given),
+        )
+        for name, taken, given in (("one", "m/s", "N"), ("two", "N", "m/s"))
+    )  # fmt: skip
+    units = [export_linear(system, tmp_path, "rk4", 1e-2) for system in (one, two)]
+    cross = [f"{a}.y{k}={b}.u{k}" for a, b in (("one", "two"), ("two", "one")) for k in (1, 2)]
+    options = {"connections": cross, "step": 0.1, "stop": 0.1}
+    result = cosimulate(units, **options)
+    assert not result.energy_residual
+    assert any("two.y1 and two.y2 makes a power with which of one.y1 and one.y2" in note for note in result.notes)
+    declared = cosimulate(units, bonds=["one.y1,two.y1", "one.y2,two.y2"], **options)
+    assert list(declared.energy_residual) == ["y1", "y2"]
+    assert not declared.notes
+
+
 def test_correction_makes_up_for_whole_integrals(tmp_path: Path) -> None:
     """∫ exp(−t) dt from held values is of first order; with what was missed made up for, one step's part is left."""
     source = LinearSystem(

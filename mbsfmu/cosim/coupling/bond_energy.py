@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
+from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY
 
@@ -66,12 +68,16 @@ class PowerBond:
 
 
 def find_bonds(
-    exchange: CouplingData, connections: Sequence[Connection], declared: Sequence[str] = ()
+    exchange: CouplingData,
+    connections: Sequence[Connection],
+    declared: Sequence[str] = (),
+    warn: Callable[[str], None] = lambda _: None,
 ) -> list[PowerBond]:
     """Return the power bonds: pairs of connections between two instances whose product is a power, and declared ones.
 
     Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
-    between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond.
+    between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond. A bond
+    has the name of the component that gives the effort; bonds of one name have their FMUs too, then both outputs.
 
     Parameters
     ----------
@@ -80,6 +86,9 @@ def find_bonds(
     declared
         `a.effort,b.flow`: outputs that go to each other's unit and whose product is a power in W, whatever units they
         have.
+    warn
+        Takes a sentence on several efforts and several flows of one component, which make no bond: any two may belong
+        together.
 
     Raises
     ------
@@ -87,27 +96,68 @@ def find_bonds(
         When something declared reads otherwise, or no connections belong to it.
     """
     instances = {member.instance.name: member.instance for member in exchange.members}
-    pairs = [_declared(text, connections, instances) for text in declared]
-    for effort in connections:
-        for flow in connections:
-            if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
-                continue  # what one side gives is not what the other one takes: a gear, or another FMU
-            if not _are_opposite(effort, flow) or (effort, flow) in pairs:
-                continue
-            if effort.source[1].rpartition(".")[0] != flow.target[1].rpartition(".")[0]:
-                continue
-            giver, taker = exchange.member(effort.source[0]), exchange.member(effort.target[0])
-            given = giver.instance.variables[effort.source[1]].unit
-            if given in _EFFORTS and {given, taker.instance.variables[flow.source[1]].unit} in _POWERS:
-                pairs.append((effort, flow))
+    pairs = list[tuple[Connection, Connection]]()
+    for text in declared:
+        pair = _declared(text, connections, instances)
+        if not {pair, pair[::-1]}.intersection(pairs):
+            pairs.append(pair)
+    taken = {each for pair in pairs for each in pair}
+    found = [
+        (effort, flow)
+        for effort in connections
+        for flow in connections
+        if not {effort, flow} & taken and _is_bond(effort, flow, instances)
+    ]
+    counts = Counter(each for pair in found for each in pair)
+    unclear = [pair for pair in found if min(counts[each] for each in pair) > 1]
+    if unclear:
+        efforts = dict.fromkeys(".".join(effort.source) for effort, _ in unclear)
+        flows = dict.fromkeys(".".join(flow.source) for _, flow in unclear)
+        warn(
+            f"which of {names_of(list(flows))} makes a power with which of {names_of(list(efforts))} is not certain: "
+            "none is taken as a power bond; --bond (bonds) declares them"
+        )
+    pairs += [pair for pair in found if pair not in unclear]
     return [
         PowerBond(
-            effort.source[1].rpartition(".")[0] or effort.source[1],
+            name,
             _side(exchange, exchange.member(effort.source[0]), flow, effort),
             _side(exchange, exchange.member(effort.target[0]), effort, flow),
         )
+        for name, (effort, flow) in zip(_names(pairs), pairs, strict=True)
+    ]
+
+
+def _is_bond(effort: Connection, flow: Connection, instances: Mapping[str, Instance]) -> bool:
+    """Return whether two connections are effort and flow of one component, by units and names."""
+    if effort.transformation != IDENTITY or flow.transformation != IDENTITY:
+        return False  # what one side gives is not what the other one takes: a gear, or another FMU
+    if not _are_opposite(effort, flow) or _component(effort.source[1]) != _component(flow.target[1]):
+        return False
+    given = instances[effort.source[0]].variables[effort.source[1]].unit
+    returned = instances[flow.source[0]].variables[flow.source[1]].unit
+    return given in _EFFORTS and {given, returned} in _POWERS
+
+
+def _names(pairs: Sequence[tuple[Connection, Connection]]) -> list[str]:
+    """Return a name for each bond, no two of them alike."""
+    forms = [
+        (
+            _component(effort.source[1]) or effort.source[1],
+            f"{effort.source[0]}.{_component(effort.source[1]) or effort.source[1]}",
+            f"{'.'.join(effort.source)},{'.'.join(flow.source)}",
+        )
         for effort, flow in pairs
     ]
+    names = [each[0] for each in forms]
+    for form in (1, 2):
+        counts = Counter(names)
+        names = [each[form] if counts[name] > 1 else name for name, each in zip(names, forms, strict=True)]
+    return names
+
+
+def _component(variable: str) -> str:
+    return variable.rpartition(".")[0]
 
 
 def _are_opposite(effort: Connection, flow: Connection) -> bool:

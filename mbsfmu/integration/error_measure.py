@@ -18,7 +18,7 @@ SMALL_RANGE = 1e-3
 SMALL_CHANGE = 1e-6
 """The same relative to the largest magnitude in that unit: the range of a constant variable is round-off."""
 LEAST_RANGE = 1e-9
-"""Least range in any unit."""
+"""Least range in any unit; of forces and moments `SMALL_CHANGE` of the weight where that is more."""
 MEANINGLESS = 0.5
 """Relative error beyond which an estimate from linearized steps only means that the error is large."""
 LARGE_ERROR = 0.01
@@ -88,6 +88,8 @@ class ErrorMeasure:
         Of the variables that are compared.
     groups
         Number of the unit of each variable, those that are left out apart, which have -1; shape (v,).
+    least
+        Least range of each group.
     relative
         Indices of Cardan angles from references that may move, and of their derivatives.
     """
@@ -97,6 +99,10 @@ class ErrorMeasure:
         variables = (*direct, *system.outputs, *system.reactions)
         self.names = tuple(each.name for each in variables)
         self.groups = unit_groups(variables)
+        self.least = np.full(int(self.groups.max(initial=-1)) + 1, LEAST_RANGE)
+        for each, group in zip(variables, self.groups.tolist(), strict=True):
+            if group >= 0 and _unit(each) == "N":
+                self.least[group] = max(LEAST_RANGE, SMALL_CHANGE * system.weight)
         angles = [
             index + near for index in system.gimbal_angles for near in (-1, 0, 1)
         ]  # the second of three angles is near gimbal lock
@@ -117,7 +123,7 @@ class ErrorMeasure:
         for group in range(int(self.groups.max(initial=-1)) + 1):
             of_group = self.groups == group
             widest, greatest = ranges[of_group].max(), magnitudes[of_group].max()
-            least = max(SMALL_RANGE * widest, SMALL_CHANGE * greatest, LEAST_RANGE)
+            least = max(SMALL_RANGE * widest, SMALL_CHANGE * greatest, self.least[group])
             shares[of_group] = largest[of_group] / np.maximum(ranges[of_group], least)
         return shares
 
@@ -128,6 +134,9 @@ def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:
     groups = []
     for each in variables:
         left_out = each.name.rpartition(".")[2] in LEFT_OUT
-        unit = ALIKE.get(each.unit, each.unit)
-        groups.append(-1 if left_out else numbers.setdefault(unit, len(numbers)))
+        groups.append(-1 if left_out else numbers.setdefault(_unit(each), len(numbers)))
     return np.array(groups, dtype=int)
+
+
+def _unit(variable: Variable) -> str:
+    return ALIKE.get(variable.unit, variable.unit)

@@ -189,6 +189,7 @@ class ModelTables:
         yield f"static const Tensor tensors[] = {{{', '.join(tensors) or '{NULL, 0}'}}};"
         if (record := simulation.solver.error_record) is not None:
             yield f"#define ERROR_GROUPS {record.measure.groups.max() + 1}"
+            yield f"static const double least_ranges[] = {numbers(record.measure.least)};"
             yield f"static const int error_groups[] = {{{', '.join(map(str, record.measure.groups.tolist()))}}};"
             yield f"static const char *const error_names[] = {strings(record.measure.names)};"
         yield f"static const Energies balances[] = {{{self._energies()}}};"

@@ -22,6 +22,8 @@ equilibrium the exchanged energy is mostly round-off.
 """
 CIRCUIT_SCALE = 1e-3
 """Energy scale of a circuit in J: 1 mm³ of oil at 1 bar stores a millionth of it."""
+DRIFTS = 3
+"""Numbers per balance of FMUs, whose steps may be taken back: the first large drift, energy turned over, time."""
 DENSE = 16
 """Number of checked communication steps between consecutive powers of two."""
 

@@ -198,6 +198,8 @@ class System(ABC):
         Names of the inputs that are driven by what depends on accelerations, and count at once.
     gimbal_angles
         Indices of the coordinates for which a reference must be moved before they get large.
+    weight
+        Weight of all bodies in N, by the values of the model: forces that cancel are round-off of it.
     """
 
     name: str
@@ -223,6 +225,7 @@ class System(ABC):
     loop_iterates: tuple[Variable, ...] = ()
     fed_through: tuple[str, ...] = ()
     gimbal_angles: tuple[int, ...] = ()
+    weight: float = 0.0
 
     @abstractmethod
     def residual(self, instant: SystemContext) -> Array:

@@ -13,7 +13,7 @@ from importer import Importer
 from oscillator_in_closed_form import displacement, oscillator
 
 import mbsfmu
-from mbsfmu import CoupledModel, Mechanism, RigidBody, Spherical
+from mbsfmu import CoupledModel, Mechanism, Planar, RigidBody, Spherical
 from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN
 from mbsfmu.integration.error_record import ErrorRecord
@@ -214,6 +214,21 @@ def test_errors_beyond_linearized_steps_are_no_number(caplog: pytest.LogCaptureF
     assert result.error.variable is not None
     assert f"the error of {result.error.variable} is more than 50 % of its range" in caplog.text
     assert result.summary()["error_estimate"] is None
+
+
+def test_forces_that_are_round_off_of_the_weight_have_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """A body that falls along a plane is held by nothing: the joint's force is what is left of its weight."""
+    body = RigidBody(name="body", mass=1.0, inertia=(1.0, 1.0, 1.0))
+    mechanism = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(body,),
+        joints=(Planar(name="plane", parent="ground.O", child="body.origin"),),
+    )
+    result = CoupledModel(name="falling", systems={"falling": mechanism}).simulation(step=STEP).run(0.5)
+    assert np.abs(result["plane.force.y"]).max() < 1e-8
+    assert result.error.share is not None
+    assert result.error.share < 1e-3
+    assert "the error of" not in caplog.text
 
 
 def test_orientations_that_are_described_anew_end_the_estimate(caplog: pytest.LogCaptureFixture) -> None:

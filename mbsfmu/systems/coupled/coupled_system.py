@@ -130,6 +130,7 @@ class CoupledSystem(
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.references = sum(part.references for part in self.parts)
+        self.weight = sum(part.weight for part in self.parts)
         offsets = [(part, self._offset("parameters", index)) for index, part in enumerate(self.parts)]
         self.orderings = tuple((at + less, at + more) for part, at in offsets for less, more in part.orderings)
         offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]

@@ -84,6 +84,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
     ) -> None:
         self._in_joints = joints = MechanismSystem(mechanism, name, start_values)
         self.parts = parts = joints.parts
+        self.weight = joints.weight
         self._joints = parts.kinematics.joints
         self._hung = [body for body, joint in enumerate(parts.topology.tree) if joint.joint.constrains]
         constraining = [parts.topology.tree[body] for body in self._hung]

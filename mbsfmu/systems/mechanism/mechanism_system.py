@@ -67,6 +67,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.name = name or mechanism.name
         self.mechanism = mechanism
         self.parts = parts = MechanismParts(mechanism)
+        self.weight = sum(body.mass for body in mechanism.bodies) * float(np.linalg.norm(mechanism.gravity))
         self.constraining = parts.cuts
         self.dynamics = TreeDynamics(parts)
         self.turning = QuaternionJoints(parts.kinematics.joints)

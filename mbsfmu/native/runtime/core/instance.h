@@ -50,6 +50,7 @@ typedef struct {
 #endif
     double steps, newton_total, newton_max, iteration_matrices, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
+    double drifts[ROOM(DRIFTS * BALANCES)]; /* the first large drift of each, there */
     uint64_t communications;            /* communication steps */
 #if MODEL_EXCHANGE
     double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */

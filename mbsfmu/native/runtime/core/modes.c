@@ -98,6 +98,7 @@ static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (!is_running(state)) return REFUSE("only a running unit can be terminated");
     if (!state->contradictory && arrive(instance)) follow_energy(instance);
+    report_drifts(instance);
     report_error_estimate(instance);
     instance->state.mode = TERMINATED;
     report(
@@ -233,11 +234,13 @@ static Status step_to(Instance *instance, double time, double length, const Wish
     if (!ticks_made(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
+    if (wishes->stays) report_drifts(instance);
     if (simulate_as(instance, time + length, wishes)) {
         instance->discarded.is_set = 0;
         follow_energy_if_due(instance);
         return DONE;
     }
+    report_drifts(instance);
     return discard(instance, time, length);
 }
 

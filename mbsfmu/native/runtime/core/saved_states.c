@@ -62,6 +62,7 @@ static int all_flags(const int *flags, int count) {
 static int all_reached(const State *state) {
     const char *bytes = (const char *)state;
     if (!all_finite(&state->stop_time, 1) || !all_finite(state->highest, HIGHEST * BALANCES)) return 0;
+    if (!all_finite(state->drifts, DRIFTS * BALANCES)) return 0;
     for (size_t i = 0; i < offsetof(State, highest); i += sizeof(double)) {
         double number;
         memcpy(&number, bytes + i, sizeof number);

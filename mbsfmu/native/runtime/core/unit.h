@@ -24,6 +24,7 @@ typedef enum { DONE, DONE_WITH_WARNING, DISCARDED, REFUSED } Status;
 typedef struct {
     int ends_at_events;             /* the step may end where a signal jumps or bends, or a discrete state is updated */
     int holds_events;               /* what happens where the step ends is left to `pass_events` */
+    int stays;                      /* the instance will not be set back to before the beginning of the step */
     /* Told before each internal step of the time where it ends, to which inputs may be led, and after it of the time where
      * the instance is; gives the time up to which the step is to go on. NULL where nobody is told. */
     void (*begins)(void *host, double end);

@@ -79,8 +79,8 @@ EXPORT fmi2Status NAMED(fmi2Reset)(fmi2Component handle) {
 
 EXPORT fmi2Status NAMED(fmi2DoStep)(fmi2Component handle, fmi2Real time, fmi2Real step, fmi2Boolean no_return) {
     WITH_COMPONENT;
-    (void)no_return;
-    return status_of(fmu_functions.step(component->instance, time, step, NULL));
+    const Wishes wishes = {.stays = no_return};
+    return status_of(fmu_functions.step(component->instance, time, step, &wishes));
 }
 
 EXPORT fmi2Status NAMED(fmi2CancelStep)(fmi2Component handle) {

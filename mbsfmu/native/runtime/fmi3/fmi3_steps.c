@@ -29,12 +29,12 @@ EXPORT fmi3Status NAMED(fmi3DoStep)(
     fmi3Boolean *terminate, fmi3Boolean *early_return, fmi3Float64 *last_time
 ) {
     WITH_INSTANCE;
-    (void)no_return;
     NEED(event_handling_needed, "whether events are to be handled");
     NEED(terminate, "whether the simulation is to end");
     NEED(early_return, "whether the step ends early");
     NEED(last_time, "the time that is reached");
-    Wishes wishes = {.ends_at_events = life->takes_early_return, .holds_events = life->uses_events};
+    Wishes wishes = {
+        .ends_at_events = life->takes_early_return, .holds_events = life->uses_events, .stays = no_return};
     if (life->intermediate_update) {
         wishes.begins = report_step_begin;
         wishes.ended = report_step_end;

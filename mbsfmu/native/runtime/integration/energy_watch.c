@@ -1,5 +1,6 @@
 /* Energy that drifts tells steps which do not resolve a motion or circuit; as mbsfmu/simulation/energy_watch.py. It is looked at
- * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. */
+ * wherever outputs are read, and of steps after which nothing is read at a few between powers of two. A host may take steps
+ * back: what is found in one is told where it says that it will not, at the end of the run, or where a step fails. */
 
 static double highest_of(double *highest, double value) { return *highest = larger(*highest, value); }
 
@@ -10,7 +11,7 @@ static double range_of(double *highest, double value) {
 
 /* Look at the energies of one mechanism or circuit. */
 static void follow_balance(Instance *instance, const Energies *energies, int index) {
-    double *highest = instance->state.highest + HIGHEST * index;
+    double *highest = instance->state.highest + HIGHEST * index, *first = instance->state.drifts + DRIFTS * index;
     const double *outputs = instance->outputs, *integrals = instance->state.integrals;
     const int moving = energies->kinetic >= 0;
     double turned_over = highest_of(highest, moving ? outputs[energies->kinetic] : 0.0);
@@ -22,15 +23,26 @@ static void follow_balance(Instance *instance, const Energies *energies, int ind
     const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
     const double much =
         moving ? LARGE_DRIFT * turned_over : larger(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over);
-    if (instance->drift_warned[index] || !(drift > larger(much, least))) return;
-    instance->drift_warned[index] = 1;
-    report(
-        instance, DONE_WITH_WARNING,
-        "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
-        "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, instance->state.time,
-        moving ? "motion" : "circuit", energies->name, drift, 100.0 * drift / turned_over, turned_over,
-        moving ? "the motion" : "pressures"
-    );
+    if (first[0] > 0.0 || !(drift > larger(much, least))) return;
+    first[0] = drift;
+    first[1] = turned_over;
+    first[2] = instance->state.time;
+}
+
+/* Tell the drifts on the way to the state, which will not be taken back. */
+static void report_drifts(Instance *instance) {
+    for (int k = 0; k < BALANCES; k++) {
+        const double *first = instance->state.drifts + DRIFTS * k;
+        const int moving = balances[k].kinetic >= 0;
+        if (instance->drift_warned[k] || !(first[0] > 0.0)) continue;
+        instance->drift_warned[k] = 1;
+        report(
+            instance, DONE_WITH_WARNING,
+            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
+            "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, first[2], moving ? "motion" : "circuit",
+            balances[k].name, first[0], 100.0 * first[0] / first[1], first[1], moving ? "the motion" : "pressures"
+        );
+    }
 }
 
 /* Look at the energies at the state as the next point of the run. */
@@ -44,6 +56,7 @@ static void follow_energy(Instance *instance) {
 static void begin_energy(Instance *instance) {
     State *state = &instance->state;
     for (int i = 0; i < HIGHEST * BALANCES; i++) state->highest[i] = i % HIGHEST == HIGHEST - 1 ? 0.0 : -DBL_MAX;
+    for (int i = 0; i < DRIFTS * BALANCES; i++) state->drifts[i] = 0.0;
     state->communications = 0;
     state->energies_followed = 0;
     memset(instance->drift_warned, 0, sizeof instance->drift_warned);

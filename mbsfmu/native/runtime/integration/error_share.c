@@ -19,7 +19,7 @@ static double error_share(const State *state, int *worst) {
             widest = larger(widest, highest[i] - lowest[i]);
             greatest = larger(greatest, larger(fabs(lowest[i]), fabs(highest[i])));
         }
-        const double least = larger(larger(SMALL_RANGE * widest, SMALL_CHANGE * greatest), LEAST_RANGE);
+        const double least = larger(larger(SMALL_RANGE * widest, SMALL_CHANGE * greatest), least_ranges[group]);
         for (int i = 0; i < RECORDED; i++) {
             if (error_groups[i] != group) continue;
             const double own = record[i] / larger(highest[i] - lowest[i], least);

@@ -335,6 +335,15 @@ def test_foreign_fmus_give_what_the_master_gives(name: str, foreign: Callable[[s
         assert np.array_equal(values, np.array(run[column])[: len(values)]), column
 
 
+def test_events_at_ends_of_steps_are_those_of_the_master(foreign: Callable[[str], Path], tmp_path: Path) -> None:
+    """Ends of steps and events are neighbours by round-off: each step has one."""
+    options = {"parameters": {"ticking.period": STEP}, "step": STEP, "stop": STOP}
+    path = mbsfmu.export_coupled([foreign("ticking")], tmp_path / "ticking.fmu", **options)
+    counts = rows_of(path)["ticking.count"]
+    np.testing.assert_array_equal(counts, np.arange(len(counts)))
+    np.testing.assert_array_equal(counts, mbsfmu.cosimulate([foreign("ticking")], **options)["ticking.count"])
+
+
 def test_an_algebraic_loop_at_the_start_is_solved(foreign: Callable[[str], Path], tmp_path: Path) -> None:
     """Two FMUs of y = u, one with the map 0.5 u + 3 between: y = 0.5 y + 3."""
     pair = [f"a={foreign('feed_through')}", f"b={foreign('feed_through')}"]

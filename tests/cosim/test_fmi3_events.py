@@ -92,6 +92,24 @@ def test_controlled_steps_end_at_events_that_are_announced(foreign: Unit) -> Non
     np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
 
 
+@pytest.mark.parametrize("period", [0.1, 0.31])
+@pytest.mark.parametrize(("algorithm", "control", "steps"), [
+    ("gauss-seidel", "error", 0.25), ("jacobi", "fixed", 0.1),
+])  # fmt: skip
+def test_events_to_round_off_of_times(
+    foreign: Unit, ways: list[int], period: float, algorithm: str, control: str, steps: float
+) -> None:
+    """Times that add up lengths of steps are neighbours of those that the FMU names, and its own are others again."""
+    options = {"algorithm": algorithm, "control": control, "extrapolation": "linear", "step": steps, "stop": 2.0}
+    units = [foreign("ticking"), foreign("dahlquist")]
+    parameters = {"ticking.period": period}
+    result = cosimulate(units, connections=["ticking.height=dahlquist.u"], parameters=parameters, **options)
+    np.testing.assert_allclose(result["ticking.height"], triangle(result.time), atol=1e-12)
+    counts = [sum(period * number <= time + 1e-12 for number in range(1, 30)) for time in result.time]
+    np.testing.assert_array_equal(result["ticking.count"], counts)
+    assert control == "error" or bool(ways[1:]) == bool(ways[0])
+
+
 def test_steps_that_are_made_again(foreign: Unit) -> None:
     """What was announced before counts again after a return, and a discrete input is set again."""
     result = cosimulate(

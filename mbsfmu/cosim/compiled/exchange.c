@@ -10,6 +10,7 @@
 #define _POSIX_C_SOURCE 199309L
 #endif
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -171,6 +172,14 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
     return outcome == MADE ? write_slopes(exchange, inputs) : outcome;
 }
 
+static const double NEIGHBOURS = 4.0; /* as mbsfmu/base/times.py has it */
+
+/* Whether an event is at a time in s, to round-off of times that add up lengths of steps. */
+static bool is_at_event(const struct Report *report, double now)
+{
+    return report->event || report->next_event <= now + NEIGHBOURS * (DBL_EPSILON * fabs(now));
+}
+
 /* Make a step of a unit; one that reports is not asked to go beyond its next event. */
 static int make_unit_step(const struct Exchange *exchange, const struct Member *member, double time, double step)
 {
@@ -181,7 +190,7 @@ static int make_unit_step(const struct Exchange *exchange, const struct Member *
     void *component = member->inputs.component;
     if (!report)
         return make->function(component, time, step, stays);
-    report->asked = !(report->next_event <= time + step);
+    report->asked = !is_at_event(report, time + step);
     if (!report->asked)
         return 0;
     return make->reporting(component, time, step, stays, &report->event, &report->ends, &report->early, &report->reached);

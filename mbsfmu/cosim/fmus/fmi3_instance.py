@@ -14,7 +14,7 @@ from fmpy import fmi3
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.base.times import tolerance
+from mbsfmu.base.times import NEIGHBOURS, RESOLVED_STEP, resolution, tolerance
 from mbsfmu.cosim.compiled.layout import MakeStep, Report, VariableBlock
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import ArrayElement
@@ -135,11 +135,15 @@ class Fmi3Instance(Fmi3Library):
     def _go_on(self, begin: float, now: float, end: float, step: float) -> None:
         """Continue from a time in s inside a step to its end, with its events."""
         same = tolerance(step, begin, end)
-        before, stays = -math.inf, 0
-        while not self.report.ends and (now < end - same or self.report.event or self.report.next_event <= now):
-            if self.report.event or self.report.next_event <= now:
+        before, stays, missed = -math.inf, 0, False
+        while not self.report.ends and (now < end - same or self._is_at_event(now)):
+            if self._is_at_event(now):
+                announced = self.report.next_event
+                if missed or not (self.report.event or announced <= now):
+                    self._step_past_round_off(now, end)
                 with self.event():
                     self.report.event = False
+                missed = self.report.next_event == announced <= now
                 if begin < now < end - same:
                     self.happened = min(self.happened, now)
             else:
@@ -153,6 +157,17 @@ class Fmi3Instance(Fmi3Library):
                 raise SimulationError(f"{self.name} returns from its steps at t = {now:.9g} s again and again")
         if self.report.ends:
             self._end(now, end, step)
+
+    def _is_at_event(self, now: float) -> bool:
+        """Return whether an event is at a time in s, to round-off of times that add up lengths of steps."""
+        return self.report.event or self.report.next_event <= now + NEIGHBOURS * resolution(now)
+
+    def _step_past_round_off(self, now: float, end: float) -> None:
+        """Step to just behind a time in s, at which an event of the FMU is still to come to it by round-off."""
+        length = RESOLVED_STEP * resolution(end)
+        status = self._do_step(self.component, now, length, self._earliest >= now, *self._outcome)
+        self.restore_environment()
+        self._arrive(now + length, status)
 
     def _goal(self, now: float, end: float, same: float) -> float:
         """Return the largest requested end of a step: the next event, unless steps must be equal."""

@@ -7,7 +7,7 @@
 #include "coupled_components.h"
 
 enum { MOST_ITERATIONS = 1000 };
-static const double SAME_TIME = 1e-6, NEIGHBOURS = 4.0; /* as mbsfmu/base/times.py has them */
+static const double SAME_TIME = 1e-6, RESOLVED_STEP = 16.0; /* as mbsfmu/base/times.py has them */
 
 /* By how many s two times may differ that are one. */
 static double time_tolerance(double step, double a, double b)
@@ -74,16 +74,28 @@ static int go_to_end(struct Unit *unit, double begin, double now, double end, do
     const bool stays = !unit->system->exchange.goes_back;
     double same = time_tolerance(step, begin, end), before = -INFINITY;
     int idle = 0;
+    bool missed = false;
     Step make = (Step)need(unit, "fmi3DoStep");
     if (!make)
         return 0;
-    while (!report->ends && (now < end - same || report->event || report->next_event <= now)) {
-        if (report->event || report->next_event <= now) {
+    while (!report->ends && (now < end - same || is_at_event(report, now))) {
+        if (is_at_event(report, now)) {
+            const double announced = report->next_event;
+            /* By round-off the event is still to come to the component. */
+            if (missed || !(report->event || announced <= now)) {
+                double length = RESOLVED_STEP * (DBL_EPSILON * fabs(end)), behind;
+                int status =
+                    make(unit->component, now, length, stays, &report->event, &report->ends, &report->early, &report->reached);
+                restore_environment(&unit->system->exchange, 0);
+                if (!arrive(unit, now + length, status, &behind))
+                    return 0;
+            }
             if (!call(unit, "fmi3EnterEventMode"))
                 return 0;
             report->event = false;
             if (!leave_event_mode(unit))
                 return 0;
+            missed = report->next_event == announced && announced <= now;
         } else {
             double next = report->next_event;
             double goal = unit->spec->takes_any_step && now < next && next < end - same ? next : end;

@@ -144,7 +144,7 @@ def command(
     with load_parts(parts).given(), progress_bar("stepping", quiet) as progress:
         result = _run(
             lambda: cosimulate(
-                source[0] if len(source) == 1 else list(source),
+                source,
                 connections=connect,
                 parameters=dict(values),
                 inputs=inputs,

@@ -54,7 +54,7 @@ def command(
     log_to_stderr(quiet)
     with load_parts(parts).given():
         live(
-            source[0] if len(source) == 1 else list(source),
+            source,
             connections=connect,
             parameters=assigned((*parameters, *starts)),
             port=port,

@@ -24,6 +24,7 @@ SECONDS = 60.0
 _MOST = 10  # times that the step is halved
 _FALLING = 1.5  # least ratio of differences of successive halvings; 2 of first order, 4 of second
 _SECOND_ORDER = 4.0
+_WORSE = 2  # halvings with growing changes after which the best stays: tolerances and round-off, by small steps
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,13 @@ def coupled_reference(
             break
     if not found:
         raise SimulationError(f"there is no reference; no coupled run with small steps succeeds: {'; '.join(reasons)}")
-    reference, last = min(found, key=lambda each: (bool(each[0].doubt), each[0].worst_uncertainty))
+    reference, last = min(found, key=_doubts)
     return replace(reference, cpu_seconds=clock.process_time() - begin), last.result, last.outputs
+
+
+def _doubts(found: tuple[CoupledReference, _Made]) -> tuple[bool, float]:
+    """Return what orders references, the best first."""
+    return bool(found[0].doubt), found[0].worst_uncertainty
 
 
 class _Search:
@@ -136,6 +142,7 @@ class _Search:
         before: _Made | None = None
         last: dict[str, float] = {}
         best: tuple[CoupledReference, _Made] | None = None
+        worse = 0  # halvings since the best
         failure: SimulationError | None = None
         for halvings in range(_MOST + 1):
             try:
@@ -147,8 +154,9 @@ class _Search:
                 continue
             changes = {} if before is None else self._changes(made, before)
             if last:
-                best = self._judged(made, changes, last)
-                if not best[0].doubt and best[0].worst_uncertainty <= SHARE * self._accuracy:
+                found = self._judged(made, changes, last)
+                best, worse = (found, 0) if best is None or _doubts(found) <= _doubts(best) else (best, worse + 1)
+                if not best[0].doubt and (best[0].worst_uncertainty <= SHARE * self._accuracy or worse == _WORSE):
                     break
             before, last = made, changes
             if clock.process_time() + 2.0 * made.seconds > until and best is not None:

@@ -18,6 +18,7 @@ from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.cosim import CosimulationResult, CouplingOptions
 from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.joints.bound_joints import check_algorithm
 from mbsfmu.modelling.variables import Variable
 
 _OF_MODELS = ("formulation", "newton_tolerance", "backend")
@@ -96,9 +97,11 @@ def _start(fmus: CoupledFmus, chosen: ComparisonOptions, patterns: Sequence[str]
         for algorithm in chosen.algorithms:
             name, extrapolation = parted(algorithm)
             CouplingOptions(algorithm=name, extrapolation=extrapolation).settings(instances)
+            if run.joints:
+                check_algorithm(name)
         if not run.coupling.connections and not run.result().names:
             raise InputError(f"{fmus.name} has no outputs; there is nothing to compare")
-        if not run.coupling.connections:
+        if not run.coupling.connections and not run.joints:
             raise InputError(f"nothing connects the FMUs of {fmus.name}; there is no coupling to compare")
         held = set(run.coupling.held)
         compared: dict[str, Variable] = {}

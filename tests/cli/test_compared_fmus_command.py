@@ -10,6 +10,9 @@ import pytest
 from ended_calls import Ended
 from foreign_fmus import build_c_unit, compiler
 
+import mbsfmu
+from mbsfmu.cosim import write_ssp
+
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
 
@@ -37,6 +40,18 @@ def test_fmus_are_compared_with_a_reference_run(
     assert ">The reference<" in page
     assert "The monolithic reference" not in page
     assert "good to about" in page
+
+
+@pytest.mark.parametrize("named", ["folder", "folder/pair.ssp"])
+def test_a_package_is_compared(in_process: Callable[..., Ended], tmp_path: Path, named: str) -> None:
+    unit = build_c_unit("sprung", tmp_path)
+    (tmp_path / "folder").mkdir()
+    crossed = [mbsfmu.Connection((a, "x"), (b, "u")) for a, b in (("one", "two"), ("two", "one"))]
+    write_ssp(tmp_path / "folder/pair.ssp", "pair", {"one": unit, "two": unit}, crossed, 0.2)
+    options = ("--set", "one.x=0.1", "--steps", "0.02", "--algorithms", "gauss-seidel", "--accuracy", "0.5", "--quiet")
+    done = in_process("compare", named, *options)
+    assert done.status == 0, done.stderr
+    assert f"{Path(named).stem}, compared with the reference run" in done.stdout
 
 
 def test_what_is_of_models_is_refused(in_process: Callable[..., Ended], coupled: list[str]) -> None:

@@ -36,6 +36,7 @@ from mbsfmu import (
     InputError,
     JointHandle,
     SimulationError,
+    compare,
     cosimulate,
     linearize,
 )
@@ -236,6 +237,18 @@ def test_one_step_of_the_trapezoidal_rule_cannot_close_both(pinned: list[Path]) 
     np.testing.assert_allclose(stepped["right.rocker.angle"], usual["right.rocker.angle"], atol=1e-8)
 
 
+@pytest.mark.parametrize(("step", "warned"), [(1e-3, []), (0.05, ["right"])])
+def test_trial_steps_warn_of_nothing(
+    pinned: list[Path], caplog: pytest.LogCaptureFixture, step: float, warned: list[str]
+) -> None:
+    """From rest, trials with other wrenches drift by a third of what is turned over; steps of 1 ms do not."""
+    still = {"left.crank.angular_velocity_start": 0.0, "left.coupler.angular_velocity_start": 0.0}
+    still["right.rocker.angular_velocity_start"] = 0.0
+    run_pinned(pinned, step, parameters={**inside("left", "right", step=0.5 * step), **still})
+    drifts = [each.getMessage() for each in caplog.records if "is not resolved" in each.getMessage()]
+    assert [each.partition(" ")[0] for each in drifts] == warned
+
+
 def test_algorithms_and_threads_change_nothing(pinned: list[Path]) -> None:
     first = run_pinned(pinned, 4e-3)
     for options in ({"algorithm": "jacobi"}, {"algorithm": "jacobi", "threads": 2}, {"order": ["right", "left"]}):
@@ -282,6 +295,18 @@ def test_a_package_keeps_its_joints(pinned: list[Path], tmp_path: Path) -> None:
         export_coupled(package, tmp_path / "one.fmu")
     with pytest.raises(InputError, match=r"joint left\.load.* cannot be linearized"):
         linearize(package)
+
+
+def test_a_package_with_joints_alone_is_compared(pinned: list[Path], tmp_path: Path) -> None:
+    files = dict(zip(("left", "right"), pinned, strict=True))
+    package = write_ssp(tmp_path / "pinned.ssp", "four-bar", files, [], 0.05, joints=[CoupledJoint.parse(PIN)])
+    options: dict[str, Any] = {"steps": (1e-2,), "workers": 1}
+    made = compare(package, algorithms=("jacobi",), outputs=["*.angle"], **options)
+    for run in made.runs:
+        assert run.status == "ok"
+        assert all(0.0 < run.error[f"{unit}.{body}.angle"] < 1e-4 for body, unit in ANGLES.items())
+    with pytest.raises(InputError, match="the algorithm is 'newton', which closes no joints"):
+        compare(package, algorithms=("jacobi", "newton"), **options)
 
 
 def test_joints_of_inner_systems_are_those_of_their_fmus(pinned: list[Path], tmp_path: Path) -> None:
@@ -370,6 +395,7 @@ def test_a_tolerance_is_positive() -> None:
         ([PIN, PIN], {}, "two joints are called 'load'"),
         ([PIN, replace(CoupledJoint.parse(PIN), name="again")], {}, r"left\.load\.force\.x is driven twice"),
         ([PIN], {"inputs": {"left.load.force.x": lambda _: 1.0}}, r"left\.load\.force\.x is driven twice"),
+        ([PIN], {"parameters": {"left.load.force.y": 1.0}}, r"value of left\.load\.force\.y has no effect: the joint"),
     ],
 )  # fmt: skip
 def test_what_fmus_cannot_do_is_refused(

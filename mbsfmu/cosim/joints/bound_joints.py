@@ -276,11 +276,8 @@ def bind(
         When an FMU lacks what a joint needs, two joints have one name or load one handle, a load is driven
         otherwise, or the algorithm or control has no joints.
     """
-    if joints and algorithm not in ALGORITHMS:
-        raise InputError(
-            f"the algorithm is '{algorithm}', which closes no joints; {' and '.join(ALGORITHMS)} leave them to a "
-            "solution of their own"
-        )
+    if joints:
+        check_algorithm(algorithm)
     if joints and control != "fixed":
         raise InputError(f"the control is '{control}', but joints need steps of one length; choose fixed")
     handles = [handle for joint in joints for handle in (joint.first, joint.second) if handle.unit in instances]
@@ -314,6 +311,21 @@ def bind(
                 raise InputError(f"{'.'.join(end)} is driven twice: by the joint {each.joint}, and otherwise")
             taken.add(end)
     return bound
+
+
+def check_algorithm(algorithm: str) -> None:
+    """Check that a coupling algorithm of all other connections goes with joints.
+
+    Raises
+    ------
+    InputError
+        When it does not.
+    """
+    if algorithm not in ALGORITHMS:
+        raise InputError(
+            f"the algorithm is '{algorithm}', which closes no joints; {' and '.join(ALGORITHMS)} leave them to a "
+            "solution of their own"
+        )
 
 
 def are_exchanged(joints: Sequence[BoundJoint]) -> bool:

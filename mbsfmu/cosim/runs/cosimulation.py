@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from mbsfmu.cosim.coupling.graph import Connection, SystemGraph, check_connectio
 from mbsfmu.cosim.coupling.stepping import Stepping
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.fmus.fmu_instance import Instance
-from mbsfmu.cosim.joints.bound_joints import are_exchanged, bind, unloaded
+from mbsfmu.cosim.joints.bound_joints import BoundJoint, are_exchanged, bind, unloaded
 from mbsfmu.cosim.joints.joint_closing import ROWS, JointClosing, joint_rates
 from mbsfmu.cosim.joints.joint_integration import JointIntegration, check_rates
 from mbsfmu.cosim.runs import preparation
@@ -191,7 +191,7 @@ class Cosimulation:
         loads = {load for joint in joints for load in joint.loads}
         self._taken = {*driven.targets, *driven_by_others, *loads}
         scenario = Scenario(self._scenario, graph, instances, self._taken, graph.start, step)
-        given = {**by_instance(behind_connectors(self._parameters, graph), instances), **scenario.start}
+        given = {**self._starts(followed, joints), **scenario.start}
         values = {**graph.parameters, **given}
         texts = Texts(instances, graph.connections)
         rows = max(settings.extrapolation.rows, ROWS if joints and not exchanged else 1)
@@ -227,6 +227,14 @@ class Cosimulation:
                 self._record.go_on()
         self._run_loop = run_loop
 
+    def _starts(
+        self, followed: Collection[tuple[str, str]], joints: Sequence[BoundJoint]
+    ) -> dict[tuple[str, str], Any]:
+        """Return parameters and start values by (instance, variable); inputs that follow signals have none."""
+        starts = by_instance(behind_connectors(self._parameters, self._graph), self._instances)
+        preparation.check_starts(starts, followed, {load: joint.joint for joint in joints for load in joint.loads})
+        return starts
+
     def _saved_before(self) -> dict[str, Any] | None:
         """Return where the run is in its last checkpoint, or in the file to resume; None at its start."""
         content = None if self._saves is None else self._saves.read()
@@ -242,7 +250,7 @@ class Cosimulation:
             self.statistics, exchange, self._algorithm.iterates, settings.extrapolation, settings.linear_correction
         )
         history = self._algorithm.history()
-        bonds = find_bonds(exchange, exchange.connections, self._bonds)
+        bonds = find_bonds(exchange, exchange.connections, self._bonds, self.statistics.warn)
         everything = all_columns(exchange, bonds, graph.outputs, graph.joints)
         columns = chosen_columns(everything, chosen.record, self._instances)
         preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
@@ -426,6 +434,12 @@ class Cosimulation:
         if self._run_loop is None:
             self._running()
         return self._algorithm.exchange
+
+    @property
+    def joints(self) -> tuple[CoupledJoint, ...]:
+        """The joints between the FMUs, inside `with`."""
+        self._running()
+        return self._graph.joints
 
     def result(self) -> CosimulationResult:
         """Return the recorded result with its cost."""

@@ -46,6 +46,8 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, s
         When a folder holds no package or several, a package no component or stands beside others, or two FMU files have
         one name.
     """
+    if not isinstance(source, (str, Path)) and len(source) == 1:
+        source = source[0]
     if isinstance(source, (str, Path)):
         path = package_of(source)
         if path is not None:

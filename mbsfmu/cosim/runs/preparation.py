@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import check_grid, check_span
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
+from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
@@ -79,6 +80,37 @@ def check_control(control: str, instances: Mapping[str, Instance]) -> None:
     fixed = [name for name, instance in instances.items() if not instance.takes_any_step]
     if control != "fixed" and fixed:
         raise InputError(f"{names_of(fixed)} cannot take steps of different lengths; choose control fixed")
+
+
+def check_starts(
+    starts: Collection[tuple[str, str]],
+    followed: Collection[tuple[str, str]],
+    loads: Mapping[tuple[str, str], CoupledJoint],
+) -> None:
+    """Check that start values are not those of inputs that something else sets from the start on.
+
+    Parameters
+    ----------
+    starts
+        What has a start value, as (instance, variable).
+    followed
+        Inputs that follow signals.
+    loads
+        Joints by the inputs that they drive.
+
+    Raises
+    ------
+    InputError
+        When one has no effect.
+    """
+    for end in starts:
+        if end in loads:
+            raise InputError(
+                f"the start value of {'.'.join(end)} has no effect: the joint {loads[end]} drives it; a load beside "
+                "the joint is another input of the FMU"
+            )
+        if end in followed:
+            raise InputError(f"the start value of {'.'.join(end)} has no effect: a signal drives it from the start on")
 
 
 def check_size(options: CouplingOptions, grid: tuple[float, float, float], columns: int | None) -> None:

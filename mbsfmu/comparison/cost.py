@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -160,4 +161,12 @@ def _worst(reference: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def _needed(step: float, error: float, accuracy: float, order: float) -> str:
-    return f"{step * (accuracy / error) ** (1.0 / order):.1g}"
+    return f"{rounded_down(step * (accuracy / error) ** (1.0 / order)):.2g}"
+
+
+def rounded_down(step: float) -> float:
+    """Return a step in s rounded down to two digits: a rounded one shall not be larger."""
+    if step <= 0.0:
+        return 0.0
+    digit = 10.0 ** (math.floor(math.log10(step)) - 1.0)
+    return float(f"{math.floor(step / digit * (1.0 + 1e-9)) * digit:.2g}")

@@ -11,14 +11,15 @@ is that of the coupling alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.cosim.coupling.choices import choice_of, parted
+from mbsfmu.cosim.coupling.algorithms import ITERATED
+from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation, mean
 
 Floats = NDArray[np.float64]
@@ -133,37 +134,78 @@ class LinearCoupling:
         order
             Indices of the FMUs in which they step one after the other.
         """
+        return self._map(algorithm, step, order, degree_of(algorithm))
+
+    def _map(self, algorithm: str, step: float, order: Sequence[int], points: int, again: int = 0) -> Floats:
+        """Return `step_map` where fewer earlier points than wanted are known, and with repeated sweeps.
+
+        Parameters
+        ----------
+        algorithm, step, order
+            As for `step_map`.
+        points
+            Number of earlier points that are known.
+        again
+            How often the step is made again, with inputs that run to the ends found before.
+        """
         name, degree = parted(algorithm)[0], degree_of(algorithm)
-        sizes = [len(fmu.a) for fmu in self.fmus]
-        count, outputs = sum(sizes), len(self.gains.T)
+        iterates, to_end = name in ITERATED, min(degree, points + 1)
+        count, outputs = sum(len(fmu.a) for fmu in self.fmus), len(self.gains.T)
         size = count + 3 * outputs + 1
         identity = np.eye(size, size + outputs)  # the last columns: outputs at the end, where steps are iterated
         now, before, earlier = (identity[count + k * outputs : count + (k + 1) * outputs] for k in range(3))
         guess = np.eye(outputs, size + outputs, size)
-        first = _extrapolated(degree, now, before, earlier)
-        if name in ("newton", "fixed-point"):
-            first = _interpolated(degree, now, before, guess)
-        states, ends = np.zeros((count, size + outputs)), np.zeros((outputs, size + outputs))
-        shapes = sizes, [len(fmu.c) for fmu in self.fmus], [fmu.b.shape[1] for fmu in self.fmus]
-        places = [_places(each) for each in shapes]
-        given = first.copy()
-        for index in range(len(self.fmus)) if name != "gauss-seidel" else order:
-            fmu, (x, y, u) = self.fmus[index], (place[index] for place in places)
-            value, slope, end = _taken(self.gains[u] @ given, fmu.interpolates)
-            free, held, ramp, pushed = fmu.responses(step)
-            states[x] = free @ identity[:count][x] + held @ value + ramp @ slope
-            states[x, size - 1] += pushed
-            ends[y] = fmu.c @ states[x] + fmu.d @ end
-            if name == "gauss-seidel":
-                given[:, y] = _interpolated(degree, now[y], before[y], ends[y])
-        if name in ("newton", "fixed-point"):
+        turns = order if name == "gauss-seidel" else ()
+
+        def sweep(given: Floats) -> tuple[Floats, Floats]:
+            return self._sweep(
+                given, step, turns, lambda place, end: _interpolated(to_end, now[place], before[place], end)
+            )
+
+        if iterates:
+            states, ends = sweep(_interpolated(to_end, now, before, guess))
             solved = np.linalg.solve(np.eye(outputs) - ends[:, size:], ends[:, :size])
-            states = states[:, :size] + states[:, size:] @ solved
-            ends = solved
+            states, ends = states[:, :size] + states[:, size:] @ solved, solved
+        else:
+            states, ends = sweep(_extrapolated(min(degree, points), now, before, earlier))
+            for _ in range(again):
+                states, ends = sweep(_interpolated(to_end, now, before, ends))
         last = np.zeros((1, size))
         last[0, -1] = 1.0
         rows = [states[:, :size], ends[:, :size], now[:, :size], before[:, :size], last]
         return np.asarray(np.concatenate(rows), dtype=float)
+
+    def _sweep(
+        self, given: Floats, step: float, turns: Sequence[int], towards: Callable[[slice, Floats], Floats]
+    ) -> tuple[Floats, Floats]:
+        """Let all FMUs step once; return states and outputs at the end, each a row of factors as the polynomials are.
+
+        Parameters
+        ----------
+        given
+            c₀, c₁, c₂ of the outputs, shape (3, outputs, columns).
+        step
+            In s.
+        turns
+            The FMUs in turn, of which later ones take what earlier ones give; none where all step at once.
+        towards
+            Gives the polynomials of the outputs at a place from their ends.
+        """
+        shapes = [[len(fmu.a), len(fmu.c), fmu.b.shape[1]] for fmu in self.fmus]
+        places = [_places(each) for each in zip(*shapes, strict=True)]
+        columns, given = given.shape[2], given.copy()
+        states, ends = (np.zeros((sum(each), columns)) for each in list(zip(*shapes, strict=True))[:2])
+        begin, one = np.eye(len(states), columns), columns - len(ends) - 1
+        for index in turns or range(len(self.fmus)):
+            fmu, (x, y, u) = self.fmus[index], (place[index] for place in places)
+            value, slope, end = _taken(self.gains[u] @ given, fmu.interpolates)
+            free, held, ramp, pushed = fmu.responses(step)
+            states[x] = free @ begin[x] + held @ value + ramp @ slope
+            states[x, one] += pushed
+            ends[y] = fmu.c @ states[x] + fmu.d @ end
+            if turns:
+                given[:, y] = towards(y, ends[y])
+        return states, ends
 
     def error(self, algorithm: str, step: float, stop: float, order: Sequence[int], scales: Floats) -> float:
         """Return the largest error of any output over time, in shares of scales; infinite where it overflows.
@@ -177,8 +219,8 @@ class LinearCoupling:
         scales
             Of each output; outputs with scale 0 do not count.
         """
-        state = self._begun(algorithm, step)
-        begun = degree_of(algorithm)
+        states = self._begun(algorithm, step, order)
+        begun = len(states) - 1
         steps = max(round(stop / step) - begun, 1)
         stride = max(steps // _TIMES, 1)
         count = steps // stride + 1
@@ -186,26 +228,25 @@ class LinearCoupling:
         outputs = len(self.gains.T)
         first = len(made) - 1 - 3 * outputs
         with np.errstate(all="ignore"):
-            found = _powers(np.linalg.matrix_power(made, stride), count, state)[:, first : first + outputs]
-            off = np.abs(found - self.exact(begun * step, stride * step, count))
+            later = _powers(np.linalg.matrix_power(made, stride), count, states[-1])
+            found = np.concatenate([states[:-1], later])[:, first : first + outputs]
+            exact = np.concatenate([self.exact(0.0, step, begun), self.exact(begun * step, stride * step, count)])
+            off = np.abs(found - exact)
             counting = scales > 0.0
             worst = float(np.max(off[:, counting] / scales[counting], initial=0.0))
         return worst if np.isfinite(worst) else np.inf
 
-    def _begun(self, algorithm: str, step: float) -> Floats:
-        """Return the state after the first steps, of which too few earlier points are known.
+    def _begun(self, algorithm: str, step: float, order: Sequence[int]) -> Floats:
+        """Return the states at the start and after each of the first steps, of which too few earlier points are known.
 
-        FMUs that save their states repeat them until inputs agree with outputs; others extrapolate what is known.
+        FMUs that save their states repeat them, once and once more for each with direct feed-through.
         """
-        name = "newton" if self.repeats else "jacobi"
-        own = tuple(range(len(self.fmus)))
+        again = 1 + sum(bool(np.any(fmu.d)) for fmu in self.fmus) if self.repeats else 0
         size = sum(len(fmu.a) for fmu in self.fmus) + 3 * len(self.gains.T) + 1
-        state = np.zeros(size)
-        state[-1] = 1.0
-        for degree in range(1, degree_of(algorithm) + 1):
-            known = degree if self.repeats else degree - 1
-            state = self.step_map(choice_of(name, EXTRAPOLATIONS[known]), step, own) @ state
-        return state
+        states = [np.eye(size)[-1]]
+        for points in range(degree_of(algorithm)):
+            states.append(self._map(algorithm, step, order, points, again) @ states[-1])
+        return np.stack(states)
 
     def ranges(self, stop: float) -> Floats:
         """Return the range of each output of the exact motion until a time in s, shape (outputs,)."""

@@ -16,6 +16,7 @@ from mbsfmu.analysis.fmu_linearization import is_exchanged
 from mbsfmu.analysis.fmu_point import FmuPoint
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison.comparison_options import ACCURACY
+from mbsfmu.comparison.cost import rounded_down
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.linear_coupling import EXTRAPOLATIONS, Floats, LinearCoupling, LinearFmu
 from mbsfmu.cosim.coupling.algorithms import ITERATED
@@ -256,7 +257,7 @@ def _search(linear: LinearCoupling, facts: _Facts, accuracy: float) -> Recommend
             tried: list[CouplingSetting] = []
             for order in orders if name == "gauss-seidel" else [own]:
                 step, error = _largest(linear, algorithm, horizon, order, scales, _LOADED * accuracy)
-                step = _rounded(step)
+                step = rounded_down(step)
                 if step > 0.0:
                     told = tuple(names[index] for index in order) if order != own else ()
                     tried.append(CouplingSetting(algorithm, step, error, weight / step, told))
@@ -290,14 +291,6 @@ def _largest(
         else:
             good.clear()
     return good[0] if good else (0.0, np.inf)
-
-
-def _rounded(step: float) -> float:
-    """Return a step in s rounded down to two digits."""
-    if step <= 0.0:
-        return 0.0
-    digit = 10.0 ** (np.floor(np.log10(step)) - 1.0)
-    return float(f"{np.floor(step / digit * (1.0 + 1e-9)) * digit:.2g}")
 
 
 def _fastest(linear: LinearCoupling) -> float:

@@ -73,6 +73,8 @@ def test_sentence_says_what_the_nearest_would_need() -> None:
         "by its observed order it takes a step of about 0.0002 s."
     )
     assert verdict(RUNS, {"newton": None}, 0.000125, REFERENCE).endswith("0.002 s and 1.25 %.")
+    nearly = verdict(RUNS, {"newton": 1.0}, 0.0121, REFERENCE)
+    assert nearly.endswith("takes a step of about 0.0019 s."), "0.00194 s, and not the step that was just made"
 
 
 def test_runs_are_judged_with_the_error_of_the_step() -> None:

@@ -25,12 +25,14 @@ def exchanged(result: CosimulationResult) -> float:
 def test_a_coarse_run_is_told_and_a_fine_one_is_not(halves_exact: list[Path], caplog: pytest.LogCaptureFixture) -> None:
     coarse = run(halves_exact, algorithm="jacobi", step=0.02)
     (note,) = coarse.notes
-    assert note.startswith("the coupling itself brought in or took out up to ")
+    assert note.startswith("the coupling (jacobi by steps of 0.02 s) brought in or took out up to ")
     assert "J exchanged there" in note
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [note]
     share = coarse.energy_residual_max / exchanged(coarse)
     assert coarse.energy_residual_share == pytest.approx(share, rel=0.05)
     assert f"{100.0 * coarse.energy_residual_share:.2g} % of" in note
+    (note,) = run(halves_exact, algorithm="gauss-seidel", extrapolation="linear", step=0.1).notes
+    assert note.startswith("the coupling (gauss-seidel, linear, by steps of 0.1 s) brought in")
     fine = run(halves_exact, algorithm="newton", extrapolation="linear", step=0.02)
     assert fine.notes == []
     assert fine.energy_residual_share < 2e-3

@@ -13,6 +13,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.control.run_statistics import RunStatistics
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
@@ -167,12 +168,16 @@ class CosimulationInterrupted(RunInterrupted):
 
 def residual_notes(result: CosimulationResult) -> Iterator[str]:
     """Return messages on bonds with large residual energy."""
-    for bond, exchanged in result.statistics.energy_exchanged.items():
-        residual = result.statistics.energy_residual_largest[bond]
+    run = result.statistics
+    coupling = run.algorithm if run.extrapolation == Extrapolation.ZERO else f"{run.algorithm}, {run.extrapolation},"
+    steps = f"{run.step:.3g}" if run.control == "fixed" else f"{run.smallest_step:.3g} to {run.largest_step:.3g}"
+    for bond, exchanged in run.energy_exchanged.items():
+        residual = run.energy_residual_largest[bond]
         if residual > LARGE_RESIDUAL * exchanged + _NO_ENERGY:
             share = f"{100.0 * residual / exchanged:.2g} % of" if exchanged else "beside"
             yield (
-                f"the coupling itself brought in or took out up to {residual:.3g} J at {bond}, {share} the "
+                f"the coupling ({coupling} by steps of {steps} s) brought in or took out up to {residual:.3g} J at "
+                f"{bond}, {share} the "
                 f"{exchanged:.3g} J exchanged there, and what is exchanged may be off by far more than that: take "
                 "smaller steps, an extrapolation, or an iterated algorithm"
             )

@@ -27,8 +27,9 @@ from mbsfmu.simulation.run_options import RunOptions
 @click.option(
     "--input",
     "inputs",
-    metavar="FILE[:steps]",
-    help="Table of input signals by column; steps: values hold until the next.",
+    multiple=True,
+    help="Input signal variable=table.csv:column[:steps], or table.csv[:steps] for all columns named as inputs; "
+    "steps: values hold until the next; repeatable.",
 )
 @click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
 @click.option(
@@ -43,7 +44,7 @@ def command(
     model: str,
     parts: tuple[str, ...],
     assignments: tuple[str, ...],
-    inputs: str | None,
+    inputs: tuple[str, ...],
     stop: float | None,
     output: str | None,
     checkpoint: float | None,
@@ -64,14 +65,13 @@ def command(
     Example: mbsfmu simulate four-bar --set boom.mass=310kg --set pump.pressure="200 bar"
     """
     log_to_stderr(quiet)
-    refuse_same_files(
-        output, report, json_file, inputs=[model, *parts, *([inputs.removesuffix(":steps")] if inputs else [])]
-    )
+    read = [text.rpartition("=")[2].partition(":")[0] for text in inputs]
+    refuse_same_files(output, report, json_file, inputs=[model, *parts, *read])
     kept = Checkpoint.beside(output, checkpoint)
     reporter = Reporter(report)
     with at_work("preparing", quiet):
         found = find_model(model, parts)
-        simulation = (found.driven_by(inputs) if inputs else found).simulation(**options)
+        simulation = (found.driven_by(*inputs) if inputs else found).simulation(**options)
         set_values(simulation, assignments)
         if live:
             reporter.live = live_machine(

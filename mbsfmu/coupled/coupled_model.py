@@ -40,7 +40,7 @@ from mbsfmu.equilibrium.model_equilibrium import find_equilibrium
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.formulation import FORMULATIONS
 from mbsfmu.integration.rosenbrock import Rosenbrock
-from mbsfmu.io.signals import read_signals
+from mbsfmu.io.signals import AnySignal, read_signals
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -115,24 +115,30 @@ class CoupledModel(ModelData):
         """
         return provided("play")(self, **given)
 
-    def driven_by(self, table: str) -> Self:
-        """Return the model whose inputs follow the columns of a file, in place of their signals.
+    def driven_by(self, *tables: str) -> Self:
+        """Return the model whose inputs follow the columns of files, in place of their signals.
 
         Parameters
         ----------
-        table
+        tables
             `recorded.csv`, or a file of another format; columns are called as inputs, and values run straight between
             the times. With `:steps` behind it, each value holds until the next time, as in files that pages of
-            `mbsfmu.play` save.
+            `mbsfmu.play` save. Or `input=recorded.csv:column`, of one input.
 
         Raises
         ------
         InputError
-            When there is no such file, or no column is called as an input.
+            When there is no such file or input, no column is called as an input, or an input is given twice.
         """
         system = self.system()
         inputs = {each.name for each in system.inputs}
-        signals = read_signals(table, [name for name, each in system.settable().items() if each.name in inputs])
+        names = [name for name, each in system.settable().items() if each.name in inputs]
+        signals: dict[str, AnySignal] = {}
+        for table in tables:
+            for name, signal in read_signals(table, names).items():
+                if name in signals:
+                    raise InputError(f"{name} is given two signals, the second one by {table}")
+                signals[name] = signal
         start = {name: value for name, value in self.start.items() if name not in signals}
         return self.model_copy(update={"signals": {**self.signals, **signals}, "start": start})
 

@@ -7,6 +7,7 @@ import math
 import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -293,7 +294,7 @@ def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | Li
     ----------
     text
         `table.csv`, or a file of another format; straight between the times. With `:steps` behind it, each value holds
-        until the next time. Units as of `read_signal`.
+        until the next time. Units as of `read_signal`. `name=table.csv:column` is the signal of one input.
     names
         What inputs are called; a column may be called by the trailing part of such a name.
 
@@ -303,6 +304,9 @@ def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | Li
         When there is no such file, no column is called as an input, or two as the same one.
     """
     file, kind = _file_and_kind(text)
+    one, equals, column = text.partition("=")
+    if equals and not Path(file).is_file():
+        return {full_name(one.strip(), names, "input"): read_signal(column.strip())}
     table = Trajectory.from_file(file)
     found: dict[str, str] = {}
     for column in table.names:

@@ -45,8 +45,15 @@ def test_inputs_follow_a_file(tmp_path: Path) -> None:
     joint = mbsfmu.Revolute(name="pin", parent="ground.origin", child="bar.start")
     load = mbsfmu.AppliedForce(name="tip", point="bar.end")
     mechanism = mbsfmu.Mechanism(ground={"origin": (0.0, 0.0, 0.0)}, bodies=(bar,), joints=(joint,), forces=(load,))
-    mbsfmu.CoupledModel(name="bar", systems={"mechanism": mechanism}).to_file(tmp_path / "bar.json")
-    given = ("--input", "load.csv:steps", "--stop", "0.5", "--step", "1e-3")
+    model = mbsfmu.CoupledModel(name="bar", systems={"mechanism": mechanism})
+    model.to_file(tmp_path / "bar.json")
+    table, one = f"{tmp_path}/load.csv:steps", f"tip.force.y={tmp_path}/load.csv:tip.force.y:steps"
+    assert model.driven_by(one).signals == model.driven_by(table).signals
+    with pytest.raises(
+        mbsfmu.InputError, match=r"tip\.force\.y is given two signals, the second one by tip\.force\.y="
+    ):
+        model.driven_by(table, one)
+    given = ("--input", "tip.force.y=load.csv:tip.force.y:steps", "--stop", "0.5", "--step", "1e-3")
     done = call("simulate", "bar.json", *given, "-o", "run.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     run = mbsfmu.Trajectory.from_file(tmp_path / "run.csv")

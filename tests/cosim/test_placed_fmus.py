@@ -19,7 +19,7 @@ from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim.ssp import read_structure, write_ssp
 from mbsfmu.io.trajectory import Trajectory
 
-distributed = pytest.importorskip("distributed")
+distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
 Foreign = Callable[[str], Path]
 
 
@@ -195,3 +195,4 @@ def test_schedulers_that_are_none_are_refused(foreign: Foreign, monkeypatch: pyt
     for address in ("tcp://127.0.0.1:9", "north"):
         with pytest.raises(InputError, match=rf"^there is no Dask scheduler at '{address}': "):
             cosimulate(foreign("dahlquist"), step=0.1, stop=1.0, place=place, scheduler=address)
+        assert dask.config.get("scheduler", None) is None, "else others take the cluster for theirs"

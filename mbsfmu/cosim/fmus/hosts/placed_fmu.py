@@ -39,7 +39,8 @@ class Workers:
         except ImportError:
             raise InputError("FMUs on other hosts need Dask: pip install 'mbsfmu[dask]'") from None
         try:
-            self.client = Client(scheduler, timeout=_CONNECTING)
+            # Other libraries in this process, as those of netCDF files, would take the default client for theirs.
+            self.client = Client(scheduler, timeout=_CONNECTING, set_as_default=False)
         except (OSError, TimeoutError, ValueError, TypeError) as error:
             raise InputError(f"there is no Dask scheduler at '{scheduler}': {_first_line(error)}") from None
         self._checked: set[str] = set()
@@ -108,7 +109,8 @@ class PlacedFmu(RemoteFmu):
         self._lost = self._closed = False
         self._pending: Any = None
         self._actor: Any = None
-        self._made = workers.client.submit(
+        self._client = workers.client
+        self._made = self._client.submit(
             FmuActor, f"{name} on {worker}", limit, workers=[workers.address(worker)], actor=True, pure=False, retries=0
         )
 
@@ -136,7 +138,7 @@ class PlacedFmu(RemoteFmu):
         content = file.read_bytes()
         digest = digest_of(content)
         self._calls = [("make",)]
-        with self._watched():
+        with self._watched(), self._client.as_current():  # to which the actor binds itself in its first call
             self._actor = self._made.result(_BEGINNING)
             if not self._actor.knows(digest).result(_BEGINNING):
                 self._actor.take(digest, content).result(_BEGINNING)

@@ -10,7 +10,7 @@ where V is the velocity without this coordinate, and Iᵃ and pᵃ those of the 
 a joint are passed one by one, from the outer body inwards. `sequential.py` is the same in inverse inertias: it has an
 equation for each constraint of a joint, whereas this has one for each coordinate.
 
-Inertias, wrenches and velocities of a body refer to a point on the axes of its joint, and of one that moves freely to
+Inertias, wrenches and velocities of a body refer to a point on an axis of its joint, and of one that moves freely to
 its centre of mass: with a distant point the terms of its mass would take the digits of its moments of inertia.
 """
 
@@ -22,10 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal, triangle
-from mbsfmu.divide_and_conquer.joint_subspaces import across, pivot
+from mbsfmu.divide_and_conquer.joint_subspaces import across, motion_columns, pivot
 from mbsfmu.equations.bodies import MassProperties
 from mbsfmu.equations.frames import Frames, point_velocity
-from mbsfmu.equations.kinematics import column
 from mbsfmu.equations.rotation import cross
 from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.equations.vector_pieces import stack
@@ -38,7 +37,6 @@ _ALL = tuple(np.eye(6))
 """Columns of a free body."""
 _AT_ONCE = 2
 """Branches of a body that are added in one call."""
-_ORIGIN = np.zeros(3)
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,9 @@ class ArticulatedBodies:
     ----------
     joints
         Joint of each body to its parent, parents first.
-    masses, centres
-        Mass properties, and centres of mass in the inertial frame in m, each of shape (3,).
+    masses, inertias, centres
+        Mass properties, inertia tensors in body axes, each of shape (3, 3), and centres of mass in the inertial frame
+        in m, each of shape (3,).
     frames, parameters
         Poses of the bodies, and parameters of the mechanism.
     """
@@ -80,6 +79,7 @@ class ArticulatedBodies:
         self,
         joints: Sequence[JointKinematics],
         masses: Sequence[MassProperties],
+        inertias: Sequence[Array],
         centres: Sequence[Array],
         frames: Frames,
         parameters: Array,
@@ -97,7 +97,7 @@ class ArticulatedBodies:
             responses, weights, carried = _inertia(
                 frames.rotation[body],
                 masses[body].mass.of(parameters),
-                masses[body].regular_inertia(parameters),
+                inertias[body],
                 [centres[body], self._places[body]],
                 _few(hung[body]),
                 columns,
@@ -112,10 +112,7 @@ class ArticulatedBodies:
         """Return h of each coordinate about the body's point."""
         if len(joint.elements) == _FREELY:
             return list(_ALL)
-        return [
-            column(self._frames.axis[each.coordinate], _ORIGIN, np.asarray(each.pitch), slides=each.slides)
-            for each in joint.elements
-        ]
+        return motion_columns(self._frames, joint) if joint.elements else []
 
     def _inner(self, joint: JointKinematics) -> Array | None:
         """Return the point of the parent; None where that is the ground, or does not feel the body."""

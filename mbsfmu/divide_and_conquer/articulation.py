@@ -32,6 +32,9 @@ from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import kernel, sections_wanted
 
+_ALIGNED = 1e-9
+"""Sine or cosine below which an axis counts as parallel or perpendicular: what turns a body so little has no energy."""
+
 
 class Articulation:
     """Joints and bodies of a mechanism for the divide-and-conquer assembly.
@@ -40,8 +43,8 @@ class Articulation:
     ----------
     kinematics, masses, cuts
         Of the mechanism.
-    pitched
-        By body, the closure equations of its joint to the parent, for screw joints.
+    by_equations
+        By body, the closure equations of its joint to the parent, where they give the constraint wrenches.
     relations
         Relations of joint coordinates, one equation each, after those of the cut joints.
     rows
@@ -49,6 +52,8 @@ class Articulation:
     sequential
         Whether joints are eliminated sequentially if there are no such equations: as articulated bodies, or in sections
         where several threads share them.
+    opened
+        Whether loops are open that hold the mechanism otherwise; bodies keep their excess inertias then.
     """
 
     def __init__(
@@ -56,16 +61,17 @@ class Articulation:
         kinematics: Kinematics,
         masses: list[MassProperties],
         cuts: list[CutJoint],
-        pitched: Mapping[int, CutJoint],
+        by_equations: Mapping[int, CutJoint],
         relations: Sequence[CoordinateRelation],
         rows: tuple[int, ...],
         *,
         sequential: bool = False,
+        opened: bool = False,
     ) -> None:
         self._kinematics = kinematics
         self._masses = masses
         self._cuts = cuts
-        self._pitched = pitched
+        self._by_equations = by_equations
         self._ends = [cut.ends for cut in cuts for _ in cut.names]
         self._rows = rows
         links, count = [], 0
@@ -83,6 +89,10 @@ class Articulation:
         for index, row in enumerate(rows):
             if (relation := self._related.get(row)) is not None:
                 links.append(Link(acted_on(kinematics, relation), (count + index,)))
+        self._rods = {} if opened else turning_rods(kinematics.joints, masses)
+        self._excess = {body: self._first_cut + len(rows) + number for number, body in enumerate(self._rods)}
+        links += [Link((body,), (row,), excess=True) for body, row in self._excess.items()]
+        self._opened = opened
         self._links = links
         self._sequential = sequential and not rows
         self._assembly = cache(self._assembled)
@@ -90,7 +100,8 @@ class Articulation:
     def _assembled(self, count: int) -> SequentialAssembly | DivideAndConquer:
         if not self._sequential:
             return DivideAndConquer(self.tree)
-        hung = [Hung(link.ends[0], link.rows) for link in self._links[: len(self._masses)]]
+        joints = self._links[: len(self._masses)]
+        hung = [Hung(link.ends[0], link.rows, self._excess.get(body)) for body, link in enumerate(joints)]
         return SequentialAssembly(hung, sections([each.parent for each in hung], count))
 
     @cached_property
@@ -103,7 +114,7 @@ class Articulation:
     def equations(
         self, frames: Frames, centres: list[Array], parameters: Array, active: Array | None
     ) -> LevelEquations:
-        """Return the constraint equations of all joints: those of the tree, then the active loop equations.
+        """Return the constraint equations of all joints: those of the tree, the loop equations, and excess inertias.
 
         Parameters
         ----------
@@ -124,12 +135,17 @@ class Articulation:
             else:
                 ends = zip(self._ends[row], pairs[row], strict=True)
                 acting.append([about(centres, body, wrench) for body, wrench in ends])
-        counting = None if active is None else np.concatenate([np.ones(self._first_cut), active])
-        return LevelEquations(by_ends(acting), counting)
+        acting += [[_moment(frames.rotation[body], axis=axis)] for body, axis in self._rods.items()]
+        counting = None
+        if active is not None:
+            counting = np.concatenate([np.ones(self._first_cut), active, np.ones(len(self._excess))])
+        excess = [-reciprocal(self._masses[body].excess(parameters)) for body in self._excess]
+        others = np.zeros(self._first_cut + len(self._rows))
+        return LevelEquations(by_ends(acting), counting, np.concatenate([others, np.stack(excess)]) if excess else None)
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
-        if (closing := self._pitched.get(body)) is not None:
+        if (closing := self._by_equations.get(body)) is not None:
             on_ends = zip(*closing.wrenches(frames, parameters), strict=True)
             return list(dict(zip((closing.parent, closing.child), on_ends, strict=True))[body])
         slides = [element for element in joint.elements if element.slides]
@@ -162,7 +178,10 @@ class Articulation:
         """
         centres = centres_of_mass(self._masses, frames, parameters)
         if self._sequential and sections_wanted(frames.rotation) == 1:
-            tree = ArticulatedBodies(self._kinematics.joints, self._masses, centres, frames, parameters)
+            inertias = [
+                each.regular_inertia(parameters) if self._opened else each.inertia(parameters) for each in self._masses
+            ]
+            tree = ArticulatedBodies(self._kinematics.joints, self._masses, inertias, centres, frames, parameters)
 
             def moving(wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
                 found = tree.solve(wrenches)
@@ -177,10 +196,11 @@ class Articulation:
         def solve(wrenches: list[Array], bias: Array) -> tuple[Array, Array]:
             central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
             free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
-            everything = np.concatenate([np.zeros(self._first_cut), bias])  # zero for joints of the tree
+            # zero for joints of the tree, and excess inertias
+            everything = np.concatenate([np.zeros(self._first_cut), bias, np.zeros(len(self._excess))])
             solution, multipliers = factors.solve(free, everything)
             moved = [at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
-            return self._across(frames, moved), multipliers[self._first_cut :]
+            return self._across(frames, moved), multipliers[self._first_cut : self._first_cut + len(bias)]
 
         return solve
 
@@ -270,6 +290,29 @@ shapes (n,) and (rows,). Wrenches are force and moment on each body about the in
 momentum), each of shape (6,); γ is the bias of the loop equations in use, shape (rows,)."""
 
 
+def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:
+    """Return bodies without inertia about an axis that turn about it, perhaps among others, with the axis' index.
+
+    Bodies that hang on parallel hinges turn about their direction alone.
+    """
+    turned: list[Array] = []
+    axes: list[list[Array]] = []  # of all hinges from the ground to a body, with coordinates of zero
+    for joint in joints:
+        inner = np.eye(3) if joint.parent < 0 else turned[joint.parent]
+        before = [] if joint.parent < 0 else axes[joint.parent]
+        axes.append([*before, *(inner @ hinge.axis for hinge in joint.hinges)])
+        turned.append(inner @ joint.orientation)
+    found: dict[int, int] = {}
+    for body, mass in enumerate(masses):
+        if mass.missing is None or not axes[body]:
+            continue
+        first, own = axes[body][0], turned[body][:, mass.missing]
+        parallel = all(np.linalg.norm(cross(first, other)) < _ALIGNED for other in axes[body])
+        if not parallel or abs(first @ own) > _ALIGNED:
+            found[body] = mass.missing
+    return found
+
+
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:
     """Return the bodies adjacent to the joints of a relation, without the ground."""
     ends = {
@@ -343,6 +386,12 @@ def about(centres: list[Array], body: int, wrench: Array) -> Array:
     if body < 0:
         return np.zeros(6)
     return _about(centres[body], wrench)
+
+
+@kernel
+def _moment(rotation: Array, *, axis: int) -> Array:
+    """Return the wrench of a unit moment about an axis of a body, shape (6,)."""
+    return np.concatenate([np.zeros(3), rotation[:, axis]])
 
 
 @kernel

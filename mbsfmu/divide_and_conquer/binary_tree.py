@@ -32,10 +32,13 @@ class Link:
         Indices of the bodies that it acts on, -1 for the ground; for a joint, parent and child.
     rows
         Indices of its constraint equations.
+    excess
+        Whether it takes an excess inertia from its only body, after all joints of that.
     """
 
     ends: tuple[int, ...]
     rows: tuple[int, ...]
+    excess: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,14 @@ class Elimination:
         Indices of the equations, shape (members, equations).
     closes_loop
         Whether the equations may depend on those eliminated earlier.
+    excess
+        As of the link.
     """
 
     ends: tuple[int | None, ...]
     rows: Indices
     closes_loop: bool
+    excess: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,10 @@ class TreeLevel:
     carried: dict[int, Indices]
 
 
+_Shape = tuple[tuple[int | None, ...], bool, bool]
+"""Handles of an elimination, whether it closes a loop, and whether it takes an excess inertia."""
+
+
 @dataclass(frozen=True)
 class _Subassembly:
     """A subassembly: its bodies and remaining handles."""
@@ -110,7 +120,7 @@ class BinaryTree:
     bodies
         Number of bodies.
     links
-        All joints, those of the spanning tree first and outwards, then other constraints.
+        All joints, those of the spanning tree first and outwards, then other constraints, then excess inertias.
     ground_first
         Whether the joints to the ground come before all others instead of after them.
 
@@ -125,11 +135,12 @@ class BinaryTree:
     def __init__(self, bodies: int, links: Sequence[Link], *, ground_first: bool = False) -> None:
         self._links = links
         depths = _depths(bodies, links)
-        self._waiting = set(range(len(links)))
+        self._waiting = {number for number, link in enumerate(links) if not link.excess}
         self._waiting_at: dict[int, set[int]] = {body: set() for body in range(GROUND, bodies)}
-        for number, link in enumerate(links):
-            for body in link.ends:
+        for number in self._waiting:
+            for body in links[number].ends:
                 self._waiting_at[body].add(number)
+        self._excess = {link.ends[0]: number for number, link in enumerate(links) if link.excess}
         live = [_Subassembly(frozenset({body}), (body,), depths[body], body) for body in range(bodies)]
         self.levels: list[TreeLevel] = []
         if ground_first and self._waiting_at[GROUND]:
@@ -198,7 +209,7 @@ class BinaryTree:
     ) -> tuple[TreeLevel, list[_Subassembly]]:
         """Assemble pairs, group by group; return the level and the remaining subassemblies."""
         batches: dict[object, list[tuple[tuple[_Subassembly, ...], list[int]]]] = {}
-        shapes: dict[object, tuple[list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]] = {}
+        shapes: dict[object, tuple[list[_Shape], tuple[int, ...]]] = {}
         joined: set[int] = set()
         for one, other in pairs:
             parts = (one,) if other is None else (one, other)
@@ -236,7 +247,7 @@ class BinaryTree:
 
     def _join(
         self, parts: tuple[_Subassembly, ...], *, to_ground: bool
-    ) -> tuple[list[int], list[tuple[tuple[int | None, ...], bool]], tuple[int, ...]]:
+    ) -> tuple[list[int], list[_Shape], tuple[int, ...]]:
         """Eliminate the joints inside the assembled parts; return them, their handles, and the remaining handles."""
         bodies = frozenset().union(*(part.bodies for part in parts)) | ({GROUND} if to_ground else set())
         handles = [body for part in parts for body in part.handles]
@@ -246,17 +257,20 @@ class BinaryTree:
         for number in numbers:
             for body in self._links[number].ends:
                 self._waiting_at[body].discard(number)
-        shape = []
-        for order, number in enumerate(numbers):
-            slots = tuple(None if body == GROUND else handles.index(body) for body in self._links[number].ends)
-            shape.append((slots, order > 0))
         kept = tuple(slot for slot, body in enumerate(handles) if self._waiting_at[body])
+        left = (body for body in handles if not self._waiting_at[body])
+        numbers += [self._excess.pop(body) for body in left if body in self._excess]
+        shape: list[_Shape] = []
+        for order, number in enumerate(numbers):
+            link = self._links[number]
+            slots = tuple(None if body == GROUND else handles.index(body) for body in link.ends)
+            shape.append((slots, order > 0 and not link.excess, link.excess))
         return numbers, shape, kept
 
     def _group(
         self,
         members: list[tuple[tuple[_Subassembly, ...], list[int]]],
-        shape: list[tuple[tuple[int | None, ...], bool]],
+        shape: list[_Shape],
         kept: tuple[int, ...],
     ) -> SubassemblyBatch:
         first = members[0][0]
@@ -265,8 +279,8 @@ class BinaryTree:
             for side in range(len(first))
         )
         eliminations = tuple(
-            Elimination(slots, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes)
-            for order, (slots, closes) in enumerate(shape)
+            Elimination(slots, np.array([self._links[numbers[order]].rows for _, numbers in members]), closes, excess)
+            for order, (slots, closes, excess) in enumerate(shape)
         )
         return SubassemblyBatch(parts, eliminations, kept)
 

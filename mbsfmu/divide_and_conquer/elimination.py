@@ -69,7 +69,7 @@ def eliminate(
     parts: list[Array],
     wrenches: list[list[Array]],
     active: list[Array | None],
-    softness: Array | None,
+    softness: list[Array | None],
     *,
     ends: tuple[tuple[int | None, ...], ...],
     closes_loop: tuple[bool, ...],
@@ -89,7 +89,7 @@ def eliminate(
     active
         For each link ones for active equations, zeros for others, shape (members, equations); None if all are active.
     softness
-        1/α in 1/kg of each member; None for rigid constraints.
+        For each link 1/α in 1/kg, or −1/J in 1/(kg m²) of an excess inertia, of each member; None for a rigid one.
     ends
         For each link its handles; None for the ground.
     closes_loop
@@ -117,7 +117,7 @@ def eliminate(
         column += [on_free[slot] for slot in kept]
         before = [turned(each) for each in effects[number]]
         left = [minus(each, row, before) for each, row in zip(column, fed_through[number:], strict=True)]
-        weight, among = pivots(left[0], column[0] if closes_loop[number] else None, active[number], softness)
+        weight, among = pivots(left[0], column[0] if closes_loop[number] else None, active[number], softness[number])
         for row, value in enumerate(left[1:], number + 1):
             one, other = apart(value, among, weight)
             fed_through[row].append(one)

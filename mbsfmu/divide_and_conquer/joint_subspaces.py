@@ -1,11 +1,20 @@
-"""Motion subspace H and constrained subspace D of a tree joint."""
+"""Motion subspace H and constrained subspace D of a tree joint.
+
+H has a column for each slide and hinge, as the coordinates leave it. Its dual basis, H (Hᵀ H)⁻¹, has the same products
+with loads and velocities as H has with the coordinates' own [Featherstone2008, sect. 3.2]; for slides and hinges that
+are perpendicular, about a point on all hinge axes, it is written out.
+
+[Featherstone2008] R. Featherstone, Rigid Body Dynamics Algorithms, Springer, 2008.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mbsfmu.divide_and_conquer.elimination_blocks import reciprocal
+from mbsfmu.equations.dual_basis import dual_basis
 from mbsfmu.equations.frames import Frames, point_velocity
+from mbsfmu.equations.kinematics import column
 from mbsfmu.equations.rotation import cross
 from mbsfmu.equations.tree_joints import JointKinematics
 from mbsfmu.modelling.fields import Array
@@ -63,6 +72,9 @@ def impulse(frames: Frames, joint: JointKinematics, values: Array) -> Array:
     """
     if not joint.elements:
         return np.zeros(6)
+    if not joint.is_orthogonal:
+        along = [values[each.coordinate] for each in joint.elements]
+        return _exerted_along(pivot(frames, joint), motion_columns(frames, joint), along)
     return _exerted(
         pivot(frames, joint),
         [frames.axis[each.coordinate] for each in joint.elements],
@@ -98,13 +110,16 @@ def across(frames: Frames, outer: Array, inner: Array, joint: JointKinematics) -
     """
     if not joint.elements:
         return {}
-    values = _relative(
-        outer,
-        inner,
-        pivot(frames, joint),
-        [frames.axis[each.coordinate] for each in joint.elements],
-        slides=tuple(each.slides for each in joint.elements),
-    )
+    if joint.is_orthogonal:
+        values = _relative(
+            outer,
+            inner,
+            pivot(frames, joint),
+            [frames.axis[each.coordinate] for each in joint.elements],
+            slides=tuple(each.slides for each in joint.elements),
+        )
+    else:
+        values = _relative_along(outer, inner, pivot(frames, joint), motion_columns(frames, joint))
     return {each.coordinate: value for each, value in zip(joint.elements, values, strict=True)}
 
 
@@ -115,6 +130,37 @@ def _relative(outer: Array, inner: Array, pivot: Array, axes: list[Array], *, sl
     linear = point_velocity(relative, pivot)
     dual = iter(_dual([axis for axis, slide in zip(axes, slides, strict=True) if not slide]))
     return [axis @ linear if slide else next(dual) @ relative[3:] for axis, slide in zip(axes, slides, strict=True)]
+
+
+@kernel
+def _exerted_along(pivot: Array, columns: list[Array], values: list[Array]) -> Array:
+    """Return the wrench about the inertial origin of generalized forces along columns about the pivot, shape (6,)."""
+    wrench = np.zeros(6)
+    for dual, value in zip(dual_basis(columns), values, strict=True):
+        wrench = wrench + dual * value
+    return np.concatenate([wrench[:3], wrench[3:] + cross(pivot, wrench[:3])])
+
+
+@kernel
+def _relative_along(outer: Array, inner: Array, pivot: Array, columns: list[Array]) -> list[Array]:
+    """Return ż along columns about the pivot from Z of both bodies."""
+    relative = outer - inner
+    moved = np.concatenate([point_velocity(relative, pivot), relative[3:]])
+    return [dual @ moved for dual in dual_basis(columns)]
+
+
+def motion_columns(frames: Frames, joint: JointKinematics) -> list[Array]:
+    """Return the columns of H about the pivot, each of shape (6,)."""
+    place = pivot(frames, joint)
+    return [
+        column(
+            frames.axis[each.coordinate],
+            np.zeros(3) if joint.is_orthogonal else frames.joint_point[each.coordinate] - place,
+            np.asarray(each.pitch),
+            slides=each.slides,
+        )
+        for each in joint.elements
+    ]
 
 
 def dual_axes(frames: Frames, joint: JointKinematics) -> dict[int, Array]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Indices, SubassemblyBatch, TreeLevel
+from mbsfmu.divide_and_conquer.binary_tree import BinaryTree, Elimination, Indices, SubassemblyBatch, TreeLevel
 from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
 from mbsfmu.modelling.fields import Array
@@ -37,10 +37,15 @@ class LevelEquations:
         on the ground, and for missing ends; shape (ends, rows, 6).
     active
         Ones for active equations, zeros for redundant ones; shape (rows,), None if all are active.
+    excess
+        −1/J in 1/(kg m²) of the equations that take an excess inertia J from a body, any number of others; shape
+        (rows,). Their d is the unit moment about its direction: with dᵀ V − λ / J = 0 the multiplier is the moment that
+        J takes. None without such equations.
     """
 
     wrenches: Array
     active: Array | None = None
+    excess: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,7 @@ def _assemble(
             [pools[count][positions] for count, positions in group.parts],
             [[equations.wrenches[end][each.rows] for end in range(len(each.ends))] for each in links],
             [None if equations.active is None else equations.active[each.rows] for each in links],
-            None if softness is None else np.stack([softness] * len(group.parts[0][1])),
+            [_softness(each, equations, softness) for each in links],
             ends=tuple(each.ends for each in links),
             closes_loop=tuple(each.closes_loop for each in links),
             kept=group.kept,
@@ -179,6 +184,12 @@ def _assemble(
         history.append([Eliminated(each.ends, each.rows, own) for each, own in zip(links, found, strict=True)])
         made.setdefault(len(group.kept), []).append(left)
     return _joined(level, made, pools), history
+
+
+def _softness(link: Elimination, equations: LevelEquations, softness: Array | None) -> Array | None:
+    if link.excess and equations.excess is not None:
+        return equations.excess[link.rows[:, 0]]
+    return None if softness is None else np.stack([softness] * len(link.rows))
 
 
 def _gather(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -34,15 +35,18 @@ class Hung:
         The parent body, with a lower index; −1 for the ground.
     rows
         Indices of the joint's constraint equations.
+    excess
+        Index of the equation that takes an excess inertia from the body, if any; after those of all joints.
     """
 
     parent: int
     rows: tuple[int, ...]
+    excess: int | None = None
 
 
 @dataclass(frozen=True)
 class _Step:
-    """Elimination of the joint of a body to its parent.
+    """Elimination of the joint of a body to its parent, and of excess inertias of bodies whose last joint it is.
 
     Attributes
     ----------
@@ -55,9 +59,11 @@ class _Step:
     widths
         Numbers of their handles.
     ends
-        The handles of the joint, None for the ground; empty without equations.
+        The handles of the joint, None for the ground, unless it has no equations; then that of each excess inertia.
     rows
-        Indices of its equations, shape (1, equations); empty without equations.
+        Indices of the equations of each, shape (1, equations).
+    excess
+        For each, whether it is an excess inertia.
     kept
         The remaining handles.
     """
@@ -66,8 +72,9 @@ class _Step:
     section: int
     parts: tuple[int, ...]
     widths: tuple[int, ...]
-    ends: tuple[tuple[int | None, int], ...]
+    ends: tuple[tuple[int | None, ...], ...]
     rows: tuple[Indices, ...]
+    excess: tuple[bool, ...]
     kept: tuple[int, ...]
 
 
@@ -123,9 +130,15 @@ class _Joining:
                 self._waiting[each] -= 1
         kept = tuple(slot for slot, each in enumerate(handles) if self._waiting[each])
         widths = tuple(len(self._handles[part]) for part in parts)
-        rows = self._bodies[body].rows
-        of_link = ((ends,), (np.array([rows]),)) if rows else ((), ())
-        self.steps.append(_Step(body, section, parts, widths, *of_link, kept))
+        links: list[tuple[tuple[int | None, ...], tuple[int, ...], bool]] = []
+        if rows := self._bodies[body].rows:
+            links.append((ends, rows, False))
+        for slot, each in enumerate(handles):
+            if slot not in kept and (row := self._bodies[each].excess) is not None:
+                links.append(((slot,), (row,), True))
+        slots, of_links, excess = zip(*links, strict=True) if links else ((), (), ())
+        indices = tuple(np.array([own]) for own in of_links)
+        self.steps.append(_Step(body, section, parts, widths, slots, indices, excess, kept))
         for part in parts:
             self._of[part] = len(self._of)
         self._of.append(len(self._of))
@@ -189,15 +202,22 @@ class SequentialAssembly:
     def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
         soft = None if softness is None else np.stack([softness])
+        given = equations.excess
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
         history: list[list[Found]] = []
         for step in self._steps:
             with in_section(inverse, step.section):
                 joined, found = eliminate(
                     [left[part] for part in step.parts],
-                    [[equations.wrenches[end][rows] for end in range(2)] for rows in step.rows],
+                    [
+                        [equations.wrenches[end][rows] for end in range(len(ends))]
+                        for ends, rows in zip(step.ends, step.rows, strict=True)
+                    ],
                     [None] * len(step.rows),
-                    soft,
+                    [
+                        given[rows[:, 0]] if excess and given is not None else soft
+                        for excess, rows in zip(step.excess, step.rows, strict=True)
+                    ],
                     ends=step.ends,
                     closes_loop=(False,) * len(step.rows),
                     kept=step.kept,
@@ -243,7 +263,7 @@ class SequentialFactors:
             pools.append(joined)
             rests.append(left)
         forces: list[Array] = [np.zeros((1, 0))] * len(pools)
-        multipliers: list[list[Array]] = [[] for _ in self._bodies]
+        multipliers: list[tuple[int, Array]] = []
         for number, step in reversed(list(enumerate(self._steps))):
             outer = forces[len(self._bodies) + number]
             with in_section(free, step.section):
@@ -259,6 +279,7 @@ class SequentialFactors:
             for part, width in zip(step.parts, step.widths, strict=True):
                 forces[part] = acting[:, begin : begin + 6 * width]
                 begin += 6 * width
-            multipliers[step.body] = found
+            pairs = zip(step.rows, found, strict=True)
+            multipliers += [(int(rows[0, 0]), each[0]) for rows, each in pairs]
         moved = free + times(self._inverse, np.concatenate(forces[: len(self._bodies)]))
-        return moved, np.concatenate([np.zeros(0), *(each[0] for own in multipliers for each in own)])
+        return moved, np.concatenate([np.zeros(0), *(each for _, each in sorted(multipliers, key=itemgetter(0)))])

@@ -77,7 +77,7 @@ class MassProperties:
     @property
     def rod(self) -> bool:
         """Whether the model has a zero moment of inertia."""
-        return any(slot.constant == 0.0 for slot in self._moments)
+        return self.missing is not None
 
     @property
     def may_be_impossible(self) -> bool:
@@ -104,19 +104,24 @@ class MassProperties:
             )
         return _diagonal(moments)
 
+    @property
+    def missing(self) -> int | None:
+        """Index of the axis about which the model has no moment of inertia, if there is one."""
+        return next((index for index, slot in enumerate(self._moments) if slot.constant == 0.0), None)
+
+    def excess(self, parameters: Array) -> Array:
+        """Return the moment that a zero one gets for the inverse, in kg m²: `SLENDER` times one across the axis."""
+        inertia = self.inertia(parameters)
+        return SLENDER * (inertia[1, 1] if self.missing == 2 else inertia[2, 2])
+
     def regular_inertia(self, parameters: Array) -> Array:
         """Return the inertia tensor with a small moment instead of a zero one, shape (3, 3).
 
-        A slender beam has no moment about its axis; for the inverse it gets `SLENDER` times the largest moment. This is
-        exact for bodies that cannot rotate about the axis, such as those of planar mechanisms.
+        A slender beam has no moment about its axis, and no inverse without. This is exact for bodies that cannot rotate
+        about the axis, such as those of planar mechanisms; of others the `excess` is to be taken away again.
         """
         inertia = self.inertia(parameters)
-        constant = [slot.constant for slot in self._moments] if self._moments else []
-        missing = [index for index, value in enumerate(constant) if value == 0.0]
-        if not missing:
-            return inertia
-        most = inertia[2, 2] if 2 not in missing else inertia[1, 1] if 1 not in missing else inertia[0, 0]
-        return _regular(inertia, most, missing=tuple(missing))
+        return inertia if self.missing is None else _regular(inertia, self.excess(parameters), missing=self.missing)
 
 
 @kernel
@@ -130,8 +135,8 @@ def _diagonal(moments: list[Array]) -> Array:
 
 
 @kernel
-def _regular(inertia: Array, most: Array, *, missing: tuple[int, ...]) -> Array:
-    addition = [SLENDER * most * row if index in missing else row * 0.0 for index, row in enumerate(np.eye(3))]
+def _regular(inertia: Array, excess: Array, *, missing: int) -> Array:
+    addition = [excess * row if index == missing else row * 0.0 for index, row in enumerate(np.eye(3))]
     return inertia + np.stack(addition)
 
 

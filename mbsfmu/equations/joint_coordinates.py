@@ -10,6 +10,7 @@ import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
 from mbsfmu.equations.closure_equations import Angle, Offset, turned_back
+from mbsfmu.equations.dual_basis import dual_basis
 from mbsfmu.equations.frames import body_velocity, point_of_body
 from mbsfmu.equations.loads import Loads, MotionState
 from mbsfmu.equations.rotation import cross, perpendicular, unit
@@ -179,7 +180,8 @@ def _measure(joint: Joint, index: int) -> Measure:
             "measured there, for slides must come before hinges, and hinges be perpendicular"
         )
     if element.slides:
-        return Offset(unit(element.axis))
+        slides = [number for number, each in enumerate(joint.elements) if each.slides]
+        return Offset(dual_basis([unit(joint.elements[number].axis) for number in slides])[slides.index(index)])
     back = turned_back(joint.orientation)
 
     def product(one: Array, other: Array, factor: float = 1.0) -> Angle:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, groupby, pairwise
 
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot
 from mbsfmu.equations.properties import Slot, VectorSlot
-from mbsfmu.equations.rotation import quaternion_from_vector, rotation_from_vector, unit
+from mbsfmu.equations.rotation import cross, quaternion_from_vector, rotation_from_vector, unit
 from mbsfmu.model.topology import Topology, TreeJoint
 from mbsfmu.modelling.fields import Array
+
+_ALIGNED = 1e-12
+"""Cosine, or sine, of an angle below which two axes are perpendicular, or parallel, to round-off."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,40 @@ class JointKinematics:
     def hinges(self) -> tuple[ElementKinematics, ...]:
         """The elements that turn."""
         return tuple(element for element in self.elements if not element.slides)
+
+    @cached_property
+    def is_orthogonal(self) -> bool:
+        """Whether slides are perpendicular to each other, consecutive hinges too, and all hinge axes meet in a point.
+
+        All joints of the package are so. Slides or hinges with the other kind in between are not: the former turn
+        relative to each other, the axes of the latter move apart.
+        """
+        kinds = [slides for slides, _ in groupby(element.slides for element in self.elements)]
+        slides = [element.axis for element in self.elements if element.slides]
+        hinges = [element.axis for element in self.hinges]
+        pairs = [*combinations(slides, 2), *pairwise(hinges)]
+        return len(kinds) == len(set(kinds)) and all(abs(one @ other) < _ALIGNED for one, other in pairs)
+
+    @cached_property
+    def has_fixed_normals(self) -> bool:
+        """Whether the directions of its constraint forces are fixed in the inner body, or those of hinge axes.
+
+        Then no force is along a slide that a hinge turns, and that of two slides is along the hinge about their normal.
+        A hinge with a pitch relates a force to a moment.
+        """
+        slides = [number for number, element in enumerate(self.elements) if element.slides]
+        axes = [self.elements[number].axis for number in slides]
+        if any(element.pitch for element in self.elements):
+            return False
+        if len(slides) == 1:
+            return all(_parallel(hinge.axis, axes[0]) for hinge in self.elements[: slides[0]])
+        if len(slides) == 2:
+            return len(self.hinges) == 1 and all(abs(self.hinges[0].axis @ axis) < _ALIGNED for axis in axes)
+        return True
+
+
+def _parallel(one: Array, other: Array) -> bool:
+    return bool(np.linalg.norm(cross(one, other)) < _ALIGNED)
 
 
 def reference_of(references: Array, index: int) -> Array:

@@ -298,7 +298,8 @@ class SystemExpressions:
     def open_velocities(self) -> ca.SX:
         """ż of the open tree from the momenta, M⁻¹ p."""
         system = require_capability(self.system, CanonicalMomenta)
-        return expression(system.impulsive_velocities(self._instant, LoopsInUse((), sequential=True), 0.0)[0])
+        opened = LoopsInUse((), sequential=True, opened=True)
+        return expression(system.impulsive_velocities(self._instant, opened, 0.0)[0])
 
     @cached_property
     def momentum_energies(self) -> ca.SX:

@@ -158,7 +158,7 @@ class RecordedSystem:
     @property
     def open_velocities(self) -> Array:
         """ż of the open tree from the momenta, M⁻¹ p."""
-        return self.of_loops(LoopsInUse((), sequential=self.loops.sequential)).impulsive_velocities(0.0)[0]
+        return self.of_loops(LoopsInUse((), sequential=self.loops.sequential, opened=True)).impulsive_velocities(0.0)[0]
 
     @property
     def momentum_energies(self) -> Array:

@@ -89,6 +89,8 @@ class LoopsInUse:
         Whether divide and conquer eliminates the joints of a tree one after the other where there are none.
     refined
         Whether divide and conquer refines its solution once, for loops with a weak direction.
+    opened
+        Whether loops that hold the mechanism are left out: what they alone hold may have no inertia.
     """
 
     rows: Sequence[int]
@@ -96,6 +98,7 @@ class LoopsInUse:
     multipliers: Array = field(default_factory=lambda: np.zeros(0))
     sequential: bool = False
     refined: bool = False
+    opened: bool = False
 
 
 NO_LOOPS = LoopsInUse(())

@@ -52,6 +52,44 @@ def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     np.testing.assert_allclose(moved, balanced[0], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_it_takes_excess_inertias_away(count: int) -> None:
+    """With J on body and direction, then without: the solution for the inertias without."""
+    random = np.random.default_rng(5)
+    bodies, widths = len(PARENTS), [min(count_of, 5) for count_of in COUNTS]
+    roots = random.normal(size=(bodies, 6, 6))
+    inertias = roots @ np.swapaxes(roots, 1, 2) + np.eye(6)
+    ends = np.cumsum((0, *widths))
+    rows = [tuple(range(first, last)) for first, last in pairwise(ends.tolist())]
+    wrenches = random.normal(size=(2, ends[-1], 6))
+    wrenches[0, [row for body, own in enumerate(rows) if PARENTS[body] < 0 for row in own]] = 0.0
+    free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
+    loads = (inertias @ free[:, :, np.newaxis])[:, :, 0]
+    tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
+    expected = (
+        SequentialAssembly(tree, sections(PARENTS, count))
+        .factorize(np.linalg.inv(inertias), LevelEquations(wrenches))
+        .solve(free, bias)
+    )
+    excessive, excess, directions = [0, 3, 4, 8], random.uniform(1.0, 5.0, size=4), random.normal(size=(4, 6))
+    for body, value, each in zip(excessive, excess, directions, strict=True):
+        inertias[body] += value * np.outer(each, each)
+    inverse = np.linalg.inv(inertias)
+    free = (inverse @ loads[:, :, np.newaxis])[:, :, 0]
+    own = {body: int(ends[-1]) + number for number, body in enumerate(excessive)}
+    added = np.stack([directions, np.zeros((4, 6))])
+    soft = np.concatenate([np.zeros(ends[-1]), -1.0 / excess])
+    equations = LevelEquations(np.concatenate([wrenches, added], axis=1), excess=soft)
+    bias = np.concatenate([bias, np.zeros(4)])
+    tree = [Hung(each.parent, each.rows, own.get(body)) for body, each in enumerate(tree)]
+    links = [Link((each.parent, body), each.rows) for body, each in enumerate(tree)]
+    links += [Link((body,), (row,), excess=True) for body, row in own.items()]
+    for assembly in (SequentialAssembly(tree, sections(PARENTS, count)), DivideAndConquer(BinaryTree(bodies, links))):
+        moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
+        np.testing.assert_allclose(moved, expected[0], rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(multipliers[: ends[-1]], expected[1], rtol=1e-8, atol=1e-9)
+
+
 def test_one_after_the_other_is_the_default_and_costs_less_in_sections_too() -> None:
     options = {"formulation": "dca", "solver": "rk45", "code": "loops"}
     model = mbsfmu.models.pendulum(24)

@@ -241,7 +241,7 @@ class CoupledSystem(
         counting = [None] * len(own) if loops.active is None else cut(loops.active, counts)
         each = zip(own, ends[:-1], counting, cut(loops.multipliers, counts), strict=True)
         return [
-            LoopsInUse(tuple((rows[mine] - first).tolist()), active, multipliers, loops.sequential, loops.refined)
+            replace(loops, rows=tuple((rows[mine] - first).tolist()), active=active, multipliers=multipliers)
             for mine, first, active, multipliers in each
         ]
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.divide_and_conquer.articulation import about, relating_wrenches
 from mbsfmu.divide_and_conquer.closure_motion import along_coordinates, filled, joint_jacobian
 from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
@@ -23,7 +24,7 @@ from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
 from mbsfmu.equations.constraints import CutJoint
 from mbsfmu.equations.coordinate_charts import angle_rates, cardan_angles
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
-from mbsfmu.equations.joint_measurement import measure, unwound
+from mbsfmu.equations.joint_measurement import is_measurable, measure, unwound
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import (
@@ -86,6 +87,13 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self.parts = parts = joints.parts
         self.weight = joints.weight
         self._joints = parts.kinematics.joints
+        for data, joint in zip(parts.topology.tree, self._joints, strict=True):
+            if joint.reference is None and not is_measurable(joint):
+                raise InputError(
+                    f"{data.joint.type} joint '{data.joint.name}' has {len(joint.hinges)} hinges; in absolute "
+                    "coordinates (dca-alm) angles are measured of one hinge, or of two that are not parallel: take "
+                    "another formulation, or several joints with bodies between them"
+                )
         self._hung = [body for body, joint in enumerate(parts.topology.tree) if joint.joint.constrains]
         constraining = [parts.topology.tree[body] for body in self._hung]
         self.constraining = [CutJoint(each.joint, mechanism, parts.points) for each in constraining] + parts.cuts

@@ -44,8 +44,9 @@ class MechanismParts:
         Points of the bodies; their masses; the joints of the tree; what acts but gravity; what is measured.
     cuts
         Joints that close loops.
-    pitched
-        By body, the closure equations of the joint that it hangs on, where that turns and slides at once.
+    constrained_by_equations
+        By body, the closure equations of the joint to its parent, where its elements do not give the constraint
+        wrenches: of screw joints, and of slides that turn.
     relations
         What holds between the joint coordinates.
     inputs
@@ -66,10 +67,10 @@ class MechanismParts:
         self.masses = [MassProperties(body, properties, points) for body in topology.bodies]
         self.kinematics = Kinematics(tree_joints(topology, points))
         self.cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
-        self.pitched = {
-            body: CutJoint(joint.joint, mechanism, points)
-            for body, joint in enumerate(topology.tree)
-            if any(element.pitch for element in joint.joint.elements)
+        self.constrained_by_equations = {
+            body: CutJoint(topology.tree[body].joint, mechanism, points)
+            for body, joint in enumerate(self.kinematics.joints)
+            if not joint.has_fixed_normals
         }
         self.forces = MechanismForces(mechanism, points, properties)
         self.sensors = MechanismSensors(mechanism, points, properties)

@@ -41,12 +41,12 @@ class TreeDynamics:
 
     def articulation(self, loops: LoopsInUse) -> Articulation:
         """Return the divide-and-conquer data of the mechanism with the active loop equations."""
-        return self._articulated(tuple(loops.rows), loops.sequential)
+        return self._articulated(tuple(loops.rows), loops.sequential, loops.opened)
 
-    def _articulation(self, rows: tuple[int, ...], sequential: bool) -> Articulation:
+    def _articulation(self, rows: tuple[int, ...], sequential: bool, opened: bool) -> Articulation:
         parts = self._parts
-        own = parts.masses, parts.cuts, parts.pitched, parts.relations
-        return Articulation(self._kinematics, *own, rows, sequential=sequential)
+        own = parts.masses, parts.cuts, parts.constrained_by_equations, parts.relations
+        return Articulation(self._kinematics, *own, rows, sequential=sequential, opened=opened)
 
     def moved(self, motion: MotionState, instant: SystemContext, accelerations: Array) -> list[Array]:
         """Return Ż of each body at z̈, each of shape (6,)."""

@@ -166,6 +166,10 @@ class Articulation:
 
     # -- solutions ------------------------------------------------------------------------------------------
 
+    def passes_one_by_one(self, frames: Frames) -> bool:
+        """Return whether joints are passed as those of articulated bodies, which loses no digits."""
+        return self._sequential and sections_wanted(frames.rotation) == 1
+
     def assembled(self, frames: Frames, parameters: Array, active: Array | None) -> AssembledMechanism:
         """Return the assembly of all bodies, which solves for several loads.
 
@@ -177,7 +181,7 @@ class Articulation:
             As for `equations`.
         """
         centres = centres_of_mass(self._masses, frames, parameters)
-        if self._sequential and sections_wanted(frames.rotation) == 1:
+        if self.passes_one_by_one(frames):
             inertias = [
                 each.regular_inertia(parameters) if self._opened else each.inertia(parameters) for each in self._masses
             ]
@@ -311,6 +315,28 @@ def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassPropert
         if not parallel or abs(first @ own) > _ALIGNED:
             found[body] = mass.missing
     return found
+
+
+def inertia_spread(
+    joints: Sequence[JointKinematics], cuts: Sequence[CutJoint], masses: Sequence[MassProperties], parameters: Array
+) -> float:
+    """Return the largest mass times the largest mobility of a body's point at one of its joints, from numbers.
+
+    The assembly subtracts mobilities of light bodies from each other until those of heavy ones are left, so that this
+    is the factor by which round-off grows.
+    """
+    ends = [end for cut in cuts for end in cut.points(parameters)]
+    for body, joint in enumerate(joints):
+        ends += [(body, joint.outer.of(parameters)), (joint.parent, joint.inner.of(parameters))]
+    largest, heaviest = 0.0, max((float(each.mass.of(parameters)) for each in masses), default=0.0)
+    for body, point in ends:
+        if body < 0:
+            continue
+        mass, inertia = masses[body].mass.of(parameters), masses[body].regular_inertia(parameters)
+        turning = np.cross(np.eye(3), point - masses[body].centre.of(parameters))  # arm × …, transposed
+        mobility = np.eye(3) / mass + turning @ np.linalg.solve(inertia, turning.T)
+        largest = max(largest, float(np.linalg.norm(mobility, ord=2)))
+    return heaviest * largest
 
 
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:

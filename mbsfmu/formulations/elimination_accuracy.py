@@ -34,13 +34,14 @@ def elimination_error(functions: SystemFunctions, stabilisation: float) -> float
     Returns
     -------
     float
-        Zero also where there are more than `LARGEST` coordinates, and where the loops have no weak direction.
+        Zero also where there are more than `LARGEST` coordinates, and where elimination loses no digits: loops have no
+        weak direction, and inertias are not very unequal.
     """
     n, in_use = len(functions.coordinates), functions.active != 0.0
     if n > LARGEST:
         return 0.0
     jacobian = functions.closure()[1][in_use].copy()
-    if not have_weak_direction(jacobian, len(jacobian)):
+    if not functions.weak and not have_weak_direction(jacobian, len(jacobian)):
         return 0.0
     found = functions.accelerations.copy(), functions.multipliers.copy()
     reactions = least_reactions(functions).copy()

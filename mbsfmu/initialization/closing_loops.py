@@ -12,7 +12,7 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.equations.independent_rows import MANY, independent_rows, shortest_of_any_rank
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space, pivot_columns
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import NEAR, LockedCoordinates, LoopEquations, have_weak_direction
+from mbsfmu.systems.loop_equations import NEAR, UNEVEN, LockedCoordinates, LoopEquations, have_weak_direction
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -314,8 +314,9 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
         Coordinates on the constraints, shape (n,).
     """
     system = functions.system
+    uneven = system.inertia_spread(functions.parameters) > UNEVEN
     if not system.constraints:
-        return LoopEquations((), 0, ())
+        return LoopEquations((), 0, (), weak=uneven)
     random = np.random.default_rng(20210611)
     jacobians = [_closure_at(functions, coordinates)[1]]
     spread = _SAMPLE_SPREAD * functions.coordinate_lengths(_lever_arm(functions, jacobians))
@@ -333,7 +334,7 @@ def find_loop_equations(functions: SystemFunctions, coordinates: Floats) -> Loop
     distances = [unit == "m" for unit in system.constraint_units]
     scaled = [jacobian / functions.element_scales(arm) for jacobian in jacobians]
     scales = tuple(arm if distances[row] else 1.0 for row in rows)
-    weak = min(jacobians[0].shape) <= MANY and have_weak_direction(jacobians[0], rank)
+    weak = uneven or (min(jacobians[0].shape) <= MANY and have_weak_direction(jacobians[0], rank))
     return LoopEquations(rows, rank, scales, _near(scaled, rank), locked=_locked(scaled, rank), weak=weak)
 
 

@@ -476,7 +476,7 @@ class Simulation:
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _warn_of_reactions(self) -> None:
-        """Warn once of inexact reactions, from elimination of loops with a weak direction."""
+        """Warn once of inexact reactions, from elimination that loses digits."""
         if self._reactions_doubted:
             return
         self.formulation.load(self.run_loop.present)
@@ -485,7 +485,7 @@ class Simulation:
             self._reactions_doubted = True
             logger.warning(
                 "%s at t = %.6g s: %s finds reactions with a relative error of %.1e only, as its loops are next to "
-                "singular in one direction; take the formulation double-step or dca-alm",
+                "singular in one direction, or its inertias very unequal; take the formulation double-step or dca-alm",
                 *(self.name, self.time, self.formulation.name, error),
             )
 

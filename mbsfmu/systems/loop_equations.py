@@ -19,6 +19,11 @@ WEAK = 1e3
 """Ratio of the largest to the least singular value of Φ_z above which divide and conquer refines its solution: of 120
 random machines 86 were below, where elimination had errors of 8e-8 at most; above, of 5e-6, and of 1.5e-3 once."""
 
+UNEVEN = 1e5
+"""Factor of round-off by unequal inertias (`System.inertia_spread`) above which divide and conquer refines its
+solution: of 500 random trees those with 1e4 to 1e6 had errors up to 2e-7, with 1e12 to 1e14 up to 3e-4; refined they
+had 1e-10 and 2e-8."""
+
 
 @dataclass(frozen=True)
 class LockedCoordinates:
@@ -81,7 +86,7 @@ class LoopEquations:
     locked
         The coordinates of loops without freedom.
     weak
-        Whether the loops have a weak direction, in which elimination loses digits.
+        Whether elimination loses digits: loops have a weak direction, or inertias are very unequal.
     """
 
     rows: tuple[int, ...]

@@ -88,7 +88,7 @@ class LoopsInUse:
     sequential
         Whether divide and conquer eliminates the joints of a tree one after the other where there are none.
     refined
-        Whether divide and conquer refines its solution once, for loops with a weak direction.
+        Whether divide and conquer refines its solution, for loops with a weak direction and very unequal inertias.
     opened
         Whether loops that hold the mechanism are left out: what they alone hold may have no inertia.
     """
@@ -277,6 +277,10 @@ class System(ABC):
     def undefined_forces(self, instant: SystemContext) -> list[str]:  # noqa: ARG002
         """Return the names of forces whose loads are not finite."""
         return []
+
+    def inertia_spread(self, parameters: Array) -> float:  # noqa: ARG002
+        """Return the factor by which round-off of divide and conquer grows with unequal inertias, from numbers."""
+        return 1.0
 
     @property
     def start_system(self) -> System:

@@ -10,6 +10,9 @@ from spatial import assembled
 from spatial_loops import LOOPS, loop_of
 
 import mbsfmu
+from mbsfmu import Mechanism, RigidBody
+from mbsfmu.formulations.elimination_accuracy import elimination_error
+from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse
@@ -45,6 +48,51 @@ def test_accelerations_and_multipliers(case: str) -> None:
     ours = functions.system.forward_dynamics(functions.numeric_instant(), LoopsInUse(functions.rows), 0.0)
     same(ours[0], expected)
     same(ours[1], multipliers)
+
+
+def unequal(case: str, ratio: float) -> SystemFunctions:
+    """Functions of a loop of bodies that weigh a ratio times as much and as little as otherwise, in turn."""
+    name, _, cut = case.partition(", cut ")
+    mechanism, bodies = loop_of(name, int(cut)).systems["mechanism"], []
+    assert isinstance(mechanism, Mechanism)
+    for number, body in enumerate(mechanism.bodies):
+        assert isinstance(body, RigidBody)
+        factor = ratio if number % 2 else 1.0 / ratio
+        moments = {
+            "inertia": tuple(factor * each for each in body.inertia),
+            "products_of_inertia": tuple(factor * each for each in body.products_of_inertia),
+        }
+        bodies.append(body.model_copy(update={"mass": factor * body.mass, **moments}))
+    return assembled(mechanism.model_copy(update={"bodies": tuple(bodies)}), np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("case", ["R-S-U-R, cut 1", "R-R-U-E, cut 3"])
+def test_solutions_for_unequal_bodies_are_refined(case: str) -> None:
+    """Masses of 1e4 and 1e-4 kg take eight digits from an assembly, which are found again."""
+    functions = unequal(case, 1e4)
+    assert functions.weak
+    assert not in_motion(case).weak
+    expected, multipliers, _ = accelerations(functions)
+    loops, instant = LoopsInUse(functions.rows, refined=functions.weak), functions.numeric_instant()
+    ours = functions.system.forward_dynamics(instant, loops, 0.0)
+    same(ours[0], expected)
+    same(ours[1], multipliers)
+    functions.momenta[:] = functions.system.initial_momenta(functions.numeric_instant())
+    same(functions.system.impulsive_velocities(functions.numeric_instant(), loops, 0.0)[0], functions.velocities)
+
+
+def test_errors_that_refinement_leaves_are_known() -> None:
+    functions = unequal("R-U-U-C, cut 0", 1e4)
+    expected, multipliers, _ = accelerations(functions)
+    functions.accelerations[:], functions.multipliers[:] = expected, multipliers
+    exact = least_reactions(functions).copy()
+    assert elimination_error(functions, 0.0) < 1e-12
+    loops = LoopsInUse(functions.rows, refined=functions.weak)
+    found = functions.system.forward_dynamics(functions.numeric_instant(), loops, 0.0)
+    functions.accelerations[:], functions.multipliers[:] = found
+    error = np.max(np.abs(least_reactions(functions) - exact)) / np.max(np.abs(exact))
+    assert error > 1e-3
+    np.testing.assert_allclose(elimination_error(functions, 0.0), error, rtol=1e-6)
 
 
 @pytest.mark.parametrize("case", ["R-S-U-R, cut 1", "R-U-U-C, cut 3", "R-R-U-E, cut 3", "loop-8", RELATED])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from spatial import assembled
 
+from mbsfmu import CoupledModel
 from mbsfmu.divide_and_conquer.articulation import turning_rods
+from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.model import Beam, Mechanism, RigidBody
 from mbsfmu.parts import Fixed, JointDrive, Revolute, Spherical, Universal
 from mbsfmu.systems.functions import SystemFunctions
@@ -104,3 +106,21 @@ def test_links_that_turn_across_their_axes_need_no_further_equation() -> None:
     assert isinstance(system, MechanismSystem)
     rods = turning_rods(system.parts.kinematics.joints, system.parts.masses)
     assert [system.parts.masses[body].body.name for body in rods] == ["shaft"]
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["tree", "loop"])
+def test_the_share_of_an_excess_inertia_is_known(*, loop: bool) -> None:
+    """A millionth of 20 kg (2 m)² / 12, to the rotor's."""
+    excess = 1e-6 * 20.0 * 2.0**2 / 12.0
+    shares = Initialization(driven(loop=loop).system).excess_shares
+    assert list(shares) == ["shaft"]
+    np.testing.assert_allclose(shares["shaft"], (excess, excess / INERTIA), rtol=1e-6)
+
+
+def test_absolute_coordinates_warn_of_it(caplog: pytest.LogCaptureFixture) -> None:
+    system = driven(loop=False).system
+    assert isinstance(system, MechanismSystem)
+    CoupledModel(name="driven", systems={"mechanism": system.mechanism}).simulation(formulation="dca-alm")
+    (told,) = caplog.messages
+    assert told.startswith("driven: body 'shaft' has no moment of inertia about its axis, and dca-alm takes 6.67e-06")
+    assert "which is 0.67 times that of all that turns with it" in told

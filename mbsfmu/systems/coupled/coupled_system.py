@@ -205,6 +205,11 @@ class CoupledSystem(
         start = self._offset("parameters", part)
         return slice(start, start + len(self.parts[part].parameters))
 
+    def inertia_spread(self, parameters: Array) -> float:
+        """Return the largest factor of its parts."""
+        parts = enumerate(self.parts)
+        return max((part.inertia_spread(parameters[self.parameters_of(index)]) for index, part in parts), default=1.0)
+
     @cached_property
     def _start(self) -> System:
         parts = {name: part.start_system for name, part in zip(self._part_names, self.parts, strict=True)}

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from mbsfmu.divide_and_conquer.articulation import inertia_spread
 from mbsfmu.divide_and_conquer.closure_motion import joint_jacobian
 from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import MotionState
@@ -177,6 +178,11 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     def momentum_rates(self, instant: SystemContext, loops: LoopsInUse) -> Array:
         """Return ṗ, shape (n,)."""
         return self.dynamics.momentum_rates(self.motion(instant), instant, loops)
+
+    def inertia_spread(self, parameters: Array) -> float:
+        """Return the largest mass times the largest mobility at a joint."""
+        parts = self.parts
+        return inertia_spread(parts.kinematics.joints, parts.cuts, parts.masses, parameters)
 
     def apparent_inertias(self, instant: SystemContext) -> Array:
         """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,)."""

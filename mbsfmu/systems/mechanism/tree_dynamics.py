@@ -114,7 +114,7 @@ class TreeDynamics:
         """Return z̈ and λ by Featherstone's assembly of accelerations, shapes (n,) and (rows,).
 
         V is the contribution of z̈ to the bodies' accelerations: the velocity terms are those at z̈ = 0, which satisfy
-        all tree joints. Where loops have a weak direction, iterative refinement follows [Higham2002, sect. 12.1].
+        all tree joints. Where elimination loses digits, iterative refinement follows [Higham2002, sect. 12.1].
         """
         articulation = self.articulation(loops)
         moved = self.moved(motion, instant, np.zeros(len(instant.coordinates)))
@@ -126,13 +126,16 @@ class TreeDynamics:
             bias = self._closing(motion, still, loops, stabilisation, moved)
         solve = articulation.assembled(motion.frames, instant.parameters, loops.active)
         accelerations, multipliers = solve(wrenches, bias)
-        for _ in range(REFINEMENTS if loops.refined else 0):
+        for _ in range(self._refinements(loops, motion.frames)):
             found = replace(instant, accelerations=accelerations)
             balance = self.residual(motion, found, replace(loops, multipliers=-multipliers))
             opening = self.loop_accelerations(motion, found, loops, stabilisation)
             missing = solve(self._on_bodies(motion.frames, -balance), opening)
             accelerations, multipliers = accelerations + missing[0], multipliers + missing[1]
         return accelerations, -multipliers  # the equations of motion have M z̈ − Q + Φ_zᵀ λ = 0
+
+    def _refinements(self, loops: LoopsInUse, frames: Frames) -> int:
+        return REFINEMENTS if loops.refined and not self.articulation(loops).passes_one_by_one(frames) else 0
 
     def loop_accelerations(
         self, motion: MotionState, instant: SystemContext, loops: LoopsInUse, stabilisation: float
@@ -187,7 +190,7 @@ class TreeDynamics:
         frames = self._kinematics.frames(instant.coordinates, instant.references, instant.parameters)
         solve = self.articulation(loops).assembled(frames, instant.parameters, loops.active)
         velocities, impulses = solve(self._on_bodies(frames, instant.momenta), bias)
-        for _ in range(REFINEMENTS if loops.refined else 0):
+        for _ in range(self._refinements(loops, frames)):
             found = replace(instant, velocities=velocities)
             moved = self._kinematics.velocities(frames, velocities)
             motion = MotionState(instant.coordinates, velocities, frames, moved)

@@ -323,8 +323,9 @@ def inertia_spread(
     """Return the largest mass times the largest mobility of a body's point at one of its joints, from numbers.
 
     The assembly subtracts mobilities of light bodies from each other until those of heavy ones are left, so that this
-    is the factor by which round-off grows.
+    is the factor by which round-off grows. Rods have no mobility about axes about which they do not turn.
     """
+    rods = turning_rods(joints, masses)
     ends = [end for cut in cuts for end in cut.points(parameters)]
     for body, joint in enumerate(joints):
         ends += [(body, joint.outer.of(parameters)), (joint.parent, joint.inner.of(parameters))]
@@ -332,9 +333,10 @@ def inertia_spread(
     for body, point in ends:
         if body < 0:
             continue
-        mass, inertia = masses[body].mass.of(parameters), masses[body].regular_inertia(parameters)
+        given, mass = masses[body], masses[body].mass.of(parameters)
+        inertia = given.regular_inertia(parameters) if body in rods else given.inertia(parameters)
         turning = np.cross(np.eye(3), point - masses[body].centre.of(parameters))  # arm × …, transposed
-        mobility = np.eye(3) / mass + turning @ np.linalg.solve(inertia, turning.T)
+        mobility = np.eye(3) / mass + turning @ np.linalg.pinv(inertia, hermitian=True) @ turning.T
         largest = max(largest, float(np.linalg.norm(mobility, ord=2)))
     return heaviest * largest
 

@@ -32,6 +32,7 @@ from mbsfmu import (
 )
 from mbsfmu.divide_and_conquer.joint_subspaces import across
 from mbsfmu.equations.frames import body_velocity
+from mbsfmu.equations.joint_coordinates import coordinate_at
 from mbsfmu.equations.joint_measurement import measure
 from mbsfmu.equations.rotation import perpendicular, unit
 from mbsfmu.systems.functions import SystemFunctions
@@ -225,6 +226,21 @@ def test_poses_determine_coordinates_and_rates(*, reversed_joints: bool) -> None
         inner = body_velocity(motion.body_velocities, joint.parent)
         rates |= across(measured.frames, motion.body_velocities[body], inner, joint)
     np.testing.assert_allclose([rates[index] for index in range(len(rates))], instant.velocities, atol=1e-11)
+
+
+def test_a_cut_joint_measures_oblique_slides() -> None:
+    """A joint in the tree and its like that closes a loop have the same coordinates and rates."""
+    random = np.random.default_rng(7)
+    mechanism = chain([TwoSlides], random, reversed_joints=False)
+    again = mechanism.joints[1].model_copy(update={"name": "again", "cut": True})
+    mechanism = mechanism.model_copy(update={"joints": (*mechanism.joints, again)})
+    functions = in_motion(mechanism, random)
+    system, instant = functions.system, functions.numeric_instant()
+    assert isinstance(system, MechanismSystem)
+    for number in (1, 2):
+        measured = coordinate_at(mechanism, system.parts.points, f"again.displacement_{number}")
+        found = measured.motion(system.motion(instant), instant.parameters)
+        np.testing.assert_allclose(found, (instant.coordinates[number], instant.velocities[number]), atol=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "hinges"), [(HingeSlideHinge, 2), (ThreeHinges, 3)])

@@ -83,7 +83,7 @@ class Ensemble:
     Parameters
     ----------
     simulation
-        A simulation of the model by double-step and the trapezoidal rule.
+        A simulation of the model by double-step and the trapezoidal rule or a Rosenbrock method.
     key
         What its equations follow from; None where nobody knows.
     parameters, inputs, starts, lanes, errors

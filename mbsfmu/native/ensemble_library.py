@@ -508,7 +508,7 @@ def ensemble_library(simulation: Simulation, key: object, lanes: int | None, *, 
     Parameters
     ----------
     simulation
-        A simulation of double-step with the trapezoidal rule.
+        A simulation of double-step with the trapezoidal rule or a Rosenbrock method.
     key
         What the equations follow from; None where nobody knows.
     lanes

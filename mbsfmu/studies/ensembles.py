@@ -14,6 +14,7 @@ from mbsfmu.compiling.compiler import has_compiler, is_compiled
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.ensemble import Ensemble
 from mbsfmu.coupled.model_simulation import ensemble_simulation, run_options
+from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.modelling.variables import Causality
 from mbsfmu.native.ensemble_library import EnsembleLibrary, ensemble_library, kept_ensemble_library
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -24,6 +25,7 @@ from mbsfmu.studies.points import StudyPoint
 LEAST_STEPS = 2e6
 """Steps of all points with the same settings from which on an ensemble is compiled for them. The compiler takes as long
 as single runs take for about so many more, of small and of large models; what is compiled is kept, and used by fewer.
+Steps by a tolerance are fewer and more expensive: they count as if they were as long as the model's own.
 """
 _TOGETHER = 16
 """Points that are run in one call: twice the machines in the widest vectors …"""
@@ -63,7 +65,7 @@ class EnsembleCode:
             When the compiler does not do its work.
         """
         simulation, key = ensemble_simulation(model, run_options(model, None, cast(RunKeywords, settings)))
-        return cls(simulation, key, ensemble_library(simulation, key, None, errors=True))
+        return cls(simulation, key, ensemble_library(simulation, key, None, errors=_has_errors(simulation)))
 
 
 def ensemble_of(code: EnsembleCode, points: Sequence[StudyPoint], names: Mapping[str, str]) -> Ensemble:
@@ -82,7 +84,8 @@ def ensemble_of(code: EnsembleCode, points: Sequence[StudyPoint], names: Mapping
     inputs = {name for name in values if code.simulation.variable(name).causality is Causality.INPUT}
     parameters = {name: each for name, each in values.items() if name not in inputs}
     driven = {name: values[name] for name in inputs}
-    return Ensemble(code.simulation, code.key, parameters, driven, {}, None, errors=True, library=code.library)
+    errors = _has_errors(code.simulation)
+    return Ensemble(code.simulation, code.key, parameters, driven, {}, None, errors=errors, library=code.library)
 
 
 def grouped(model: CoupledModel, points: Sequence[StudyPoint], stop: float) -> list[tuple[StudyPoint, ...]]:
@@ -113,10 +116,11 @@ def _together(model: CoupledModel, points: Sequence[StudyPoint], stop: float) ->
     if len(points) < 2 or not points[0].values or not (_has_ensembles(options) and is_compiled() and has_compiler()):
         return 1
     simulation, key = ensemble_simulation(model, options)
+    errors = _has_errors(simulation)
     try:
-        library = kept_ensemble_library(simulation, key, None, errors=True)
+        library = kept_ensemble_library(simulation, key, None, errors=errors)
         if library is None and len(points) * stop / simulation.step_size >= LEAST_STEPS:
-            library = ensemble_library(simulation, key, None, errors=True)
+            library = ensemble_library(simulation, key, None, errors=errors)
         if library is None:
             return 1
         ensemble_of(EnsembleCode(simulation, key, library), points[:1], simulation.exposed.by_system)
@@ -128,5 +132,10 @@ def _together(model: CoupledModel, points: Sequence[StudyPoint], stop: float) ->
 
 
 def _has_ensembles(options: RunOptions) -> bool:
-    own = options.formulation == FORMULATION and options.solver == Trapezoidal.name
-    return own and not (options.check_error or options.iterations or options.jacobian != "exact")
+    own = options.formulation == FORMULATION and options.solver in (Trapezoidal.name, *Rosenbrock.names)
+    return own and not (options.check_error or options.iterations or (options.jacobian or "exact") != "exact")
+
+
+def _has_errors(simulation: Simulation) -> bool:
+    """Return whether single runs estimate their errors; steps by a tolerance control them instead."""
+    return simulation.solver.error_record is not None

@@ -292,6 +292,28 @@ def test_poses_are_those_of_animations(browser: Chromium, tmp_path: Path, model:
     assert browser.said == []
 
 
+def test_a_machine_is_followed_where_it_goes_and_so_is_its_pressure(driven: Chromium) -> None:
+    """Until somebody has chosen a view."""
+    scene = f"{PLAYER}.scene()"
+
+    def height(up: float) -> float:
+        """Return the height of the machine in the picture, from -1 to 1, as it is so many m higher."""
+        raised = f"for (let k = 1; k < poses.length; k += 12) poses[k] += {up};"
+        shown = "scene.lookedAt = 0; scene.show(0, [poses], { [Object.keys(scene.runs[0].pressures)[0]]: 512 });"
+        box = "new THREE.Box3().setFromObject(scene.runs[0].object).getCenter(new THREE.Vector3())"
+        place = f"scene.camera.updateMatrixWorld(); return {box}.project(scene.camera).y;"
+        return driven.evaluate(
+            f"(() => {{ const scene = {scene}, poses = {PLAYER}.latest.poses.slice(); {raised} {shown} {place} }})()"
+        )
+
+    assert abs(height(3.0)) < 1.0
+    assert "512 bar, grid" in driven.evaluate(f"{scene}.legend.textContent")
+    driven.evaluate(f"{scene}.zoom(1.0)")
+    assert height(15.0) > 1.0
+    driven.evaluate(f"{scene}.panel.fit.click()")
+    assert abs(height(15.0)) < 1.0
+
+
 HOST = """<!doctype html><meta charset="utf-8"><div id="cell"></div><script type="module">
 const state = {page}, heard = {{}};
 window.model = {{

@@ -282,6 +282,8 @@ def _preview(model: CoupledModel, options: RunOptions, values: Mapping[str, floa
     """Return a run of the unchanged model, which gives the ranges."""
     simulation = model.simulation(options=options)
     _set(simulation, values)
+    for name in simulation.undriven:  # hands will drive them
+        simulation.set(name, simulation.get(name))
     try:
         return simulation.run(min(model.stop_time, _PREVIEW))
     except RunError as ended:

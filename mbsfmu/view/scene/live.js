@@ -3,11 +3,14 @@
 "use strict";
 
 (() => {
-  const { MotionScene, lengthText, make } = MotionParts;
+  const { MotionScene, cornersOf, lengthText, make } = MotionParts;
 
   const PATH = 900; // points of the path of a point that stay, a quarter of a minute of pictures
   const COARSEST = { card: 1, processor: 0.7 }; // pixels drawn for one of the page: it is looked at for long, and stays sharp
   const RESTING = 1000; // ms without a picture after which all pixels are drawn: more than a busy processor takes for one
+  const LOOK = 300; // ms between two looks at whether all of the machine is seen
+  const MARGIN = 0.05; // of the machine's radius, by which more is seen then
+  const FAR = 20; // radii of the machine; what has left it farther behind is lost from sight
   const PER_BODY = 12; // numbers: the origin, and the rotation matrix by rows
 
   /** The path of a chosen point, drawn behind it as it moves. */
@@ -73,7 +76,9 @@
         run.reached = 1;
       }
       payload.time.count = 1;
-      this.most = this.now = 0;
+      this.most = this.now = this.lookedAt = 0;
+      this.reached = this.all.clone(); // where the machine has been
+      this.controls.addEventListener("start", () => (this.fitted = false)); // somebody chooses a view
       if (this.runs.length > 1) this.makeBeside();
       for (const each of [this.panel.button, this.panel.slider, this.panel.clock]) each.parentElement?.remove();
       this.panel.speed.parentElement.remove();
@@ -145,9 +150,38 @@
         for (const [name, value] of Object.entries(pressures)) if (run.pressures[name]) run.pressures[name][0] = value;
       });
       this.now = time;
+      this.widenScale();
       this.place();
       this.path.grow(this.runs[0]);
-      this.keepUp(performance.now());
+      const now = performance.now();
+      if (now - this.lookedAt > LOOK) this.lookAround(now);
+      this.keepUp(now);
+    }
+
+    /** Let the scale contain the present pressures. */
+    widenScale() {
+      const present = Object.values(this.runs[0].pressures)
+        .map(([value]) => value)
+        .filter(Number.isFinite);
+      if (!this.scale || !present.length) return;
+      const least = Math.min(this.scale.least, ...present);
+      const greatest = Math.max(this.scale.greatest, ...present);
+      if (least === this.scale.least && greatest === this.scale.greatest) return;
+      this.scale = { least, greatest };
+      this.showScale();
+    }
+
+    /** Take in where the machine has come to; see all of it again, unless somebody has chosen a view. */
+    lookAround(now) {
+      this.lookedAt = now;
+      const box = new THREE.Box3().setFromObject(this.runs[0].object);
+      const far = box.min.distanceTo(this.centre) + box.max.distanceTo(this.centre);
+      if (this.reached.containsBox(box) || !(far < FAR * this.radius)) return;
+      this.reached.union(box.expandByScalar(MARGIN * this.radius));
+      const corners = [...(this.together ?? this.corners), ...cornersOf(box)];
+      if (this.together) this.together = corners;
+      if (!this.beside) this.corners = corners;
+      if (this.fitted) this.fit();
     }
 
     /** Draw fewer of the pixels of a fine screen while pictures come slowly, and all of them once nothing moves. */

@@ -122,13 +122,19 @@
       this.canvas.setAttribute("aria-label", `${name}: drag to orbit, space plays, arrow keys scrub, + and - zoom`);
       this.panel = new Panel(this.payload, this.runs, this.points, this.arrows);
       this.picture = make("div", { className: "picture" }, this.canvas);
-      const legend = make("p", { className: "legend" }, ...(this.scale ? legendOf(this.scale) : []), `grid ${lengthText(this.cell)}`);
+      this.legend = make("p", { className: "legend" });
+      this.showScale();
       this.triad = new Triad(this.size);
-      this.picture.append(legend, ...this.triad.letters);
+      this.picture.append(this.legend, ...this.triad.letters);
       const notes = this.payload.notes.map((note) => make("li", { textContent: note }));
       this.element.append(this.picture, this.panel.element);
       if (notes.length) this.element.append(make("ul", { className: "notes" }, ...notes));
       this.panel.showPlaying(false);
+    }
+
+    /** Write the scale of pressures and the width of the grid. */
+    showScale() {
+      this.legend.replaceChildren(...(this.scale ? legendOf(this.scale) : []), `grid ${lengthText(this.cell)}`);
     }
 
     listen() {
@@ -413,7 +419,7 @@
     return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name) ? "processor" : "card";
   }
 
-  Object.assign(MotionParts, { MotionScene });
+  Object.assign(MotionParts, { MotionScene, cornersOf });
   window.mbsfmuScenes = { begin };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();

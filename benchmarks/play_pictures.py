@@ -33,8 +33,8 @@ def drive(browser: Chromium, keys: str, seconds: float) -> None:
         time.sleep(seconds)
         browser.call("Input.dispatchKeyEvent", type="keyUp", key=key)
         browser.evaluate(f"{PLAYER}.actions.save()")
-    browser.evaluate(f"{PLAYER}.tell('record', {{ for: 'words' }})")
-    time.sleep(1.0)
+    browser.evaluate(f"{PLAYER}.actions.pause()")
+    time.sleep(2.0)  # after which all pixels are drawn
 
 
 def taken(browser: Chromium, name: str) -> None:

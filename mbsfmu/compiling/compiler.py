@@ -11,7 +11,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +37,8 @@ _LEVELS = ("0", "1", "2", "3")
 _OF_ZIG = {"-Og": "-Os"}
 """What zig takes in place of a level: with -Og it does not optimize, and code is twice as large."""
 _LOGGER = logging.getLogger(__name__)
+_LEVEL_INSIDE: ContextVar[str] = ContextVar("level", default="")
+"""The level where the environment variable says none."""
 
 
 class NoCompilerError(InputError):
@@ -161,6 +165,16 @@ def _suffix(platform: str | None) -> str:
     return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 
+@contextmanager
+def unoptimized() -> Iterator[None]:
+    """Compile without optimization inside, for what is hardly run, unless the environment variable says a level."""
+    token = _LEVEL_INSIDE.set(_LEVELS[0])
+    try:
+        yield
+    finally:
+        _LEVEL_INSIDE.reset(token)
+
+
 def is_level_given() -> bool:
     """Return whether the optimization level is given."""
     return bool(os.environ.get(OPTIMIZATION)) or SOURCES in os.environ
@@ -179,7 +193,7 @@ def _level() -> str | None:
     CompilerError
         When there is no such level.
     """
-    given = os.environ.get(OPTIMIZATION, "")
+    given = os.environ.get(OPTIMIZATION) or _LEVEL_INSIDE.get()
     if given in ("", _SUITED):
         return None
     if given not in _LEVELS:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from accessibility import findings
 from chromium import Chromium
-from test_play_page import PLAYER, ask, begin, calls, hold, last, opened, pause, press, saved
+from test_play_page import PLAYER, ask, begin, calls, give, hold, last, opened, pause, press, saved
 
 import mbsfmu
 from mbsfmu.cli import main
@@ -125,6 +125,11 @@ def test_a_coupled_run_that_ends_leaves_the_other_one(coupled: Chromium) -> None
     assert not coupled.evaluate("document.querySelector('.mbsfmu-scene').scene.runs[1].object.visible")
     assert last(coupled)["boom.angle, coupled"] is None
     assert last(coupled)["boom.angle"] is not None
+    press(coupled, "reset")
+    coupled.until("document.querySelector('.lost').hidden")
+    press(coupled, "toggle")
+    coupled.until("!document.querySelector('.lost').hidden")
+    pause(coupled)
     coupled.evaluate("document.querySelectorAll('.states button')[1].click()")
     coupled.until("document.querySelector('.lost').hidden")
     assert coupled.evaluate("document.querySelector('.mbsfmu-scene').scene.runs[1].object.visible")
@@ -156,7 +161,45 @@ def test_states_lead_to_the_same_end_in_both_runs(coupled: Chromium) -> None:
         coupled.until(f"{PLAYER}.time > {at + 19.5 * 2e-3} && {PLAYER}.drawn === {PLAYER}.latest")
         ends.append(last(coupled))
     assert ends[0] == ends[1] == ends[2]
-    assert ends[0]["boom.angle, coupled"] != ends[0]["boom.angle"]
+    assert ends[0]["boom.angle, coupled"] not in (None, ends[0]["boom.angle"])
+
+
+def test_parameters_count_in_both_runs(coupled: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed ones from a reset on, tunable ones at once, as the master takes them with native FMUs."""
+    monkeypatch.chdir(tmp_path)
+    step, steps, opening = 2e-3, 20, 3e-8
+
+    def advance(until: int) -> None:
+        for _ in range(steps):
+            press(coupled, "step")
+        coupled.until(f"{PLAYER}.time > {(until - 0.5) * step} && {PLAYER}.drawn === {PLAYER}.latest")
+
+    choose(coupled, 1, step)
+    give(coupled, "boom.mass", "250")
+    press(coupled, "reset")
+    coupled.evaluate(f"{PLAYER}.inputs.all[0].take(10)")
+    advance(steps)
+    give(coupled, "valve.flow_coefficient", str(opening))
+    advance(2 * steps)
+    found = {name: value for name, value in last(coupled).items() if name.endswith(", coupled")}
+    export, together = calls(coupled)[1].split("; ")
+    assert '"mechanism.boom.mass": 250' in together
+    assert "when valve.flow_coefficient was changed" in coupled.evaluate(
+        "document.querySelector('.recorded').textContent"
+    )
+    names: dict[str, Any] = {"model": mbsfmu.models.four_bar(), "mbsfmu": mbsfmu}
+    exec(export, names)  # the page is ours
+    start = {"mechanism.boom.mass": 250.0, "circuit.valve.command": 10.0}
+    with mbsfmu.Cosimulation(
+        names["package"], algorithm=ALGORITHMS[1], step=step, stop=2 * steps * step, parameters=start
+    ) as run:
+        run.run(steps * step)
+        run["circuit.valve.flow_coefficient"] = opening
+        run.run()
+        expected = run.result()
+    for label, value in found.items():
+        full = ("circuit." if "pressure" in label else "mechanism.") + label.removesuffix(", coupled")
+        assert value == pytest.approx(expected[full][-1], rel=ROUND_OFF, abs=ROUND_OFF * np.ptp(expected[full])), label
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

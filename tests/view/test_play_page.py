@@ -179,6 +179,7 @@ def test_what_is_set_before_the_first_step_is_what_a_run_begins_with(
         table = np.loadtxt(saved(browser, tmp_path, "sampled"), delimiter=",", skiprows=1)
         (call,) = calls(browser)
     assert table[:, 0].tolist() == [0.0, 0.01]
+    assert '"controller.proportional": 30' in call
     assert call.count("controller.integral") == 1  # in place of the value that the page was made with
     replay = eval(call, {"model": model})  # the page is ours
     assert shown

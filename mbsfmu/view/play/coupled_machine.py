@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.compiling.compiler import unoptimized
 from mbsfmu.cosim.coupling.choices import CHOICES, parted
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
@@ -87,7 +88,8 @@ class CoupledMachine:
         found: dict[str, tuple[FmuDescription, bytes]] = {}
         poses = None
         with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-            package = export(model, folder, layout="separate", sources="single", options=options)[-1]
+            with unoptimized():  # of the FMUs only descriptions and sources are taken
+                package = export(model, folder, layout="separate", sources="single", options=options)[-1]
             for each in algorithms:
                 algorithm, extrapolation = parted(each)
                 coupling = CouplingOptions(algorithm=algorithm, extrapolation=extrapolation, step=steps[0])

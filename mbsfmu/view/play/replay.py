@@ -140,7 +140,8 @@ def replay_of_fmus(
         Values of parameters, and start values, by `fmu.variable`.
     """
     words = ["mbsfmu", "cosim", *files, *(word for each in connections for word in ("--connect", each))]
-    words += flags(options, {}, without)
+    usual = (name for name, value in options.content("algorithm") if value == options.default(name))
+    words += flags(options, {}, (*without, *usual))
     call = f"{shlex.join(words)}{{values}}{{inputs}} --stop {{stop}} -o run.csv"
     return Replay(call, f" --scenario {shlex.quote(table_of(name))}", *_SET, _set_words(given))
 

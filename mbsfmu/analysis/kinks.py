@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +45,19 @@ def has_kink(function: Callable[[float], Floats], magnitude: float, range_: Floa
     after, before = function(first), function(-first)
     slopes = np.abs(after - here) + np.abs(here - before)
     off = _ROUND_OFF * np.maximum(np.maximum(np.abs(after), np.abs(before)), np.abs(here))
-    seconds = [_second_difference(function, here, share * magnitude) for share in _STEPS]
-    round_off = np.max([_second_difference(function, here, share * magnitude) for share in _STILL], axis=0)
-    off = np.maximum(off, _ABOVE * round_off) + _COUNTS * _STEPS[0] * range_
-    bends = seconds[0] > _KINK * slopes + off
-    for smaller, larger in pairwise(seconds):
+    counted, second = _COUNTS * _STEPS[0] * range_, np.abs(after - 2.0 * here + before)
+    bends, smaller = second > _KINK * slopes + off + counted, second
+    # Most functions are smooth, and are known to be so by now.
+    for share in _STEPS[1:]:
+        if not bends.any():
+            return False
+        larger = _second_difference(function, here, share * magnitude)
         bends &= (larger > _GROWTH / _ABOUT * smaller) & (larger < _GROWTH * _ABOUT * smaller)
-    return bool(np.any(bends))
+        smaller = larger
+    if not bends.any():
+        return False
+    round_off = np.max([_second_difference(function, here, share * magnitude) for share in _STILL], axis=0)
+    return bool(np.any(bends & (second > _KINK * slopes + np.maximum(off, _ABOVE * round_off) + counted)))
 
 
 def _second_difference(function: Callable[[float], Floats], here: Floats, step: float) -> Floats:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from click.testing import CliRunner
 from oscillator_in_closed_form import oscillator
 
 import mbsfmu
-from mbsfmu import InputError
+from mbsfmu import InputError, SimulationError
 from mbsfmu.analysis import optimization
 from mbsfmu.analysis.gradient import Adjoint
 from mbsfmu.cli.commands import cli
@@ -98,14 +99,41 @@ def test_a_search_goes_back_from_lengths_that_a_cylinder_does_not_have() -> None
 
 
 def test_an_objective_that_is_zero_at_first() -> None:
-    """x = x₀ cos(5 t) with x₀ = 0 in the model: the search has only the slope to go by."""
+    """x = x₀ cos(5 t) with x₀ = 0 in the model: the search has only the slope to go by, and be it small."""
     name = next(each.name for each in MODEL.simulation().variables if each.name.endswith("displacement_start"))
-    free = {name: (-0.2, 0.5)}
+    free = {name: (-2e-11, 5e-11)}
     model = MODEL.with_values({name: 0.0})
-    found = model.optimize("slider.displacement", free, stop=0.1)
+    found = model.optimize("slider.displacement", free, stop=0.1, newton_tolerance=1e-13)
     assert found.first == 0.0
-    assert found.values == pytest.approx([-0.2])
-    assert found.value == pytest.approx(-0.2 * math.cos(0.1 * math.sqrt(25.0)), rel=1e-4)
+    assert found.values == pytest.approx([-2e-11], abs=0.0)
+    assert found.value == pytest.approx(-2e-11 * math.cos(0.1 * math.sqrt(25.0)), rel=1e-4, abs=0.0)
+
+
+def test_a_search_that_ends_where_a_run_fails_gives_the_best_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There the objective is out of reach, constraints say nothing, and no minimum was found."""
+    adjoint, seen = optimization.Adjoint, []
+
+    def failing(simulation: Any, *given: Any) -> Adjoint:
+        if simulation.get("spring.stiffness") > 100.0:
+            raise SimulationError("too stiff")
+        return adjoint(simulation, *given)
+
+    def searched(objective: Any, start: Any, *, constraints: Any, **_: Any) -> Any:
+        shares = np.array([[0.2], [0.6], [0.4], [1.0]])
+        seen.extend((objective(share), constraints[0]["fun"](share)) for share in shares)
+        return SimpleNamespace(x=np.ones(1), success=True, message="")
+
+    monkeypatch.setattr(optimization, "Adjoint", failing)
+    monkeypatch.setattr("scipy.optimize.minimize", searched)
+    limit = "min(slider.displacement)>=-1"
+    found = MODEL.optimize("slider.displacement", {"spring.stiffness": (20.0, 120.0)}, subject_to=[limit], stop=0.4)
+    assert not found.converged
+    assert found["spring.stiffness"] == pytest.approx(80.0)
+    assert found.value == pytest.approx(0.3 * math.cos(0.4 * math.sqrt(80.0 / 2.0)), rel=1e-3)
+    assert seen[1][1] == pytest.approx(1.0 + found.value, rel=1e-3)
+    assert seen[3][0] > 1e3
+    assert seen[3][1] == 0.0
+    assert len(found.failures) == 1
 
 
 def test_constraints_that_nothing_keeps_are_named() -> None:

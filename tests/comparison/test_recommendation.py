@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from comparison.linear_pairs import linear
 from cosim.coupled_pairs import Pair, force_and_velocity, masses
 from cosim.linear_units import CONNECTIONS, LinearSystem, degrade, export_linear, halves
 from cosim.oscillator_theory import spectral_radius
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.linear_coupling import LinearCoupling, LinearFmu
+from mbsfmu.comparison.recommendation import _linear
 from mbsfmu.compiling.platforms import host_platform
 from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.native.native_package import export_native
@@ -25,25 +29,6 @@ ALGORITHMS = tuple(
     for name in ("jacobi", "gauss-seidel", "newton")
     for extrapolation in ("", "-linear", "-quadratic")
 )
-
-
-def linear(pair: Pair, *, interpolates: bool = True) -> LinearCoupling:
-    """The coupling of a pair, made of its matrices; deviations from the start are pushed by the rates there."""
-    names = [[f"{each.name}.{variable.name}" for each in pair.systems for variable in getattr(each, which)]
-             for which in ("inputs", "outputs")]  # fmt: skip
-    gains = np.zeros((len(names[0]), len(names[1])))
-    for connection in pair.connections:
-        source, target = connection.split("=")
-        gains[names[0].index(target), names[1].index(source)] = 1.0
-    outputs = pair.exact(np.zeros(1))
-    fmus, place = [], 0
-    for each in pair.systems:
-        a, b, c, d = each.matrices
-        inputs = gains[place : place + b.shape[1]] @ np.array([outputs[name][0] for name in names[1]])
-        place += b.shape[1]
-        rates = a @ each.initial_states({}) + b @ inputs
-        fmus.append(LinearFmu(each.name, a, b, c, d, rates, interpolates))
-    return LinearCoupling(tuple(fmus), gains)
 
 
 def exported(systems: Sequence[LinearSystem], folder: Path) -> list[Path]:
@@ -125,6 +110,32 @@ def test_the_recommended_setting_is_accurate_in_a_run(damped: tuple[Pair, list[P
     coupled = np.linalg.eigvals(pair._matrices()[0])
     assert advice.fastest == pytest.approx(np.max(np.abs(coupled)), rel=1e-6)
     assert len(str(advice).splitlines()) <= 8
+
+
+def test_fmus_are_linearized_by_what_is_connected(tmp_path: Path) -> None:
+    """Inputs in another order than the FMU's, and one by a factor; nothing moves until each is pushed by 1."""
+    matrices = [[[-1.0]], [[1.0, 2.0]], [[1.0], [3.0]], [[0.0, 0.5], [0.0, 0.0]]]
+    names = [dict.fromkeys((f"{letter}1", f"{letter}2"), "1") for letter in "uy"]
+    (path,) = exported([LinearSystem("mixer", [np.array(each) for each in matrices], [0.0], *names)], tmp_path)
+    holding = Path(shutil.copy(path, tmp_path / "holding.fmu"))
+    degrade(holding, {"canInterpolateInputs": False})
+    back = mbsfmu.Connection(("two", "y2"), ("one", "u2"), factor=-2.0)
+    coupling, facts = _linear(
+        CoupledFmus([f"one={path}", f"two={holding}"], ["one.y1=two.u2", "one.y2=two.u1", back]), 1.0
+    )
+    one, two = coupling.fmus
+    np.testing.assert_allclose(coupling.gains, [[0, 0, 0, -2], [1, 0, 0, 0], [0, 1, 0, 0]])
+    for fmu, inputs, pushed in ((one, [1], 2.0), (two, [1, 0], 3.0)):
+        for found, wanted in zip((fmu.a, fmu.b.T, fmu.c, fmu.d.T), _columns(matrices, inputs), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+        np.testing.assert_allclose(fmu.rates, [pushed], rtol=1e-9)
+    assert (one.interpolates, two.interpolates) == (True, False)
+    assert (facts.span, facts.excited, coupling.repeats) == (1.0, False, True)
+
+
+def _columns(matrices: list[list[list[float]]], inputs: list[int]) -> list[np.ndarray]:
+    a, b, c, d = map(np.array, matrices)
+    return [a, b.T[inputs], c, d.T[inputs]]
 
 
 def test_fmus_that_cannot_be_linearized_are_refused(tmp_path: Path) -> None:

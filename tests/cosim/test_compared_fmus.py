@@ -112,6 +112,7 @@ def test_steps_are_those_that_fmus_suggest(masses: list[str]) -> None:
     )
     assert [run.step for run in made.runs] == pytest.approx([0.04, 0.02, 0.01])
     assert set(made.outputs) == {"one.x", "one.v"}
+    assert made.left_out == (), "what is not asked for is not missed"
     assert made.reference["stop"] == pytest.approx(2.0)
 
 

@@ -176,7 +176,7 @@ class _Search:
             result = run.run()
             seconds = clock.process_time() - begin
         if result.end < self._stop - 0.5 * step:
-            raise CosimulationError(f"an FMU ends the run at {result.end:.6g} s", result)
+            raise SimulationError(f"an FMU ends the run at {result.end:.6g} s")
         nominals = {name: variable.nominal or 1.0 for name, variable in self._variables.items()}
         outputs = ReferenceRun.of(result, nominals, {name: name for name in nominals})
         return _Made(step, result, outputs, seconds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from scipy.linalg import expm
 
 import mbsfmu
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.comparison import Comparison, coupled_reference
-from mbsfmu.comparison.coupled_fmus import CoupledFmus
+from mbsfmu.comparison import Comparison
 from mbsfmu.comparison.coupled_reference import SHARE
 from mbsfmu.cosim.coupling.choices import parted
 
@@ -132,28 +130,6 @@ def test_a_reference_that_does_not_converge_gives_no_verdict(masses: list[str]) 
     assert made.cheapest == []
     assert made.step_verdict == ""
     assert made.to_dict()["coupled_reference"]["doubt"] in made.verdict
-
-
-def test_the_reference_is_the_best_of_its_halvings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an error h² + 1e-9 / h, halvings of 0.1 s change it least at 0.1 / 2⁷ s; two that are worse are the last."""
-    tried = []
-
-    def error(step: float) -> float:
-        return step**2 + 1e-9 / step
-
-    def made(_: object, halvings: int) -> SimpleNamespace:
-        tried.append(halvings)
-        return SimpleNamespace(step=0.1 / 2**halvings, seconds=0.0, result=SimpleNamespace(time=np.array([0.0, 1.0])))
-
-    search = coupled_reference._Search(CoupledFmus([]), "newton", (0.1,), 1.0, 1e-5, {})
-    monkeypatch.setattr(coupled_reference._Search, "_make", made)
-    monkeypatch.setattr(
-        coupled_reference._Search, "_changes", lambda _, now, last: {"y": abs(error(now.step) - error(last.step))}
-    )
-    found, run = search.run(np.inf)
-    assert run.step == found.step == 0.1 / 2**7
-    assert found.uncertainty["y"] == pytest.approx((error(0.1 / 2**6) - error(found.step)) / 3.0)
-    assert tried == list(range(10))
 
 
 def test_fmus_with_steps_of_one_length_have_no_reference(masses: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from cosim.linear_units import (
 )
 from scipy.linalg import expm
 
-from mbsfmu import CosimulationResult, SimulationError, cosimulate
+from mbsfmu import CosimulationResult, LinearSignal, SimulationError, cosimulate
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection
 
@@ -52,6 +53,21 @@ def test_factors_and_offsets_of_connections_count(tmp_path: Path) -> None:
     y = (0.5 + np.exp(-result.time)) / 1.7
     np.testing.assert_allclose(result["first.y"], y, atol=1e-9)
     np.testing.assert_allclose(result["second.y"], 0.7 * y + 1.0, atol=1e-9)
+
+
+def test_signals_and_whole_numbers_have_no_part_in_it(tmp_path: Path, foreign: Callable[[str], Path]) -> None:
+    """y₁ = 0.5 y₂ + e^{−t}, y₂ = −3 t + 1; the FMUs beside pass on a whole number, and give no derivatives."""
+    others = [f"{name}={foreign('feed_through')}" for name in "ab"]
+    ramp = LinearSignal(times=(0.0, 1.0), values=(0.0, 1.0))
+    result = cosimulate(
+        [*gain_units(tmp_path, 0.5, -3.0), *others], linear_correction=True, step=0.1, stop=1.0, extrapolation="linear",
+        connections=("second.y=first.u", "a.integer_out=b.integer_in"), inputs={"second.u": ramp},
+        parameters={"a.integer_in": 7},
+    )  # fmt: skip
+    second = 1.0 - 3.0 * result.time
+    np.testing.assert_allclose(result["second.y"], second, atol=1e-9)
+    np.testing.assert_allclose(result["first.y"], 0.5 * second + np.exp(-result.time), atol=1e-9)
+    assert result.final()["b.integer_out"] == 7
 
 
 def test_a_loop_without_a_solution_ends_the_run(tmp_path: Path) -> None:

@@ -73,9 +73,7 @@ class LinearCorrection:
             entries = [
                 entry
                 for entry, source in enumerate(member.sources.tolist())
-                if source < count
-                and source not in exchange.held
-                and instance.kinds[member.entries.names[entry]] == "Real"
+                if source < count and source not in exchange.held
             ]
             if not names or not entries:
                 continue

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from spatial import assembled
 
-from mbsfmu import CoupledModel
+from mbsfmu import CoupledModel, Vector
 from mbsfmu.divide_and_conquer.articulation import turning_rods
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.model import Beam, Mechanism, RigidBody
+from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.parts import Fixed, JointDrive, Revolute, Spherical, Universal
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
@@ -107,6 +107,15 @@ def test_links_that_turn_across_their_axes_need_no_further_equation() -> None:
     assert isinstance(system, MechanismSystem)
     rods = turning_rods(system.parts.kinematics.joints, system.parts.masses)
     assert [system.parts.masses[body].body.name for body in rods] == ["shaft"]
+
+
+@pytest.mark.parametrize(("axis", "refined"), [((0.0, 0.0, 1.0), False), ((1.0, 0.0, 0.0), True)])
+def test_only_rods_that_turn_about_their_axes_are_light_about_them(axis: Vector, *, refined: bool) -> None:
+    """Hung at a point beside its axis, a rod in a plane has no inertias that are very unequal."""
+    rod = Beam(name="rod", length=1.0, mass=2.0, points={"eye": Point(along=0.5, position=(0.0, 0.4, 0.0))})
+    hinge = Revolute(name="hinge", parent="ground.O", child="rod.eye", axis=axis)
+    mechanism = Mechanism(ground={"O": (0.0, 0.0, 0.0)}, bodies=(rod,), joints=(hinge,))
+    assert Initialization(MechanismSystem(mechanism)).loops.weak is refined
 
 
 @pytest.mark.parametrize("loop", [False, True], ids=["tree", "loop"])

@@ -163,6 +163,19 @@ class ScrewedOut(OfTwoAxes):
         return {**offsets(self.one), **self.askew(self.one, self.two)}
 
 
+class AcrossScrewedOut(ScrewedOut):
+    """The same with perpendicular axes, whose second hinge moves away from the first one's point."""
+
+    type: Literal["odd-across-screwed-out"] = "odd-across-screwed-out"
+
+    @property
+    def elements(self) -> tuple[JointElement, ...]:
+        return hinge(self.one, "_1"), slide(self.one), hinge(np.cross(self.one, self.two), "_2")
+
+    def equations(self) -> Mapping[str, ClosureEquation]:
+        return {**offsets(self.one), **self.askew(self.one, np.cross(self.one, self.two))}
+
+
 class ThreeHinges(OfTwoAxes):
     type: Literal["odd-three-hinges"] = "odd-three-hinges"
 
@@ -174,7 +187,7 @@ class ThreeHinges(OfTwoAxes):
         return gaps()
 
 
-MEASURED = (SlideHinge, HingeSlide, TwoSlides, TwoHinges, ScrewedOut)
+MEASURED = (SlideHinge, HingeSlide, TwoSlides, TwoHinges, ScrewedOut, AcrossScrewedOut)
 UNMEASURED = (HingeSlideHinge, ThreeHinges)
 
 

@@ -35,6 +35,9 @@ from mbsfmu.tracing.kernels import kernel, sections_wanted
 _ALIGNED = 1e-9
 """Sine or cosine below which an axis counts as parallel or perpendicular: what turns a body so little has no energy."""
 
+FIRMER = 1e3
+"""Ratio of moments of inertia that lets round-off grow as much as a ratio of masses of one: errors were 7e-9 at 1e8."""
+
 
 class Articulation:
     """Joints and bodies of a mechanism for the divide-and-conquer assembly.
@@ -294,10 +297,10 @@ shapes (n,) and (rows,). Wrenches are force and moment on each body about the in
 momentum), each of shape (6,); γ is the bias of the loop equations in use, shape (rows,)."""
 
 
-def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:
-    """Return bodies without inertia about an axis that turn about it, perhaps among others, with the axis' index.
+def turning_directions(joints: Sequence[JointKinematics]) -> list[Array]:
+    """Return the directions in body axes about which each body turns, each of shape (0, 3), (1, 3) or (3, 3).
 
-    Bodies that hang on parallel hinges turn about their direction alone.
+    Bodies that hang on parallel hinges turn about their direction alone; without hinges they do not turn.
     """
     turned: list[Array] = []
     axes: list[list[Array]] = []  # of all hinges from the ground to a body, with coordinates of zero
@@ -306,39 +309,48 @@ def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassPropert
         before = [] if joint.parent < 0 else axes[joint.parent]
         axes.append([*before, *(inner @ hinge.axis for hinge in joint.hinges)])
         turned.append(inner @ joint.orientation)
-    found: dict[int, int] = {}
-    for body, mass in enumerate(masses):
-        if mass.missing is None or not axes[body]:
-            continue
-        first, own = axes[body][0], turned[body][:, mass.missing]
-        parallel = all(np.linalg.norm(cross(first, other)) < _ALIGNED for other in axes[body])
-        if not parallel or abs(first @ own) > _ALIGNED:
-            found[body] = mass.missing
+    found = []
+    for rotation, own in zip(turned, axes, strict=True):
+        parallel = all(np.linalg.norm(cross(own[0], other)) < _ALIGNED for other in own)
+        found.append(np.reshape(own[:1], (-1, 3)) @ rotation if parallel else np.eye(3))
     return found
+
+
+def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:
+    """Return bodies without inertia about an axis that turn about it, perhaps among others, with the axis' index."""
+    return {
+        body: mass.missing
+        for body, (mass, directions) in enumerate(zip(masses, turning_directions(joints), strict=True))
+        if mass.missing is not None and np.any(np.abs(directions[:, mass.missing]) > _ALIGNED)
+    }
 
 
 def inertia_spread(
     joints: Sequence[JointKinematics], cuts: Sequence[CutJoint], masses: Sequence[MassProperties], parameters: Array
 ) -> float:
-    """Return the largest mass times the largest mobility of a body's point at one of its joints, from numbers.
+    """Return the factor by which the assembly lets round-off grow for unequal inertias, from numbers.
 
-    The assembly subtracts mobilities of light bodies from each other until those of heavy ones are left, so that this
-    is the factor by which round-off grows. Rods have no mobility about axes about which they do not turn.
+    It subtracts mobilities of light bodies from each other until those of heavy ones are left. The factor is the
+    largest mass times the largest mobility of a body's point at one of its joints, or the largest moment of inertia
+    times the largest rotational mobility, by `FIRMER`. Bodies are mobile about directions about which they turn.
     """
-    rods = turning_rods(joints, masses)
+    rods, turning = turning_rods(joints, masses), []
+    heaviest = largest = bulkiest = 0.0
+    for body, (given, directions) in enumerate(zip(masses, turning_directions(joints), strict=True)):
+        inertia = given.regular_inertia(parameters) if body in rods else given.inertia(parameters)
+        turning.append(directions.T @ np.linalg.inv(directions @ inertia @ directions.T) @ directions)
+        heaviest = max(heaviest, float(given.mass.of(parameters)))
+        bulkiest = max(bulkiest, float(np.max(np.diagonal(inertia))))
     ends = [end for cut in cuts for end in cut.points(parameters)]
     for body, joint in enumerate(joints):
         ends += [(body, joint.outer.of(parameters)), (joint.parent, joint.inner.of(parameters))]
-    largest, heaviest = 0.0, max((float(each.mass.of(parameters)) for each in masses), default=0.0)
     for body, point in ends:
-        if body < 0:
-            continue
-        given, mass = masses[body], masses[body].mass.of(parameters)
-        inertia = given.regular_inertia(parameters) if body in rods else given.inertia(parameters)
-        turning = np.cross(np.eye(3), point - masses[body].centre.of(parameters))  # arm × …, transposed
-        mobility = np.eye(3) / mass + turning @ np.linalg.pinv(inertia, hermitian=True) @ turning.T
-        largest = max(largest, float(np.linalg.norm(mobility, ord=2)))
-    return heaviest * largest
+        if body >= 0:
+            arm = np.cross(np.eye(3), point - masses[body].centre.of(parameters))  # arm × …, transposed
+            mobility = np.eye(3) / masses[body].mass.of(parameters) + arm @ turning[body] @ arm.T
+            largest = max(largest, float(np.linalg.norm(mobility, ord=2)))
+    rotational = max((float(np.linalg.norm(each, ord=2)) for each in turning), default=0.0)
+    return max(heaviest * largest, bulkiest * rotational / FIRMER)
 
 
 def acted_on(kinematics: Kinematics, relation: CoordinateRelation) -> tuple[int, ...]:

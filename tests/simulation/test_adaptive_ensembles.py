@@ -55,7 +55,7 @@ def test_jumps_and_rows_differ_by_machine() -> None:
     ensemble = oscillator().ensemble(
         inputs={"motor.force": signals}, starts={"slider.displacement": starts, "slider.velocity": 0.0}, **ACCURATE
     )
-    result = ensemble.run(1.0, output_step=0.01)
+    result = ensemble.run(1.0, output_step=0.01, outputs=["slider.displacement", "slider.velocity", "energy.drift"])
     matrix = np.array([[0.0, 1.0, 0.0], [-STIFFNESS / MASS, -DAMPING / MASS, 1.0 / MASS], [0.0, 0.0, 0.0]])
     for machine, start in enumerate(starts):
         expected, state, begin = np.empty((len(result.time), 3)), np.array([start, 0.0, 0.0]), 0.0
@@ -69,6 +69,7 @@ def test_jumps_and_rows_differ_by_machine() -> None:
         for column, name in enumerate(("slider.displacement", "slider.velocity")):
             scale = 3e-8 * np.max(np.abs(expected[:, column]))
             np.testing.assert_allclose(result[name][machine], expected[:, column], atol=scale, rtol=0.0, err_msg=name)
+    assert np.max(np.abs(result["energy.drift"])) < 1e-6, "J: the work of motor and damper is integrated"
     assert np.all(result.steps < 250), "rows do not end steps"
     assert not np.any(result.scalar_steps)
 

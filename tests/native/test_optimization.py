@@ -49,11 +49,18 @@ def test_runs_in_process_compute_the_same_to_the_last_bit(monkeypatch: pytest.Mo
 def test_levels_are_kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(kept.FOLDER, str(tmp_path))
     sources = {"sum.c": "double sum(double *x) { double s = 0; for (int i = 0; i < 9; i++) s += x[i]; return s; }\n"}
+    mains = {"sum.c": "-O3"}
     made = []
     for level in ("0", "3"):
         monkeypatch.setenv(compiler.OPTIMIZATION, level)
-        made.append(compiler.compile_library(sources, {"sum.c": "-O1"}, None, portable=False))
+        with compiler.unoptimized():  # where no level is given
+            made.append(compiler.compile_library(sources, mains, None, portable=False))
     assert made[0].read_bytes() != made[1].read_bytes()
+    monkeypatch.delenv(compiler.OPTIMIZATION)
+    suited = compiler.compile_library(sources, mains, None, portable=False)
+    with compiler.unoptimized():
+        quick = compiler.compile_library(sources, mains, None, portable=False)
+    assert [quick.read_bytes(), suited.read_bytes()] == [each.read_bytes() for each in made]
 
 
 def test_unknown_levels_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

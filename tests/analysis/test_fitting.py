@@ -90,6 +90,24 @@ def test_a_sensor_that_lags() -> None:
     assert abs(without["spring.stiffness"] - STIFFNESS) > 3.0 * abs(found["spring.stiffness"] - STIFFNESS)
 
 
+def test_a_value_beyond_its_bounds_is_told() -> None:
+    """The stiffness of the data is 50 N/m; of those allowed the nearest fits best, and the sentence says what to do."""
+    found = started().fit(measured(1), {"spring.stiffness": (60.0, 200.0)})
+    assert found["spring.stiffness"] == pytest.approx(60.0, rel=1e-6)
+    assert "spring.stiffness lies at its bound, 60: widen it, and see whether it moves on" in found.sentences
+
+
+def test_what_is_measured_before_a_delay_is_over_tells_nothing_of_it() -> None:
+    """The sensor shows the start until then, whatever the delay; the motion begins with 1 m/s."""
+    found = []
+    for times in (TIMES, np.concatenate([np.linspace(0.0, 0.01, 75), TIMES])):
+        late = {"time": times, "slider.displacement": motion(np.maximum(times - 0.015, 0.0))[0]}
+        delays = {"slider.displacement": (0.0, 0.05)}
+        found.append(started().fit(late, FREE, delays=delays, noise={"*slider.displacement": NOISE}))
+    assert found[1].values[-1] == pytest.approx(0.015, abs=1e-4)
+    assert found[1].deviations[-1] == pytest.approx(found[0].deviations[-1], rel=1e-2)
+
+
 def test_outliers() -> None:
     """A tenth of the values is wrong by a hundred deviations: a robust loss bears it, squares do not."""
     data = measured(4)

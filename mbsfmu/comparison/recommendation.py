@@ -146,7 +146,7 @@ def recommend(
     Raises
     ------
     InputError
-        When FMUs cannot be linearized, nothing connects them, or an argument is refused.
+        When FMUs cannot be linearized, nothing or a joint connects them, or an argument is refused.
     SimulationError
         When the start fails, or no step is accurate enough.
     """
@@ -177,7 +177,13 @@ class _Facts:
 
 def _linear(fmus: CoupledFmus, stop: float | None) -> tuple[LinearCoupling, _Facts]:
     with ExitStack() as stack:
-        exchanged = [name for name, file in load_graph(fmus.source, stack).units.items() if is_exchanged(file)]
+        graph = load_graph(fmus.source, stack)
+        exchanged = [name for name, file in graph.units.items() if is_exchanged(file)]
+        if graph.joints:
+            raise InputError(
+                f"no settings are recommended for FMUs with the joint {graph.joints[0]} between them, which is not "
+                "linearized: compare steps instead"
+            )
     with fmus.opened(_STEP, stop=stop) as run:
         members = {member.instance.name: member.instance for member in run.coupling.members}
         interpolates = {name: each.interpolates for name, each in members.items()}

@@ -39,6 +39,7 @@ from mbsfmu import (
     compare,
     cosimulate,
     linearize,
+    recommend,
 )
 from mbsfmu.cosim import read_ssp, write_ssp
 from mbsfmu.cosim.joints.joint_equations import MOTION, JointEquations
@@ -295,6 +296,8 @@ def test_a_package_keeps_its_joints(pinned: list[Path], tmp_path: Path) -> None:
         export_coupled(package, tmp_path / "one.fmu")
     with pytest.raises(InputError, match=r"joint left\.load.* cannot be linearized"):
         linearize(package)
+    with pytest.raises(InputError, match=r"recommended for FMUs with the joint left\.load.* compare steps"):
+        recommend(package)
 
 
 def test_a_package_with_joints_alone_is_compared(pinned: list[Path], tmp_path: Path) -> None:

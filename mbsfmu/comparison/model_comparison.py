@@ -17,6 +17,7 @@ from mbsfmu.comparison.coupled_runs import coupled_runs, of_coupling
 from mbsfmu.comparison.fmu_comparison import compare_fmus
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import tight_run
+from mbsfmu.compiling.compiler import optimized
 from mbsfmu.cosim.coupling.driven import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.coupled.coupled_model import CoupledModel
@@ -139,8 +140,9 @@ class _Monolithic:
     """
 
     def __init__(self, model: CoupledModel, stop: float | None, inner: Mapping[str, Any]) -> None:
-        self.simulation = model.simulation(**inner)
-        self.result = self.simulation.run(stop)
+        with optimized():
+            self.simulation = model.simulation(**inner)
+            self.result = self.simulation.run(stop)
         names = self.simulation.exposed
         outputs = [
             variable

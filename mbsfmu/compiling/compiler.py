@@ -175,9 +175,19 @@ def unoptimized() -> Iterator[None]:
         _LEVEL_INSIDE.reset(token)
 
 
+@contextmanager
+def optimized() -> Iterator[None]:
+    """Let runs inside take optimized code from their first step on, for what tells what steps cost."""
+    token = _LEVEL_INSIDE.set(_SUITED)
+    try:
+        yield
+    finally:
+        _LEVEL_INSIDE.reset(token)
+
+
 def is_level_given() -> bool:
     """Return whether the optimization level is given."""
-    return bool(os.environ.get(OPTIMIZATION)) or SOURCES in os.environ
+    return bool(os.environ.get(OPTIMIZATION) or _LEVEL_INSIDE.get()) or SOURCES in os.environ
 
 
 def is_unoptimized() -> bool:

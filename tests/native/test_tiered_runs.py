@@ -197,3 +197,21 @@ def test_compilers_beside_a_process_end_with_it(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", _LEAVES.format(folder=str(tmp_path))], check=True, timeout=20)
     left = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True).stdout
     assert f"touch {tmp_path}/began" not in left
+
+
+@pytest.mark.usefixtures("tiers")
+def test_the_monolithic_run_of_a_comparison_is_not_dearer_for_code_that_is_not_optimized_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What coupling saves is told by the cost of steps, of FMUs that are optimized and of this run."""
+    monkeypatch.setattr(compiled, "_PATIENCE", 1e9)
+    seen: list[Simulation] = []
+    made = CoupledModel.simulation
+
+    def noted(model: CoupledModel, **options: Any) -> Simulation:
+        seen.append(made(model, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(CoupledModel, "simulation", noted)
+    mbsfmu.compare(mbsfmu.models.four_bar(), steps=[1e-2], algorithms=["jacobi"], stop=0.02, accuracy=0.5, workers=1)
+    assert isinstance(seen[0].runner, CompiledRunner)

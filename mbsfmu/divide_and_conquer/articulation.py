@@ -303,17 +303,19 @@ def turning_directions(joints: Sequence[JointKinematics]) -> list[Array]:
     Bodies that hang on parallel hinges turn about their direction alone; without hinges they do not turn.
     """
     turned: list[Array] = []
-    axes: list[list[Array]] = []  # of all hinges from the ground to a body, with coordinates of zero
+    spanned: list[Array] = []  # by the hinges from the ground to a body, with coordinates of zero
     for joint in joints:
         inner = np.eye(3) if joint.parent < 0 else turned[joint.parent]
-        before = [] if joint.parent < 0 else axes[joint.parent]
-        axes.append([*before, *(inner @ hinge.axis for hinge in joint.hinges)])
+        axes = np.zeros((0, 3)) if joint.parent < 0 else spanned[joint.parent]
+        for hinge in joint.hinges:
+            axis = inner @ hinge.axis
+            if not len(axes):
+                axes = axis[np.newaxis]
+            elif len(axes) == 1 and np.linalg.norm(np.cross(axes[0], axis)) >= _ALIGNED:
+                axes = np.eye(3)
         turned.append(inner @ joint.orientation)
-    found = []
-    for rotation, own in zip(turned, axes, strict=True):
-        parallel = all(np.linalg.norm(cross(own[0], other)) < _ALIGNED for other in own)
-        found.append(np.reshape(own[:1], (-1, 3)) @ rotation if parallel else np.eye(3))
-    return found
+        spanned.append(axes)
+    return [axes @ rotation if len(axes) == 1 else axes for axes, rotation in zip(spanned, turned, strict=True)]
 
 
 def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:

@@ -61,7 +61,7 @@ class ErrorEstimate(NamedTuple):
     def warning(self, remedy: str) -> str:
         """Return the warning on an inaccurate run with advice; empty if accurate."""
         if self.share is None:
-            return "" if self.note in (NOT_ESTIMATED.note, SAME_STEPS) else f"{self.note}: {remedy}"
+            return "" if self.note in (NOT_ESTIMATED.note, ONE_POINT.note, SAME_STEPS) else f"{self.note}: {remedy}"
         if self.share <= LARGE_ERROR:
             return ""
         return (
@@ -70,6 +70,8 @@ class ErrorEstimate(NamedTuple):
         )
 
 
+ONE_POINT = ErrorEstimate(None, None, "not estimated: variables have no range where one point follows the start")
+"""Estimate of a run without outputs between its start and its end."""
 NOT_ESTIMATED = ErrorEstimate(None, None, "not estimated; --check-error, in Python check_error=True, runs once more")
 """Estimate of solvers and formulations without an error estimate."""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorEstimate, ErrorMeasure
+from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ONE_POINT, ErrorEstimate, ErrorMeasure
 from mbsfmu.integration.error_transport import FARTHEST, LOSSES, Loss
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
@@ -117,6 +117,8 @@ class ErrorRecord:
         share, name = self._worst(record)
         if share == NOT_KNOWN:
             return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(record[-1]))]}")
+        if name and record[-2] == 1.0:
+            return ONE_POINT
         return ErrorEstimate.of(share, name) if name else NOT_ESTIMATED
 
 

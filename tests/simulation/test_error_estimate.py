@@ -54,6 +54,15 @@ def test_the_error_of_an_oscillator_is_that_of_its_closed_form(formulation: str,
     assert state.error_record[0] == pytest.approx(largest, rel=0.1)
 
 
+def test_one_point_after_the_start_gives_no_range() -> None:
+    """Shares of a range of one value were more than all of it, however exact the run; two points tell its size."""
+    simulation = oscillator(driven=False).simulation(solver="trapezoidal", step=0.01)
+    alone = simulation.run(1.5, output_step=1.5).error
+    assert (alone.share, alone.warning("x")) == (None, "")
+    assert alone.note.startswith("not estimated: variables have no range")
+    assert simulation.run(1.5, output_step=0.75).error.share is not None
+
+
 @pytest.mark.parametrize(
     ("name", "step", "formulation", "stop"),
     [

@@ -36,6 +36,11 @@ class Connection:
         What becomes of a Real value after its conversion to the unit of the target: factor · value + offset.
     convert_units
         Whether the value is converted to the unit of the target at all.
+
+    Raises
+    ------
+    InputError
+        When an end is a text: `Connection.parse` reads these.
     """
 
     source: tuple[str, str]
@@ -43,6 +48,11 @@ class Connection:
     factor: float = 1.0
     offset: float = 0.0
     convert_units: bool = True
+
+    def __post_init__(self) -> None:
+        for what, end in (("source", self.source), ("target", self.target)):
+            if isinstance(end, str):  # whose first two letters would be taken for element and variable
+                raise InputError(f"{what} = {end!r} of a connection must be (element, variable)")
 
     @property
     def transformation(self) -> LinearMap:

@@ -145,3 +145,5 @@ def test_connection_reads_as_written() -> None:
     for wrong in (("a.y", "b.u", "c"), ("a.y", 1), None):
         with pytest.raises(InputError, match=r"must read a\.y=b\.u, or be a pair"):
             Connection.of(wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"^source = 'a\.y' of a connection must be \(element, variable\)$"):
+        Connection(source="a.y", target="b.u")  # pyright: ignore[reportArgumentType] - two letters of it were taken

@@ -123,7 +123,7 @@ def read_experiment(
     for column, values in table.items():
         if values.shape != time.shape:
             raise InputError(f"{name}: '{column}' has {values.shape} values at {time.shape} times")
-        meant = full_name(short.get(column, column), [*driving, *known], "variable", f" for a column of {name}")
+        meant = full_name(column, [*driving, *known], "variable", f" for a column of {name}", short)
         variable = (*inputs, *computed)[[*driving, *known].index(meant)]
         if meant in columns:
             raise InputError(f"{name}: the columns '{columns[meant]}' and '{column}' are both {meant}; leave one out")

@@ -15,6 +15,7 @@ from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, checked_in
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling import closest_match
 from mbsfmu.tracing.workspace import Floats
 
@@ -102,6 +103,8 @@ class FitResult:
         How runs were differentiated, in words; empty where derivatives are exact.
     model
         The model with the fitted values.
+    by_system
+        Names by `system.variable`, which finds values too.
     """
 
     names: tuple[str, ...]
@@ -117,12 +120,18 @@ class FitResult:
     runs: int
     derivatives: str = ""
     model: Any = field(repr=False, default=None)
+    by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
-        """Return the fitted value of a parameter by its name."""
-        if name not in self.names:
-            raise InputError(f"'{name}' was not fitted; {', '.join(self.names)} were")
-        return float(self.values[self.names.index(name)])
+        """Return the fitted value of a parameter by its name, `system.variable` or a unique ending.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such parameter, or several.
+        """
+        meant = full_name(name, self.names, "fitted parameter", by_system=self.by_system)
+        return float(self.values[self.names.index(meant)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data; infinite numbers are None."""

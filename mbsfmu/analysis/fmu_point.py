@@ -96,7 +96,7 @@ class FmuPoint:
         lacks = "lists no states" if not self.states else "gives no directional derivatives"
         raise InputError(
             f"{instance.name} is an FMU for co-simulation that {lacks}: it cannot be linearized; take one for "
-            "model exchange"
+            "model exchange, of a model of ours by mbsfmu export MODEL --layout separate --kind cs,me"
         )
 
     def _matrices(self) -> tuple[Floats, Floats, Floats, Floats]:

@@ -15,6 +15,7 @@ from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.base.errors import InputError
+from mbsfmu.io.tabular import NamedValues
 from mbsfmu.native.adjoint_library import BackwardSteps, adjoint_library
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
@@ -29,18 +30,18 @@ class Gradient:
     value
         The scalar.
     parameters
-        Its derivatives by parameters, by their names.
+        Its derivatives by parameters, by their names; `system.variable` and unique endings find them too.
     time
         Ends of the internal steps in s, shape (N + 1,).
     inputs
-        Its derivatives by the values of inputs at these times, by the names of the inputs; each of shape (N + 1,). For
-        an input that is interpolated between samples, multiply by the weights of the interpolation and add up.
+        Its derivatives by the values of inputs at these times, found in the same way; each of shape (N + 1,). For an
+        input that is interpolated between samples, multiply by the weights of the interpolation and add up.
     """
 
     value: float
-    parameters: dict[str, float]
+    parameters: NamedValues[float]
     time: Floats = field(repr=False)
-    inputs: dict[str, Floats] = field(repr=False)
+    inputs: NamedValues[Floats] = field(repr=False)
 
 
 def measured_outputs(simulation: Simulation, measures: Sequence[Measure]) -> list[int]:
@@ -211,11 +212,18 @@ def gradient(
     system = simulation.functions.system
     chosen = parameter_places(simulation, parameters) if parameters else []
     driving = chosen_places(inputs, system.inputs, "input", simulation) if inputs else []
+    short = simulation.exposed.by_system
     adjoint = Adjoint(simulation, [measure(of) if isinstance(of, str) else of], stop)
     by_parameters, by_inputs = adjoint.gradient(0, chosen, driving)
     return Gradient(
         adjoint.values[0],
-        dict(zip((system.parameters[each].name for each in chosen), by_parameters.tolist(), strict=True)),
+        NamedValues(
+            dict(zip((system.parameters[each].name for each in chosen), by_parameters.tolist(), strict=True)),
+            "parameter",
+            short,
+        ),
         adjoint.run.points.times,
-        dict(zip((system.inputs[each].name for each in driving), by_inputs.T, strict=True)),
+        NamedValues(
+            dict(zip((system.inputs[each].name for each in driving), by_inputs.T, strict=True)), "input", short
+        ),
     )

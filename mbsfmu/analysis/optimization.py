@@ -17,6 +17,7 @@ from mbsfmu.analysis.measures import Measure, measure
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.measured import plain_number
+from mbsfmu.io.tabular import full_name
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
@@ -98,6 +99,8 @@ class OptimizationResult:
         Runs that failed, in words: values, and why; the search went back from there.
     model
         The model with these values.
+    by_system
+        Names by `system.variable`, which finds values too.
     """
 
     names: tuple[str, ...]
@@ -110,12 +113,18 @@ class OptimizationResult:
     runs: int
     failures: tuple[str, ...] = ()
     model: Any = field(repr=False, default=None)
+    by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
-        """Return the value of a parameter by its name."""
-        if name not in self.names:
-            raise InputError(f"'{name}' was not free; {', '.join(self.names)} were")
-        return float(self.values[self.names.index(name)])
+        """Return the value of a parameter by its name, `system.variable` or a unique ending.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such parameter, or several.
+        """
+        meant = full_name(name, self.names, "free parameter", by_system=self.by_system)
+        return float(self.values[self.names.index(meant)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -307,6 +316,7 @@ def optimize(
         message,
         runs.count,
         tuple(runs.failures),
+        by_system=simulation.exposed.by_system,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class SensitivityResult:
         What is computed, shape (N + 1, outputs). Where inputs jump these are the values after the jump.
     derivatives
         By the parameters, shape (N + 1, outputs, parameters).
+    by_system
+        Names by `system.variable`, which finds outputs and parameters too.
     """
 
     time: Floats
@@ -49,10 +51,11 @@ class SensitivityResult:
     parameter_units: tuple[str, ...]
     values: Floats
     derivatives: Floats
+    by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __getitem__(self, name: str) -> Floats:
         """Return the values of an output, shape (N + 1,)."""
-        return self.values[:, self.outputs.index(full_name(name, self.outputs, "output"))]
+        return self.values[:, self._row(name)]
 
     def derivative(self, output: str, parameter: str) -> Floats:
         """Return the derivative of an output by a parameter, shape (N + 1,), in the units of both.
@@ -62,9 +65,11 @@ class SensitivityResult:
         UnknownNameError
             When there is no such output or parameter.
         """
-        row = self.outputs.index(full_name(output, self.outputs, "output"))
-        column = self.parameters.index(full_name(parameter, self.parameters, "parameter"))
-        return self.derivatives[:, row, column]
+        meant = full_name(parameter, self.parameters, "parameter", by_system=self.by_system)
+        return self.derivatives[:, self._row(output), self.parameters.index(meant)]
+
+    def _row(self, output: str) -> int:
+        return self.outputs.index(full_name(output, self.outputs, "output", by_system=self.by_system))
 
 
 def computed_variables(simulation: Simulation) -> list[Variable]:
@@ -89,9 +94,8 @@ def parameter_places(simulation: Simulation, names: Sequence[str]) -> list[int]:
         When there is no such parameter, or one is named twice.
     """
     known = [each.name for each in simulation.functions.system.parameters]
-    short = simulation.exposed.by_system
     given = [names] if isinstance(names, str) else list(names)
-    found = [known.index(full_name(short.get(name, name), known, "parameter")) for name in given]
+    found = [known.index(full_name(name, known, "parameter", by_system=simulation.exposed.by_system)) for name in given]
     if not found:
         raise InputError("no parameter is named; name one at least")
     return named_once(given, found)
@@ -271,4 +275,5 @@ def sensitivities(
         tuple(each.unit for each in given),
         np.vstack([run.begin, run.end[-1:]]),
         np.concatenate([at_begin, at_end[-1:]]),
+        simulation.exposed.by_system,
     )

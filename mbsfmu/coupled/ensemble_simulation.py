@@ -19,6 +19,7 @@ from mbsfmu.coupled.machine_values import (
     value_array,
 )
 from mbsfmu.integration.error_measure import ErrorEstimate
+from mbsfmu.io.tabular import NamedValues
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.ensemble_library import OpenMachines
 from mbsfmu.native.loop import count_places
@@ -74,7 +75,8 @@ class EnsembleSimulation(MachineSignals):
         self._simulation, self._open, self._errors = simulation, machines, errors
         self._ended = ""
         self._known_inputs: dict[str, tuple[Variable, int]] = {}
-        self.parameters = {name: values.copy() for name, values in numbers.items()}
+        copied = {name: values.copy() for name, values in numbers.items()}
+        self.parameters = NamedValues(copied, "varied parameter or input", simulation.exposed.by_system)
         self.failures: dict[int, str] = {}
         self.warnings: dict[int, tuple[str, ...]] = {}
         self._start(np.ones(self.machines, dtype=bool))

@@ -76,7 +76,10 @@ def fit_model(
     pairs = [(each, ModelMachine(_following(model, each, simulation, given))) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
     count = len(chosen)
-    return replace(found, model=with_parameters(model, simulation, found.names[:count], found.values[:count]))
+    short = dict(simulation.exposed.by_system)
+    short |= {f"delay({reference})": f"delay({name})" for reference, name in short.items()}
+    fitted = with_parameters(model, simulation, found.names[:count], found.values[:count])
+    return replace(found, model=fitted, by_system=short)
 
 
 def with_parameters(model: FittableModel, simulation: Simulation, names: Sequence[str], values: Floats) -> Any:

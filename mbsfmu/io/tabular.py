@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+Value = TypeVar("Value")
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 
@@ -102,8 +103,10 @@ class UnknownNameError(InputError, KeyError):
         return str(self.args[0])
 
 
-def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> str:
-    """Return the full name of a column from the name or a unique ending.
+def full_name(
+    name: str, names: Collection[str], kind: str, where: str = "", by_system: Mapping[str, str] | None = None
+) -> str:
+    """Return the full name of a column from the name, `system.variable` or a unique ending.
 
     Parameters
     ----------
@@ -115,17 +118,41 @@ def full_name(name: str, names: Collection[str], kind: str, where: str = "") -> 
         What they are called in messages.
     where
         Where they are, for messages.
+    by_system
+        Those that can be called `system.variable`, by that.
 
     Raises
     ------
     UnknownNameError
         When none or more than one is meant.
     """
-    if name in names:
-        return name
-    found = [full for full in names if full.endswith(f".{name}")]
+    own = name if by_system is None or name in names else by_system.get(name, name)
+    if own in names:
+        return own
+    found = [full for full in names if full.endswith(f".{own}")]
     if len(found) == 1:
         return found[0]
     if found:
         raise UnknownNameError(f"{kind} '{name}' is ambiguous: it may be {' or '.join(found)}")
     raise UnknownNameError(f"there is no {kind} '{name}'{where}; {closest_match(name, names)}")
+
+
+class NamedValues(dict[str, Value]):
+    """Values by name, found by `system.variable` and by unique endings of the name too.
+
+    Parameters
+    ----------
+    values
+        The values.
+    kind
+        What the names are called in messages.
+    by_system
+        Names by `system.variable`.
+    """
+
+    def __init__(self, values: Mapping[str, Value], kind: str, by_system: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self._kind, self._by_system = kind, by_system
+
+    def __missing__(self, name: str) -> Value:
+        return self[full_name(name, self, self._kind, by_system=self._by_system)]

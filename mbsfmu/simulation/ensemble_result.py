@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import ErrorEstimate
 from mbsfmu.io.tables import optional
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.tabular import NamedValues, full_name
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import html_table
 from mbsfmu.modelling.variables import Variable
@@ -64,7 +64,7 @@ class MachineSignals(Mapping[str, Floats]):
         UnknownNameError
             When no signal or more than one is meant.
         """
-        return full_name(self._by_system.get(name, name), self.names, "signal")
+        return full_name(name, self.names, "signal", by_system=self._by_system)
 
     def unit(self, name: str) -> str:
         """Return the unit of a signal."""
@@ -89,7 +89,8 @@ class EnsembleResult(MachineSignals):
     model
         Name of the model.
     parameters
-        What was varied: values by machine, each of shape (n,), by the names of parameters and inputs.
+        What was varied: values by machine, each of shape (n,), by the names of parameters and inputs; found as signals
+        are.
     parameter_units
         Their units.
     failures
@@ -135,8 +136,9 @@ class EnsembleResult(MachineSignals):
         self._values = values
         self._descriptions = {variable.name: variable.description for variable in variables if variable.description}
         self.model = model
-        self.parameters = dict(parameters)
-        self.parameter_units = dict(parameter_units)
+        by_system = {reference: name for name, reference in qualified.items()}
+        self.parameters = NamedValues(parameters, "varied parameter or input", by_system)
+        self.parameter_units = NamedValues(parameter_units, "varied parameter or input", by_system)
         self.failures = dict(failures)
         self.warnings = {machine: tuple(sentences) for machine, sentences in warnings.items()}
         self.reached = reached

@@ -11,6 +11,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
+from mbsfmu.io.tabular import full_name
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
 from mbsfmu.tracing.workspace import Floats
@@ -81,8 +82,7 @@ class Result(Trajectory):
         UnknownNameError
             When no signal or more than one is meant.
         """
-        own = self._by_system.get(name)
-        return super().full_name(own if own is not None and name not in self.names else name)
+        return full_name(name, self._column_by_name, "signal", by_system=self._by_system)
 
     def _called(self, name: str) -> tuple[str, ...]:
         return (*super()._called(name), self._qualified.get(name, name))

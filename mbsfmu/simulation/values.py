@@ -66,9 +66,7 @@ class VariableAccess:
 
     def _full_name(self, name: str) -> str:
         """Return the full name of a variable; errors as for `variable`."""
-        if name in self._places:
-            return name
-        return full_name(self._by_system.get(name, name), self._places, "variable", f" in {self._owner}")
+        return full_name(name, self._places, "variable", f" in {self._owner}", self._by_system)
 
     def _place(self, name: str) -> tuple[str, int]:
         """Return the group of a variable and its index in it."""

@@ -68,7 +68,8 @@ class ModelSubject(Subject):
         references = {name: reference for name, (reference, _) in outputs.items()}
         run = Study(self.data, self._parts, references, packages, inner, self._end(chosen), chosen.errors)
         tasks = [(point,) for point in points] if chosen.coupled else grouped(self._model, points, run.stop)
-        return PreparedStudy(run, tasks, {name: unit for name, (_, unit) in outputs.items()})
+        units = {name: unit for name, (_, unit) in outputs.items()}
+        return PreparedStudy(run, tasks, units, {reference: name for name, reference in references.items()})
 
     def _end(self, chosen: StudyOptions) -> float:
         return self._model.stop_time if chosen.stop is None else chosen.stop

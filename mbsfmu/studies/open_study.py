@@ -98,4 +98,5 @@ class OpenStudy:
             raise InputError("no point of the study was asked for")
         metadata = {"mbsfmu": version("mbsfmu"), "model": self._data}
         columns, units = study_table(self._points, self._rows, self._units, self._study.units)
-        return StudyResult(columns, units, metadata, self._lists, tuple(self._names.values()))
+        sampled = tuple(self._names.values())
+        return StudyResult(columns, units, metadata, self._lists, sampled, self._study.by_system)

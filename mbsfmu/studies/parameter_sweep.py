@@ -114,7 +114,7 @@ def sweep(
     metadata = {"mbsfmu": version("mbsfmu"), "model": subject.data}
     table = study_table(points, rows, units, study.units)
     _warn_of_equal_points(points, rows)
-    result = StudyResult(*table, metadata, {**values, **chosen.lists}, tuple(drawn))
+    result = StudyResult(*table, metadata, {**values, **chosen.lists}, tuple(drawn), study.by_system)
     if journal is not None and output is not None:
         result.to_file(output)
         journal.remove()

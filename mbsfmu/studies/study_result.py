@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
     """Rows of a study, with columns for parameters, settings, status and results.
 
-    A column is found by its full name, or by any trailing part of it that is unique.
+    A column is found by its full name, or by any trailing part of it that is unique; `final.` and `error.` of an output
+    also by `final.system.variable`.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         Names of the parameters and settings whose combinations were run, with their values in order.
     sampled
         Names of the parameters whose values belong together.
+    by_system
+        Names of outputs by `system.variable`.
 
     Attributes
     ----------
@@ -55,12 +58,18 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         metadata: Mapping[str, str],
         axes: Mapping[str, Sequence[Any]],
         sampled: tuple[str, ...] = (),
+        by_system: Mapping[str, str] | None = None,
     ) -> None:
         self._described_columns = {name: list(values) for name, values in columns.items()}
         self._unit_by_name = {name: units[name] for name in columns if name in units}
         self._described_metadata = dict(metadata)
         self.axes = dict(axes)
         self.sampled = sampled
+        self._by_system = {
+            f"{result}.{reference}": f"{result}.{name}"
+            for result in ("final", "error")
+            for reference, name in (by_system or {}).items()
+        }
 
     def __repr__(self) -> str:
         return f"<StudyResult: {self._summary_line()}>"
@@ -113,7 +122,7 @@ class StudyResult(Tabular, Mapping[str, NDArray[Any]]):
         return self._unit_by_name.get(self._full_name(name), "1")
 
     def _full_name(self, name: str) -> str:
-        return full_name(name, self._described_columns, "column")
+        return full_name(name, self._described_columns, "column", by_system=self._by_system)
 
     @cached_property
     def _arrays(self) -> dict[str, NDArray[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mbsfmu.base.errors import InputError
@@ -29,11 +29,14 @@ class PreparedStudy:
         Points that are run in one call.
     units
         Units of the outputs, by the names in the rows.
+    by_system
+        Names of outputs in the rows by `system.variable`.
     """
 
     run: RunTask
     tasks: Iterable[tuple[StudyPoint, ...]]
     units: Mapping[str, str]
+    by_system: Mapping[str, str] = field(default_factory=dict)
 
 
 class Subject(ABC):

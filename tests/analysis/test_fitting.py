@@ -44,7 +44,9 @@ def test_data_without_noise_give_the_parameters_back() -> None:
     found = started().fit(data, FREE)
     np.testing.assert_allclose(found.values, [STIFFNESS, DAMPING], rtol=1e-4)
     run = found.model.simulation()
-    assert run.get("spring.stiffness") == found["spring.stiffness"]
+    assert run.get("spring.stiffness") == found["spring.stiffness"] == found["mechanism.spring.stiffness"]
+    with pytest.raises(InputError, match=r"there is no fitted parameter 'slider\.mass'"):
+        found["slider.mass"]
 
 
 def test_intervals_are_those_of_the_textbook() -> None:
@@ -85,6 +87,7 @@ def test_a_sensor_that_lags() -> None:
     found = started().fit(late, FREE, delays={"slider.displacement": (0.0, 0.05)})
     assert found.names[-1] == "delay(slider.displacement)"
     assert found.values[-1] == pytest.approx(0.013, abs=5.0 * found.deviations[-1])
+    assert found["delay(mechanism.slider.displacement)"] == found.values[-1]
     assert found.deviations[-1] < 1e-3
     without = started().fit(late, FREE)
     assert abs(without["spring.stiffness"] - STIFFNESS) > 3.0 * abs(found["spring.stiffness"] - STIFFNESS)

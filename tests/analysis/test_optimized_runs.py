@@ -32,7 +32,7 @@ def test_a_minimum_in_closed_form() -> None:
     assert found.converged
     assert found["spring.stiffness"] == pytest.approx(2.0 * (2.0 * math.pi) ** 2, rel=1e-3)
     assert found.value == pytest.approx(-0.3, rel=1e-5)
-    assert found.model.simulation().get("spring.stiffness") == found["spring.stiffness"]
+    assert found.model.simulation().get("spring.stiffness") == found["mechanism.spring.stiffness"]
 
 
 def test_a_constraint_in_closed_form() -> None:

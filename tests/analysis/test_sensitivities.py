@@ -387,6 +387,13 @@ def test_least_squares_to_a_signal() -> None:
     found = model.gradient(LeastSquares("slider.displacement", times, exact - 0.1, 0.5), ["slider.mass"], stop=1.0)
     assert found.value == pytest.approx(3 * 0.04)
     assert found.parameters["slider.mass"] == pytest.approx(np.sum(2.0 * 0.1 / 0.25 * slopes), rel=1e-9)
+    # Names as they may be asked for find results too.
+    same = run.derivative("mechanism.slider.displacement", "mechanism.slider.mass")
+    np.testing.assert_array_equal(same, run.derivative("slider.displacement", "slider.mass"))
+    np.testing.assert_array_equal(run["mechanism.slider.displacement"], run["slider.displacement"])
+    assert found.parameters["mechanism.slider.mass"] == found.parameters["mass"] == found.parameters["slider.mass"]
+    with pytest.raises(InputError, match=r"there is no parameter 'spring\.mass'; there are slider\.mass"):
+        found.parameters["spring.mass"]
 
 
 def test_one_run_gives_the_gradient_by_all_parameters() -> None:

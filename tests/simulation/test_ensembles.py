@@ -67,6 +67,8 @@ def test_pendulums_swing_with_the_periods_of_their_amplitudes_and_lengths() -> N
     amplitudes, lengths = np.array([0.1, 0.7, 1.4, 2.0, 2.8]), np.array([1.3, 1.3, 0.5, 2.0, 1.0])
     ensemble = pendulum().ensemble({"beam.length": lengths}, starts={"beam.angle": amplitudes - 0.5 * np.pi}, **STEP)
     result = ensemble.run(7.0, outputs=["beam.angle", "energy.drift", "energy.potential"])
+    np.testing.assert_array_equal(result.parameters["mechanism.beam.length"], lengths)
+    assert result.parameter_units["mechanism.beam.length"] == "m"
     swing = result["beam.angle"] + 0.5 * np.pi
     for machine, (amplitude, length) in enumerate(zip(amplitudes, lengths, strict=True)):
         period = 4.0 * ellipk(np.sin(0.5 * amplitude) ** 2) * np.sqrt(2.0 * length / (3.0 * GRAVITY))

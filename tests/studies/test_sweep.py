@@ -39,9 +39,9 @@ def pendulum() -> mbsfmu.CoupledModel:
 def test_monolithic_rows_are_single_runs(pendulum: mbsfmu.CoupledModel, monkeypatch: pytest.MonkeyPatch) -> None:
     # Points run one by one, whether the code of an ensemble is kept or not.
     monkeypatch.setattr(model_subject, "grouped", lambda _model, points, _stop: [(each,) for each in points])
-    table = mbsfmu.sweep(
-        pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2
-    ).to_arrow()
+    found = mbsfmu.sweep(pendulum, {"link_1.mass": MASSES}, settings={"step": [2e-3, 1e-3]}, stop=STOP, workers=2)
+    np.testing.assert_array_equal(found["final.mechanism.link_1.angle"], found["final.link_1.angle"])
+    table = found.to_arrow()
     rows = table.to_pylist()
     assert [(row["mechanism.link_1.mass"], row["step"]) for row in rows] == [
         (150.0, 2e-3), (150.0, 1e-3), (300.0, 2e-3), (300.0, 1e-3),

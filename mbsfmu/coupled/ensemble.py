@@ -406,7 +406,7 @@ class Ensemble:
             times,
             runs.rows[:, :, :shown],
             recorded[:shown],
-            simulation.exposed.qualified,
+            simulation.exposed.readable,
             model=simulation.name,
             parameters=self._numbers,
             parameter_units={name: simulation.variable(name).unit for name in self._numbers},

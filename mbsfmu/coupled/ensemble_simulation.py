@@ -71,7 +71,7 @@ class EnsembleSimulation(MachineSignals):
         *,
         errors: bool,
     ) -> None:
-        super().__init__([simulation.continuous[column] for column in columns], simulation.exposed.qualified)
+        super().__init__([simulation.continuous[column] for column in columns], simulation.exposed.readable)
         self._simulation, self._open, self._errors = simulation, machines, errors
         self._ended = ""
         self._known_inputs: dict[str, tuple[Variable, int]] = {}

@@ -33,14 +33,14 @@ class MachineSignals(Mapping[str, Floats]):
     ----------
     variables
         The signals.
-    qualified
-        `system.variable` by the names of signals.
+    readable
+        Names of variables by `system.variable`, connected inputs included.
     """
 
-    def __init__(self, variables: Sequence[Variable], qualified: Mapping[str, str]) -> None:
+    def __init__(self, variables: Sequence[Variable], readable: Mapping[str, str]) -> None:
         self.names = tuple(variable.name for variable in variables)
         self._units = {variable.name: variable.unit for variable in variables}
-        self._by_system = {qualified[name]: name for name in self.names if name in qualified}
+        self._by_system = dict(readable)
 
     @property
     @abstractmethod
@@ -84,8 +84,8 @@ class EnsembleResult(MachineSignals):
         Shape (n, k, number of signals); NaN behind the end of machines that failed.
     variables
         The signals.
-    qualified
-        `system.variable` by the names of signals.
+    readable
+        Names of variables by `system.variable`, connected inputs included.
     model
         Name of the model.
     parameters
@@ -116,7 +116,7 @@ class EnsembleResult(MachineSignals):
         time: Floats,
         values: Floats,
         variables: Sequence[Variable],
-        qualified: Mapping[str, str],
+        readable: Mapping[str, str],
         *,
         model: str,
         parameters: Mapping[str, Floats],
@@ -131,14 +131,13 @@ class EnsembleResult(MachineSignals):
         vector_mathematics: bool,
         wall_seconds: float,
     ) -> None:
-        super().__init__(variables, qualified)
+        super().__init__(variables, readable)
         self.time = time
         self._values = values
         self._descriptions = {variable.name: variable.description for variable in variables if variable.description}
         self.model = model
-        by_system = {reference: name for name, reference in qualified.items()}
-        self.parameters = NamedValues(parameters, "varied parameter or input", by_system)
-        self.parameter_units = NamedValues(parameter_units, "varied parameter or input", by_system)
+        self.parameters = NamedValues(parameters, "varied parameter or input", readable)
+        self.parameter_units = NamedValues(parameter_units, "varied parameter or input", readable)
         self.failures = dict(failures)
         self.warnings = {machine: tuple(sentences) for machine, sentences in warnings.items()}
         self.reached = reached

@@ -27,6 +27,8 @@ class ExposedVariables:
         Whether what is no output is shown too.
     qualified
         `system.variable` by the names of variables.
+    driving
+        Names of outputs by `system.variable` of the connected inputs that have their values.
     """
 
     outputs: tuple[str, ...] = ()
@@ -34,11 +36,17 @@ class ExposedVariables:
     whole: bool = True
     local_variables: bool = True
     qualified: Mapping[str, str] = field(default_factory=dict)
+    driving: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_system(self) -> Mapping[str, str]:
         """Names of variables by `system.variable`, which is the same in every layout and formulation."""
         return {reference: name for name, reference in self.qualified.items()}
+
+    @cached_property
+    def readable(self) -> Mapping[str, str]:
+        """Names of variables by `system.variable`, those of connected inputs included."""
+        return {**self.driving, **self.by_system}
 
     def chosen(self, candidates: Iterable[str], others: Mapping[str, str]) -> tuple[str, ...]:
         """Return the selected outputs: in the order of the patterns, then the required ones.

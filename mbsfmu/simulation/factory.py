@@ -105,7 +105,7 @@ def make_simulation(
         stop_time=stop_time,
         identity=content_key(made_from, decisive),
         origin=origin,
-        exposed=replace(exposed, qualified=system.qualified()),
+        exposed=replace(exposed, qualified=system.qualified(), driving=system.driving()),
         machine=machine,
         check_error=bool(chosen.check_error),
     )

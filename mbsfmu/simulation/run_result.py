@@ -40,6 +40,8 @@ class Result(Trajectory):
         What ran, with the parameters that it had; None where nobody said.
     qualified
         `system.variable` by the names of signals, which are found by it too.
+    driving
+        Names of signals by `system.variable` of connected inputs that have their values, which find them too.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Result(Trajectory):
         statistics: Statistics,
         machine: Machine | None = None,
         qualified: Mapping[str, str] | None = None,
+        driving: Mapping[str, str] | None = None,
         interim_seconds: float = 0.0,
         error: ErrorEstimate = NOT_ESTIMATED,
     ) -> None:
@@ -72,7 +75,7 @@ class Result(Trajectory):
         self.error = error
         self.machine = machine
         self._qualified = dict(qualified or {})
-        self._by_system = {full: name for name, full in self._qualified.items()}
+        self._by_system = {**(driving or {}), **{full: name for name, full in self._qualified.items()}}
 
     def full_name(self, name: str) -> str:
         """Return the full name of the signal that `name` refers to; `system.variable` is accepted too.

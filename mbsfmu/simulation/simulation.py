@@ -144,7 +144,7 @@ class Simulation:
         self.runner: Runner = Interpreter()
         self.made_tolerances = solver.tolerances
         self._values = VariableAccess(
-            name, self._table, exposed.by_system, self.run_loop, self.energy_watch, self._started
+            name, self._table, exposed.readable, self.run_loop, self.energy_watch, self._started
         )
         self._warned_undriven = self._reactions_doubted = False
         self.reset()
@@ -448,6 +448,7 @@ class Simulation:
             statistics=statistics,
             machine=self.machine_as_run(parameters),
             qualified=self.exposed.qualified,
+            driving=self.exposed.driving,
             error=error,
         )
         if result.machine is not None:

@@ -61,6 +61,17 @@ def test_every_variable_is_found_by_its_system() -> None:
                 assert made.get(full) == made.get(name) or np.isnan(made.get(name))
 
 
+def test_a_connected_input_is_read_by_its_name() -> None:
+    """It has the value of its output; on its way to the setpoint the carriage has moved."""
+    made = simulation("spare")
+    result = made.run(0.01)
+    for output, read in (("controller.command", "machine.motor.force"), ("carriage.displacement", "spare.measured")):
+        assert made.get(read) == made.get(output) != 0.0
+        np.testing.assert_array_equal(result[read], result[output])
+    with pytest.raises(InputError, match=r"machine\.motor\.force is computed and cannot be set"):
+        made.set("machine.motor.force", 1.0)
+
+
 def test_a_short_name_is_enough_where_it_is_unique() -> None:
     """Another controller makes it mean two; names with their systems mean what they meant."""
     one, two = simulation(), simulation("spare")

@@ -197,6 +197,11 @@ class CoupledSystem(
         """Return the variables as `part.variable`, by their names in the coupled system."""
         return self._names.qualified()
 
+    def driving(self) -> dict[str, str]:
+        """Return the names in the coupled system of driving outputs, by `part.variable` of the inputs they drive."""
+        own = {reference: name for name, reference in self.qualified().items()}
+        return {target: own[source] for source, target in self._connections if source in own and target not in own}
+
     def _offset(self, kind: str, part: int) -> int:
         return sum(each.size(kind) for each in self.parts[:part])
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -165,20 +165,19 @@ def _suffix(platform: str | None) -> str:
     return {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 
-@contextmanager
-def unoptimized() -> Iterator[None]:
+def unoptimized() -> AbstractContextManager[None]:
     """Compile without optimization inside, for what is hardly run, unless the environment variable says a level."""
-    token = _LEVEL_INSIDE.set(_LEVELS[0])
-    try:
-        yield
-    finally:
-        _LEVEL_INSIDE.reset(token)
+    return _with_level(_LEVELS[0])
+
+
+def optimized() -> AbstractContextManager[None]:
+    """Let runs inside take optimized code from their first step on, for what tells what steps cost."""
+    return _with_level(_SUITED)
 
 
 @contextmanager
-def optimized() -> Iterator[None]:
-    """Let runs inside take optimized code from their first step on, for what tells what steps cost."""
-    token = _LEVEL_INSIDE.set(_SUITED)
+def _with_level(level: str) -> Iterator[None]:
+    token = _LEVEL_INSIDE.set(level)
     try:
         yield
     finally:

@@ -320,9 +320,13 @@ def turning_directions(joints: Sequence[JointKinematics]) -> list[Array]:
 
 def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:
     """Return bodies without inertia about an axis that turn about it, perhaps among others, with the axis' index."""
+    return _rods(masses, turning_directions(joints))
+
+
+def _rods(masses: Sequence[MassProperties], turning: Sequence[Array]) -> dict[int, int]:
     return {
         body: mass.missing
-        for body, (mass, directions) in enumerate(zip(masses, turning_directions(joints), strict=True))
+        for body, (mass, directions) in enumerate(zip(masses, turning, strict=True))
         if mass.missing is not None and np.any(np.abs(directions[:, mass.missing]) > _ALIGNED)
     }
 
@@ -336,9 +340,10 @@ def inertia_spread(
     largest mass times the largest mobility of a body's point at one of its joints, or the largest moment of inertia
     times the largest rotational mobility, by `FIRMER`. Bodies are mobile about directions about which they turn.
     """
-    rods, turning = turning_rods(joints, masses), []
+    turns = turning_directions(joints)
+    rods, turning = _rods(masses, turns), []
     heaviest = largest = bulkiest = 0.0
-    for body, (given, directions) in enumerate(zip(masses, turning_directions(joints), strict=True)):
+    for body, (given, directions) in enumerate(zip(masses, turns, strict=True)):
         inertia = given.regular_inertia(parameters) if body in rods else given.inertia(parameters)
         turning.append(directions.T @ np.linalg.inv(directions @ inertia @ directions.T) @ directions)
         heaviest = max(heaviest, float(given.mass.of(parameters)))

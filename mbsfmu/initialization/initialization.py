@@ -233,13 +233,14 @@ class Initialization:
         functions, start, found = self.functions, self._start, {}
         references = self.system.start_references(start.coordinates)
         for index, part, own, orientations in self._mechanisms():
-            if not turning_rods(part.parts.kinematics.joints, part.parts.masses):
+            rods = turning_rods(part.parts.kinematics.joints, part.parts.masses)
+            if not rods:
                 continue
             functions.parameters[:], functions.coordinates[:] = start.parameters, start.coordinates
             mass, jacobian = functions.equilibrium()[0][own, own].copy(), functions.all_closure()[1][:, own]
             parameters = start.parameters[self.system.parameters_of(index)]
             frames = part.parts.kinematics.frames(start.coordinates[own], references[orientations], parameters)
-            found |= excess_shares(part.parts, frames, parameters, mass, jacobian)
+            found |= excess_shares(part.parts, rods, frames, parameters, mass, jacobian)
         return found
 
     @property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import mbsfmu
 from mbsfmu import InputError
@@ -19,16 +21,24 @@ PARENTS = (-1, 0, 1, 0, 3, 3, -1, 2, 6)
 COUNTS = (5, 3, 5, 0, 6, 2, 5, 4, 1)
 
 
+def random_tree(
+    random: np.random.Generator, counts: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.int_], list[tuple[int, ...]], NDArray[np.float64]]:
+    """A positive definite matrix of each body, ends and indices of the rows of joints, and their wrenches."""
+    roots = random.normal(size=(len(PARENTS), 6, 6))
+    matrices = roots @ np.swapaxes(roots, 1, 2) + np.eye(6)
+    ends = np.cumsum((0, *counts))
+    rows = [tuple(range(first, last)) for first, last in pairwise(ends.tolist())]
+    wrenches = random.normal(size=(2, ends[-1], 6))
+    wrenches[0, [row for body, own in enumerate(rows) if PARENTS[body] < 0 for row in own]] = 0.0
+    return matrices, ends, rows, wrenches
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_it_solves_all_equations_of_a_tree(count: int) -> None:
     random = np.random.default_rng(4)
     bodies = len(PARENTS)
-    roots = random.normal(size=(bodies, 6, 6))
-    inverse = roots @ np.swapaxes(roots, 1, 2) + np.eye(6)
-    ends = np.cumsum((0, *COUNTS))
-    rows = [tuple(range(first, last)) for first, last in pairwise(ends.tolist())]
-    wrenches = random.normal(size=(2, ends[-1], 6))
-    wrenches[0, [row for body, own in enumerate(rows) if PARENTS[body] < 0 for row in own]] = 0.0
+    inverse, ends, rows, wrenches = random_tree(random, COUNTS)
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]
     assembly = SequentialAssembly(tree, sections(PARENTS, count))
@@ -57,12 +67,7 @@ def test_it_takes_excess_inertias_away(count: int) -> None:
     """With J on body and direction, then without: the solution for the inertias without."""
     random = np.random.default_rng(5)
     bodies, widths = len(PARENTS), [min(count_of, 5) for count_of in COUNTS]
-    roots = random.normal(size=(bodies, 6, 6))
-    inertias = roots @ np.swapaxes(roots, 1, 2) + np.eye(6)
-    ends = np.cumsum((0, *widths))
-    rows = [tuple(range(first, last)) for first, last in pairwise(ends.tolist())]
-    wrenches = random.normal(size=(2, ends[-1], 6))
-    wrenches[0, [row for body, own in enumerate(rows) if PARENTS[body] < 0 for row in own]] = 0.0
+    inertias, ends, rows, wrenches = random_tree(random, widths)
     free, bias = random.normal(size=(bodies, 6)), random.normal(size=ends[-1])
     loads = (inertias @ free[:, :, np.newaxis])[:, :, 0]
     tree = [Hung(parent, own) for parent, own in zip(PARENTS, rows, strict=True)]

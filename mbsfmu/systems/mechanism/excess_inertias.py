@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.divide_and_conquer.articulation import turning_rods
 from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
 from mbsfmu.modelling.fields import Array
@@ -15,24 +16,23 @@ Floats = NDArray[np.float64]
 
 
 def excess_shares(
-    parts: MechanismParts, frames: Frames, parameters: Array, mass: Floats, jacobian: Floats
+    parts: MechanismParts, rods: Mapping[int, int], frames: Frames, parameters: Array, mass: Floats, jacobian: Floats
 ) -> dict[str, tuple[float, float]]:
     """Return the excess inertia of rods in kg m², and its ratio to the apparent inertia about their axes, by body.
 
     The latter is 1 / (r N (Nᵀ M N)⁻¹ Nᵀ rᵀ), with the spin r of the rod about its axis per velocity of the coordinates,
-    and a null space N of Φ_z. Rods that do not turn about their axes are left out.
+    and a null space N of Φ_z.
 
     Parameters
     ----------
-    parts, frames, parameters
-        A mechanism, and where it is.
+    parts, rods
+        A mechanism, and its rods that turn about their axes, see `turning_rods`.
+    frames, parameters
+        Where it is.
     mass, jacobian
         M, shape (n, n), and Φ_z, shape (m, n), there.
     """
     joints, found = parts.kinematics.joints, {}
-    rods = turning_rods(joints, parts.masses)
-    if not rods:
-        return {}
     free = null_space(jacobian, RANK_TOLERANCE)
     inverse = np.linalg.inv(free.T @ mass @ free)
     for body, axis in rods.items():

@@ -361,8 +361,9 @@ class Ensemble:
         return statistics
 
     def _error(self, runs: MachineRuns, machine: int) -> ErrorEstimate:
-        record = self._simulation.solver.error_record
-        return record.estimate(runs.records[machine]) if self._errors and record is not None else NOT_ESTIMATED
+        solver = self._simulation.solver
+        record = solver.error_record if self._errors else None
+        return NOT_ESTIMATED if record is None else record.estimate(runs.records[machine], solver.step)
 
     def _columns(self, outputs: Sequence[str]) -> list[int]:
         continuous = self._simulation.continuous

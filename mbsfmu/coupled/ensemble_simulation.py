@@ -115,10 +115,11 @@ class EnsembleSimulation(MachineSignals):
         InputError
             When the ensemble does not estimate errors.
         """
-        record = self._simulation.solver.error_record
+        solver = self._simulation.solver
+        record = solver.error_record
         if not self._errors or record is None:
             raise InputError("the ensemble estimates no errors; make it with errors=True")
-        return tuple(record.estimate(each) for each in self._open.records)
+        return tuple(record.estimate(each, solver.step) for each in self._open.records)
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""

@@ -16,9 +16,16 @@ from mbsfmu.tracing.workspace import Floats
 SMALL_RANGE = 1e-3
 """Fraction of the largest range in the same unit below which a variable's own range is not used."""
 SMALL_CHANGE = 1e-6
-"""The same relative to the largest magnitude in that unit: the range of a constant variable is round-off."""
+"""The same relative to the largest magnitude in that unit."""
+VARIES = 2.0
+"""Errors larger than the range of the exact solution by this factor leave open whether the variable varies at all: if
+its range is less than `SMALL_RANGE` of its magnitude, its error is compared with that magnitude."""
+ROUNDING = 1e3 * sys.float_info.epsilon
+"""Least range of accelerations z̈ ≈ 4 Δz/h² relative to 4 z/h² and the root of the number of points: a thousand times
+the round-off of z, which grows with the root of the number of steps."""
 LEAST_RANGE = 1e-9
-"""Least range in any unit; of forces and moments `SMALL_CHANGE` of the weight where that is more."""
+"""Least range in any unit; of forces and moments `SMALL_CHANGE` of the weight where that is more, without gravity of
+the largest energy by a metre or radian."""
 MEANINGLESS = 0.5
 """Relative error beyond which an estimate from linearized steps only means that the error is large."""
 LARGE_ERROR = 0.01
@@ -27,6 +34,10 @@ ALIKE = {"N.m": "N"}
 """Units with a common range: reactions are moments and forces."""
 NOT_KNOWN = sys.float_info.max
 """Value for an unknown error, because FMI has no infinite numbers."""
+POSITIONS = ("m", "rad")
+"""Units of positions, whose zero is arbitrary: their magnitude does not measure an error."""
+ACCELERATIONS = {"m/s2": "m", "rad/s2": "rad"}
+"""Units of accelerations, and of the positions that they are differences of."""
 LEFT_OUT = ("drift",)
 """Name endings of outputs that are errors themselves."""
 
@@ -83,6 +94,8 @@ class ErrorMeasure:
     ----------
     system
         Whose variables they are.
+    second_order
+        Whether accelerations are differences of positions.
 
     Attributes
     ----------
@@ -92,42 +105,77 @@ class ErrorMeasure:
         Number of the unit of each variable, those that are left out apart, which have -1; shape (v,).
     least
         Least range of each group.
+    positions
+        Whether the unit of each group is one of positions.
+    differences
+        Group of the positions whose differences are the accelerations of each group; -1 for other groups.
+    energies
+        Group of the energies that forces of each group are held against; -1 for other groups.
     relative
         Indices of Cardan angles from references that may move, and of their derivatives.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, *, second_order: bool = False) -> None:
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
         variables = (*direct, *system.outputs, *system.reactions)
         self.names = tuple(each.name for each in variables)
         self.groups = unit_groups(variables)
-        self.least = np.full(int(self.groups.max(initial=-1)) + 1, LEAST_RANGE)
-        for each, group in zip(variables, self.groups.tolist(), strict=True):
-            if group >= 0 and _unit(each) == "N":
-                self.least[group] = max(LEAST_RANGE, SMALL_CHANGE * system.weight)
+        units = {_unit(each): group for each, group in zip(variables, self.groups.tolist(), strict=True) if group >= 0}
+        self.least = np.full(len(units), LEAST_RANGE)
+        self.energies = np.full(len(units), -1)
+        if "N" in units:
+            self.least[units["N"]] = max(LEAST_RANGE, SMALL_CHANGE * system.weight)
+            self.energies[units["N"]] = -1 if system.weight else units.get("J", -1)
+        self.positions = np.array([unit in POSITIONS for unit in sorted(units, key=units.__getitem__)], dtype=bool)
+        self.differences = np.full(len(units), -1)
+        for unit, of in ACCELERATIONS.items() if second_order else ():
+            self.differences[units.get(unit, [])] = units.get(of, -1)
         angles = [
             index + near for index in system.gimbal_angles for near in (-1, 0, 1)
         ]  # the second of three angles is near gimbal lock
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
-    def worst(self, largest: Floats, lowest: Floats, highest: Floats) -> tuple[float, str]:
+    def worst(self, largest: Floats, lowest: Floats, highest: Floats, rounding: float = 0.0) -> tuple[float, str]:
         """Return the largest of `shares` and its variable; zero and no name if there are none."""
         if not self.names:
             return 0.0, ""
-        shares = self.shares(largest, lowest, highest)
+        shares = self.shares(largest, lowest, highest, rounding)
         worst = int(np.argmax(shares))
         return float(shares[worst]), self.names[worst]
 
-    def shares(self, largest: Floats, lowest: Floats, highest: Floats) -> Floats:
-        """Return the largest errors relative to the variables' ranges, from their least and greatest values."""
+    def shares(self, largest: Floats, lowest: Floats, highest: Floats, rounding: float = 0.0) -> Floats:
+        """Return the largest errors relative to the variables' ranges.
+
+        Parameters
+        ----------
+        largest
+            Errors, shape (v,).
+        lowest, highest
+            Least and greatest values of the exact solution, as far as it is known, shape (v,).
+        rounding
+            `grown_rounding` of equal steps.
+        """
         shares = np.zeros(len(largest))
         ranges, magnitudes = highest - lowest, np.maximum(np.abs(lowest), np.abs(highest))
-        for group in range(int(self.groups.max(initial=-1)) + 1):
+        greatest = [magnitudes[self.groups == group].max() for group in range(len(self.least))]
+        for group, floor in enumerate(self.least.tolist()):
             of_group = self.groups == group
-            widest, greatest = ranges[of_group].max(), magnitudes[of_group].max()
-            least = max(SMALL_RANGE * widest, SMALL_CHANGE * greatest, self.least[group])
-            shares[of_group] = largest[of_group] / np.maximum(ranges[of_group], least)
+            errors, own, magnitude = largest[of_group], ranges[of_group], magnitudes[of_group]
+            least = [SMALL_RANGE * own.max(), SMALL_CHANGE * greatest[group], floor]
+            if self.differences[group] >= 0:
+                least.append(rounding * greatest[self.differences[group]])
+            if self.energies[group] >= 0:
+                least.append(SMALL_CHANGE * greatest[self.energies[group]])
+            if not self.positions[group]:
+                constant = (own < errors / VARIES) & (own < SMALL_RANGE * magnitude)
+                own = np.where(constant, magnitude, own)
+            shares[of_group] = errors / np.maximum(own, max(least))
         return shares
+
+
+def grown_rounding(step: float, points: float) -> float:
+    """Return the least range of accelerations relative to positions in 1/s², for steps in s and a number of points."""
+    return ROUNDING * 4.0 / step**2 * float(np.sqrt(points))
 
 
 def unit_groups(variables: Sequence[Variable]) -> NDArray[np.intp]:

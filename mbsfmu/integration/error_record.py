@@ -6,7 +6,14 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import Formulation
-from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ONE_POINT, ErrorEstimate, ErrorMeasure
+from mbsfmu.integration.error_measure import (
+    NOT_ESTIMATED,
+    NOT_KNOWN,
+    ONE_POINT,
+    ErrorEstimate,
+    ErrorMeasure,
+    grown_rounding,
+)
 from mbsfmu.integration.error_transport import FARTHEST, LOSSES, Loss
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
@@ -43,7 +50,7 @@ class ErrorRecord:
         self._formulation = formulation
         system = formulation.functions.system
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
-        self.measure = ErrorMeasure(system)
+        self.measure = ErrorMeasure(system, second_order=formulation.second_order)
         self._direct = len(direct)
         self.size = 3 * len(self.measure.names) + len(direct) + 2
 
@@ -52,12 +59,13 @@ class ErrorRecord:
         record, direct = before.copy(), self._direct
         record[-1] = record[-1] or state.error_record[-1]
         largest, lowest, highest, looked, (count, _) = np.split(record, self._ends)
-        error = np.abs(state.error[:direct])
+        signed = state.error[:direct]
+        error = np.abs(signed)
         values = np.concatenate([state.coordinates, state.velocities, state.accelerations, state.states])
         first = count == 0.0
         if first:
             lowest[:], highest[:] = np.inf, -np.inf
-        _note(largest[:direct], lowest[:direct], highest[:direct], error, values)
+        _note(largest[:direct], lowest[:direct], highest[:direct], signed, values)
         record[-2] = count = count + 1.0
         whole = int(count)
         due = whole % min(MOST_APART, max(1, (1 << whole.bit_length() - 1) // LOOKS)) == 0
@@ -66,7 +74,7 @@ class ErrorRecord:
             looked[:] = np.maximum(looked, error)
             found = self._compared(state, parameters, inputs)
             if found is None:
-                record[-1] = Loss.UNSOLVED
+                record[-1] = record[-1] or Loss.UNSOLVED
             else:
                 _note(largest[direct:], lowest[direct:], highest[direct:], *found)
         return state.with_error(state.error, state.error_history, record)
@@ -89,32 +97,32 @@ class ErrorRecord:
             states=state.states - error[3 * n : 3 * n + k],
         )
         try:
-            errors = np.abs(values - self._others(self._formulation.consistent(exact)))
+            errors = values - self._others(self._formulation.consistent(exact))
         except SimulationError:
             return None
-        return (errors, values) if (errors <= FARTHEST).all() else None
+        return (errors, values) if (np.abs(errors) <= FARTHEST).all() else None
 
     def _others(self, state: State) -> Floats:
         self._formulation.load(state)
         outputs = self._formulation.functions.outputs()[0].copy()
         return np.concatenate([outputs, self._formulation.reactions()])
 
-    def share(self, state: State) -> float:
-        """Return the largest relative error so far, zero at the start of a run; `NOT_KNOWN` if unknown."""
-        return self._worst(state.error_record)[0]
+    def share(self, state: State, step: float) -> float:
+        """Return the largest relative error so far, with a step in s; zero at the start, `NOT_KNOWN` if unknown."""
+        return self._worst(state.error_record, step)[0]
 
-    def _worst(self, record: Floats) -> tuple[float, str]:
+    def _worst(self, record: Floats, step: float) -> tuple[float, str]:
         """Return the largest relative error and its variable."""
         largest, lowest, highest, _, (count, loss) = np.split(record, self._ends)
         if loss:
             return NOT_KNOWN, ""
         if count == 0.0:
             return 0.0, ""
-        return self.measure.worst(largest, lowest, highest)
+        return self.measure.worst(largest, lowest, highest, grown_rounding(step, count))
 
-    def estimate(self, record: Floats) -> ErrorEstimate:
-        """Return the error estimate of the run that ended with this record in its state."""
-        share, name = self._worst(record)
+    def estimate(self, record: Floats, step: float) -> ErrorEstimate:
+        """Return the error estimate of the run in steps in s that ended with this record in its state."""
+        share, name = self._worst(record, step)
         if share == NOT_KNOWN:
             return ErrorEstimate(None, None, f"the error is not known: {LOSSES[Loss(int(record[-1]))]}")
         if name and record[-2] == 1.0:
@@ -123,7 +131,8 @@ class ErrorRecord:
 
 
 def _note(largest: Floats, lowest: Floats, highest: Floats, errors: Floats, values: Floats) -> None:
-    """Update the record with errors and values, in place."""
-    np.maximum(largest, errors, out=largest)
-    np.minimum(lowest, values, out=lowest)
-    np.maximum(highest, values, out=highest)
+    """Update the record with errors of values, and with the values of the exact solution, in place."""
+    exact = values - errors
+    np.maximum(largest, np.abs(errors), out=largest)
+    np.minimum(lowest, exact, out=lowest)
+    np.maximum(highest, exact, out=highest)

@@ -199,8 +199,10 @@ class ImplicitSolver(Solver):
         """Return the next state with its error; `reached` is the end of the step before `made_consistent`."""
         if self._transport is None:
             return end
+        if begin.error_record[-1]:
+            return end.with_error(begin.error, begin.error_history, begin.error_record)
         carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)
         record = carried.error_record
         if not np.array_equal(end.references, begin.references):
-            record = carried.lost(Loss.REFERENCES)
+            record = record if record[-1] else carried.lost(Loss.REFERENCES)
         return end.with_error(carried.error, carried.error_history, record)

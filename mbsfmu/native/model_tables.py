@@ -190,7 +190,14 @@ class ModelTables:
         if (record := simulation.solver.error_record) is not None:
             yield f"#define ERROR_GROUPS {record.measure.groups.max() + 1}"
             yield f"static const double least_ranges[] = {numbers(record.measure.least)};"
-            yield f"static const int error_groups[] = {{{', '.join(map(str, record.measure.groups.tolist()))}}};"
+            tables = {
+                "measures_positions": record.measure.positions.astype(int),
+                "differences_of": record.measure.differences,
+                "energies_of": record.measure.energies,
+                "error_groups": record.measure.groups,
+            }
+            for name, table in tables.items():
+                yield f"static const int {name}[] = {{{', '.join(map(str, table.tolist()))}}};"
             yield f"static const char *const error_names[] = {strings(record.measure.names)};"
         yield f"static const Energies balances[] = {{{self._energies()}}};"
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"

@@ -141,6 +141,8 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "NOTICED": (error_record, "NOTICED"),
     "SMALL_RANGE": (error_measure, "SMALL_RANGE"),
     "SMALL_CHANGE": (error_measure, "SMALL_CHANGE"),
+    "VARIES": (error_measure, "VARIES"),
+    "ROUNDING": (error_measure, "ROUNDING"),
     "LARGE_ERROR": (error_measure, "LARGE_ERROR"),
     "MEANINGLESS": (error_measure, "MEANINGLESS"),
     "REFERENCES_CHANGED": (error_transport, "REFERENCES_CHANGED"),

@@ -10,7 +10,8 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.muted import muted
-from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure
+from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure, grown_rounding
+from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.run_loop import RunLoop
@@ -56,7 +57,8 @@ class SecondRun:
         self._watch = watch
         self._runner = runner
         self._start = SavedState.of(run_loop, watch)
-        self._measure = ErrorMeasure(run_loop.functions.system)
+        differences = isinstance(run_loop.solver, ImplicitSolver) and run_loop.formulation.second_order
+        self._measure = ErrorMeasure(run_loop.functions.system, second_order=differences)
         place = {name: index for index, name in enumerate(names)}
         self._turned = False
         self._columns = [place[name] for name in self._measure.names]
@@ -99,10 +101,10 @@ class SecondRun:
             made = self._again(first, second, solver.step, tolerances)
         except SimulationError as error:
             return _not_known(f"the second run, with a relative tolerance of {tight:.3g}, ends before: {error}")
-        errors = self._difference(first, second)
+        errors, exact = self._difference(first, second), second.recorded[1][:, self._columns]
         if made == steps and not errors.any() and np.ptp(first.recorded[1], axis=0).any():
             return ErrorEstimate(None, None, SAME_STEPS)
-        return self._estimate(first, errors)
+        return self._estimate(first, exact, errors)
 
     def _by_steps(self, first: Recording, second: Recording, step: float, steps: int) -> ErrorEstimate:
         """Return the estimate of a run with equal steps in s and their number."""
@@ -113,16 +115,17 @@ class SecondRun:
             return _not_known(f"the second run, with steps of {0.5 * step:.3g} s, ends before: {error}")
         shorter = self._difference(first, second)
         errors = shorter / (1.0 - 2.0**-solver.order)
+        exact = self._extrapolated(first, second)
         times, rows = first.recorded
         longer = Recording(times[::2], rows.shape[1])
         if len(longer.times) > 1:
             try:
                 made = self._again(first, longer, 2.0 * step, solver.tolerances)
             except SimulationError:  # steps are too long then: their error is no round-off
-                return self._estimate(first, errors)
+                return self._estimate(first, exact, errors)
             if made <= LONGER * steps:
                 errors = np.minimum(errors, np.maximum(self._difference(first, longer), ROUND_OFF * shorter))
-        return self._estimate(first, errors)
+        return self._estimate(first, exact, errors)
 
     @contextmanager
     def _staying(self) -> Iterator[None]:
@@ -169,15 +172,25 @@ class SecondRun:
         every = 1 if len(rows) == len(others) else 2
         return np.abs(rows[::every, self._columns] - others[:, self._columns]).max(axis=0)
 
-    def _estimate(self, first: Recording, errors: Floats) -> ErrorEstimate:
-        """Return the estimate from the largest error of each variable.
+    def _extrapolated(self, first: Recording, shorter: Recording) -> Floats:
+        """Return the variables of the exact solution from runs with steps and with half of them, shape (t, v)."""
+        rows, others = first.recorded[1][:, self._columns], shorter.recorded[1][:, self._columns]
+        return others + (others - rows) / (2.0**self._run_loop.solver.order - 1.0)
 
-        Cardan angles do not count after changes of their references, which occur at different times in the runs.
+    def _estimate(self, first: Recording, exact: Floats, errors: Floats) -> ErrorEstimate:
+        """Return the estimate from the largest error of each variable, and from those of the exact solution.
+
+        Ranges are the smaller ones, as round-off makes them larger. Cardan angles do not count after changes of their
+        references, which occur at different times in the runs.
         """
         values = first.recorded[1][:, self._columns]
+        lowest, highest = values.min(axis=0), values.max(axis=0)
+        smaller = np.ptp(exact, axis=0) < highest - lowest
+        lowest[smaller], highest[smaller] = exact.min(axis=0)[smaller], exact.max(axis=0)[smaller]
         if self._turned:
             errors[self._measure.relative] = 0.0
-        return ErrorEstimate.of(*self._measure.worst(errors, values.min(axis=0), values.max(axis=0)))
+        rounding = grown_rounding(self._run_loop.solver.step, len(values))
+        return ErrorEstimate.of(*self._measure.worst(errors, lowest, highest, rounding))
 
 
 def _not_known(why: str) -> ErrorEstimate:

@@ -201,7 +201,7 @@ class Simulation:
     def error(self) -> ErrorEstimate:
         """Error of the run since initialization, as estimated by its steps; that of a second run is in results."""
         record, state = self.solver.error_record, self.run_loop.state
-        return NOT_ESTIMATED if record is None or state is None else record.estimate(state.error_record)
+        return NOT_ESTIMATED if record is None or state is None else record.estimate(state.error_record, self.step_size)
 
     @property
     def independent(self) -> tuple[str, ...]:

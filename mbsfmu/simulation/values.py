@@ -88,8 +88,9 @@ class VariableAccess:
         if kind == "timing":
             return run_loop.next_event
         if kind == "estimates":
-            record = run_loop.solver.error_record
-            return 0.0 if record is None or run_loop.state is None else record.share(run_loop.state)
+            solver, state = run_loop.solver, run_loop.state
+            record = solver.error_record
+            return 0.0 if record is None or state is None else record.share(state, solver.step)
         return float((run_loop.calculated if kind == "calculated" else run_loop.parameters)[index])
 
     def set(self, name: str, value: float) -> None:

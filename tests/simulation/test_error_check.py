@@ -12,6 +12,7 @@ import pytest
 from driven_crank import driven_crank, in_closed_form
 from oscillator_in_closed_form import MASS, STIFFNESS, motion, oscillator
 from sampled_control import controlled, discrete
+from spinning_ball import expected_quaternions, quaternions, spinning
 from started import run_python
 
 import mbsfmu
@@ -221,6 +222,17 @@ def test_angles_from_references_that_move_do_not_count() -> None:
     )
     assert result.error.share is not None
     assert true / 3.0 < result.error.share < 3.0 * true
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "trapezoidal", "step": 1e-3}])
+def test_the_error_of_a_ball_that_spins_is_that_of_its_orientation(options: dict[str, Any]) -> None:
+    """Its energy and angular velocity are constant: what is lost of them is no share of what they vary by."""
+    velocity = (3.0, 8.0, 1.0)
+    result = spinning(*velocity).simulation(check_error=True, **options).run(0.5)
+    exact = expected_quaternions(result, *velocity)
+    share = float((np.abs(quaternions(result) - exact).max(axis=0) / np.ptp(exact, axis=0)).max())
+    assert result.error.share is not None
+    assert 0.9 * share < result.error.share < max(3.0 * share, 1e-6)
 
 
 def test_nothing_that_moves_has_no_error() -> None:

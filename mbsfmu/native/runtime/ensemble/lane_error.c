@@ -4,10 +4,10 @@
 
 #if ERROR > 0
 
-static void lose_error(Group *group, Mask lanes, int loss) {
+static void lose_errors(Group *group, Mask lanes, int loss) {
     const unsigned lost = bits_of(lanes);
     for (int lane = 0; lane < LANES; lane++) {
-        if (lost >> lane & 1u) group->instances[lane].state.error_record[ERROR_RECORD - 1] = loss;
+        if (lost >> lane & 1u) lose_error(&group->instances[lane].state, loss);
     }
 }
 
@@ -133,7 +133,7 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
     for (int i = 0; i < ERROR; i++) lost |= ~((error[i] <= farthest) & (error[i] >= -farthest));
     const Mask found = made & ~lost;
     for (int i = 0; i < ERROR; i++) group->error[i] = select_lanes(found, error[i], group->error[i]);
-    lose_error(group, made & lost, LOST_UNSOLVED);
+    lose_errors(group, made & lost, LOST_UNSOLVED);
     ENDS(PUT_BACK)
 #undef ENDS
 #undef KEEP
@@ -142,7 +142,7 @@ static void carry_error_in_lanes(Group *group, Lanes step, Mask made) {
 
 #else
 
-static void lose_error(Group *group, Mask lanes, int loss) { (void)group, (void)lanes, (void)loss; }
+static void lose_errors(Group *group, Mask lanes, int loss) { (void)group, (void)lanes, (void)loss; }
 static void carry_error_in_lanes(Group *group, Lanes step, Mask made) { (void)group, (void)step, (void)made; }
 
 #endif

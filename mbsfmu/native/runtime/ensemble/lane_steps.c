@@ -52,7 +52,7 @@ static void change_reference_lanes(Group *group, Mask made) {
     }
     large &= made;
     if (!bits_of(large)) return;
-    lose_error(group, large, LOST_REFERENCES);
+    lose_errors(group, large, LOST_REFERENCES);
     COPY_LANES(parts->coordinates, state->coordinates, COORDINATES);
     COPY_LANES(parts->velocities, state->velocities, COORDINATES);
     COPY_LANES(parts->accelerations, state->accelerations, COORDINATES);

@@ -11,4 +11,12 @@
 #define OF_X(error) ((error) + 3 * COORDINATES)
 #define OF_RATES(error) ((error) + 3 * COORDINATES + STATES)
 
+#if ERROR > 0
+/* The error is not known from here on; the first reason is the cause of later ones. */
+static inline void lose_error(State *state, int loss) {
+    double *const reason = &state->error_record[ERROR_RECORD - 1];
+    if (*reason == 0.0) *reason = loss;
+}
+#endif
+
 #endif

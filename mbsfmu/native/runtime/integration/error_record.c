@@ -1,6 +1,8 @@
 /* The largest errors of a run until now, as mbsfmu/integration/error_record.py: of coordinates, their rates and states at every
  * point that a run comes to, of outputs and reactions at some. */
 
+#include "error_arrays.h"
+
 #if ERROR > 0
 
 enum {
@@ -8,10 +10,12 @@ enum {
     AT_LOWEST = RECORDED, AT_HIGHEST = 2 * RECORDED, AT_LOOKED = 3 * RECORDED, AT_COUNT = 3 * RECORDED + DIRECT
 };
 
+/* An error, and the bounds of the exact solution. */
 static void note_error(double *record, int i, double error, double value) {
-    record[i] = larger(record[i], error);
-    record[AT_LOWEST + i] = smaller(record[AT_LOWEST + i], value);
-    record[AT_HIGHEST + i] = larger(record[AT_HIGHEST + i], value);
+    const double exact = value - error;
+    record[i] = larger(record[i], fabs(error));
+    record[AT_LOWEST + i] = smaller(record[AT_LOWEST + i], exact);
+    record[AT_HIGHEST + i] = larger(record[AT_HIGHEST + i], exact);
 }
 
 /* Outputs and reactions at the state. */
@@ -39,12 +43,12 @@ static void compare_outputs(Instance *instance) {
     find_others(instance, exact);
     copy_but_iteration_matrix(state, before);
     instance->known = NOTHING;
-    for (int i = 0; i < OUTPUTS + REACTIONS; i++) exact[i] -= values[i];
+    for (int i = 0; i < OUTPUTS + REACTIONS; i++) exact[i] = values[i] - exact[i];
     if (!all_within(exact, OUTPUTS + REACTIONS, FARTHEST)) {
-        record[ERROR_RECORD - 1] = LOST_UNSOLVED;
+        lose_error(state, LOST_UNSOLVED);
         return;
     }
-    for (int i = 0; i < OUTPUTS + REACTIONS; i++) note_error(record, DIRECT + i, fabs(exact[i]), values[i]);
+    for (int i = 0; i < OUTPUTS + REACTIONS; i++) note_error(record, DIRECT + i, exact[i], values[i]);
 }
 
 /* Follow the error at a point that the run has come to. */
@@ -65,7 +69,7 @@ static void follow_error(Instance *instance) {
     for (int i = 0; i < DIRECT; i++) {
         const double error = fabs(state->error[i]);
         const double value = i < 3 * COORDINATES ? parts[i / COORDINATES][i % COORDINATES] : parts[3][i - 3 * COORDINATES];
-        note_error(record, i, error, value);
+        note_error(record, i, state->error[i], value);
         due |= error > GROWN_ERROR * looked[i] && error > NOTICED * (record[AT_HIGHEST + i] - record[AT_LOWEST + i]);
     }
     if (!due) return;

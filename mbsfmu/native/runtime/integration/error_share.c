@@ -2,6 +2,9 @@
 
 #if ERROR > 0
 
+/* The greatest magnitude of a variable until now. */
+static double magnitude_in(const double *record, int i) { return larger(fabs(record[AT_LOWEST + i]), fabs(record[AT_HIGHEST + i])); }
+
 /* Writes which variable it is of; NOT_KNOWN where it is not known. */
 static double error_share(const State *state, int *worst) {
     const double *const record = state->error_record, *const lowest = record + AT_LOWEST, *const highest = record + AT_HIGHEST;
@@ -12,17 +15,25 @@ static double error_share(const State *state, int *worst) {
 #endif
     if (record[ERROR_RECORD - 1] != 0.0) return NOT_KNOWN;
     if (record[AT_COUNT] == 0.0) return 0.0;
+    const double rounding = ROUNDING * 4.0 / (state->step_size * state->step_size) * sqrt(record[AT_COUNT]);
+    double widest[ROOM(ERROR_GROUPS)] = {0.0}, greatest[ROOM(ERROR_GROUPS)] = {0.0};
+    for (int i = 0; i < RECORDED; i++) {
+        const int group = error_groups[i];
+        if (group < 0) continue;
+        widest[group] = larger(widest[group], highest[i] - lowest[i]);
+        greatest[group] = larger(greatest[group], magnitude_in(record, i));
+    }
     for (int group = 0; group < ERROR_GROUPS; group++) {
-        double widest = 0.0, greatest = 0.0;
+        const int of = differences_of[group];
+        double least = larger(larger(SMALL_RANGE * widest[group], SMALL_CHANGE * greatest[group]), least_ranges[group]);
+        if (of >= 0) least = larger(least, rounding * greatest[of]);
+        if (energies_of[group] >= 0) least = larger(least, SMALL_CHANGE * greatest[energies_of[group]]);
         for (int i = 0; i < RECORDED; i++) {
             if (error_groups[i] != group) continue;
-            widest = larger(widest, highest[i] - lowest[i]);
-            greatest = larger(greatest, larger(fabs(lowest[i]), fabs(highest[i])));
-        }
-        const double least = larger(larger(SMALL_RANGE * widest, SMALL_CHANGE * greatest), least_ranges[group]);
-        for (int i = 0; i < RECORDED; i++) {
-            if (error_groups[i] != group) continue;
-            const double own = record[i] / larger(highest[i] - lowest[i], least);
+            double range = highest[i] - lowest[i];
+            const double magnitude = magnitude_in(record, i);
+            if (!measures_positions[group] && range < record[i] / VARIES && range < SMALL_RANGE * magnitude) range = magnitude;
+            const double own = record[i] / larger(range, least);
             if (own > share || (own == share && i < *worst)) {
                 share = own;
                 *worst = i;

@@ -136,6 +136,7 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
     const Parts *parts = &instance->parts;
     double defects[ROOM(ERROR_RATES)], guess[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
     double before[ERROR], coordinates[ROOM(COORDINATES)];
+    if (state->error_record[ERROR_RECORD - 1] != 0.0) return;
     COPY(before, state->error, ERROR);
     find_defects(state, step_start->rates, step, defects);
     begin_exact(instance, step_start, step, defects, coordinates, guess);
@@ -152,7 +153,7 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
         if (all_within(state->error, ERROR, FARTHEST)) return;
     }
     COPY(state->error, before, ERROR);
-    state->error_record[ERROR_RECORD - 1] = LOST_UNSOLVED;
+    lose_error(state, LOST_UNSOLVED);
 }
 
 #endif

@@ -46,7 +46,7 @@ static int try_step(Instance *instance, double step) {
     change_chart(instance);
 #if ERROR > 0
     if (memcmp(step_start.references, state->references, sizeof(double) * REFERENCES) != 0) {
-        state->error_record[ERROR_RECORD - 1] = LOST_REFERENCES;
+        lose_error(state, LOST_REFERENCES);
     }
 #endif
     return 1;

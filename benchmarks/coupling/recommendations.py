@@ -28,6 +28,7 @@ from mbsfmu import CosimulationError, CosimulationResult, recommend
 from mbsfmu.base.muted import muted
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import coupled_reference
+from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.recommendation import CouplingSetting
 from mbsfmu.comparison.run import Task, run_timed
 from mbsfmu.compiling.platforms import host_platform
@@ -117,7 +118,7 @@ def machine_cases(folder: Path) -> Iterator[tuple[str, CoupledFmus, float, Error
             instances = {member.instance.name: member.instance for member in run.coupling.members}
             names = [end for place, end in enumerate(run.coupling.names) if place not in held]
             variables = {f"{unit}.{name}": instances[unit].variables[name] for unit, name in names}
-        found, _, reference = coupled_reference(fmus, [1e-3], stop, ACCURACY, variables)
+        found, _, reference, _ = coupled_reference(fmus, [1e-3], stop, ACCURACY, variables, InternalSteps())
         if found.doubt:
             print(f"{model.name}: {found.doubt}", file=sys.stderr)
             continue

@@ -203,7 +203,8 @@ def _print_comparison(comparison: Comparison) -> None:
         for run in comparison.runs
     ]
     residual = ["energy residual [J]", "[of exchanged]"]
-    columns = ["algorithm", "step [s]", "status", "error [relative]", "with the step's", *residual, "cost [ms/s]", ""]
+    columns = ["algorithm", "step [s]", "status", "error [relative]", comparison.total_label, *residual]
+    columns += ["cost [ms/s]", ""]
     print_table(f"{comparison.subject}, compared with the {comparison.label} run", columns, rows)
     rows = [[name, shown(order)] for name, order in comparison.order.items() if order is not None]
     if rows:
@@ -221,6 +222,8 @@ def _print_comparison(comparison: Comparison) -> None:
         print_table("stability", ["algorithm", "stable up to [s]", "diverges from [s]"], rows)
     if comparison.step_verdict:
         say(comparison.step_verdict)
+    if comparison.same_runs:
+        say(comparison.same_runs_sentence)
     if comparison.left_out:
         say(f"Not compared, because they are discrete: {', '.join(comparison.left_out)}.")
     say(comparison.verdict)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.comparison.comparison_options import ACCURACY
-from mbsfmu.comparison.cost import nothing_moves, reference_verdict, step_verdict, verdict
+from mbsfmu.comparison.cost import nothing_moves, reference_verdict, same_runs, step_verdict, verdict
 from mbsfmu.comparison.coupled_reference import CoupledReference
 from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.stability import StabilityLimit
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TOLD = ("algorithm", "step", "layout", "status", "message")
 _COSTS = ("energy_residual", "energy_residual_share", "steps", "rollbacks", "wall_seconds", "cost", "loading_seconds")
 _UNITS = {"step": "s", "energy_residual": "J", "wall_seconds": "s", "cost": "s/s", "loading_seconds": "s"}
-_ERRORS = ("error", "error_total")
+_ERRORS = ("error", "error_total", "error_inside")
 _DRAWN = 1000  # times of a motion
 
 
@@ -68,6 +68,9 @@ class Comparison(Tabular):
         The reference of FMUs, which have no monolithic model; None where there is a model.
     left_out
         Outputs of FMUs that are not compared, because they are discrete: they jump at other times in each run.
+    same_runs
+        Algorithms that are not listed, by name the listed one whose runs theirs are to the last bit: where joints alone
+        couple the FMUs, `jacobi` and `gauss-seidel` leave them to the same solution.
     """
 
     model: str
@@ -84,6 +87,7 @@ class Comparison(Tabular):
     machine: Machine | None = None
     coupled_reference: CoupledReference | None = None
     left_out: Sequence[str] = ()
+    same_runs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -100,7 +104,7 @@ class Comparison(Tabular):
         return f"<Comparison: {self.subject}, {len(self.runs)} runs of {algorithms}>"
 
     def _repr_html_(self) -> str:
-        columns = ("algorithm", "step [s]", "status", "largest error [%]", "with the step's [%]", "cost [s/s]")
+        columns = ("algorithm", "step [s]", "status", "largest error [%]", f"{self.total_label} [%]", "cost [s/s]")
         rows = (
             (run.algorithm, run.step, run.status, *map(_percent, (run.worst_error, run.worst_total)), run.cost)
             for run in self.runs
@@ -210,6 +214,16 @@ class Comparison(Tabular):
         return verdict(self.runs, self.order, self.accuracy, self.reference)
 
     @property
+    def same_runs_sentence(self) -> str:
+        """Which algorithms make the runs of others, in one sentence; empty without them."""
+        return same_runs(self.same_runs)
+
+    @property
+    def total_label(self) -> str:
+        """What the error of a run has beside that of coupling."""
+        return "with the step's" if self.coupled_reference is None else "with that inside"
+
+    @property
     def step_verdict(self) -> str:
         """The error of the step, of FMUs that of the reference, in one sentence or two; empty if nothing moves."""
         if not self.moves or self.doubt:
@@ -235,6 +249,7 @@ class Comparison(Tabular):
             "tight": self.tight.to_dict(),
             "coupled_reference": None if self.coupled_reference is None else self.coupled_reference.to_dict(),
             "left_out": list(self.left_out),
+            "same_runs": dict(self.same_runs),
             "stability": {name: asdict(limit) for name, limit in self.stability.items()},
         }
 

@@ -13,6 +13,7 @@ from mbsfmu.comparison.run import Run
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.comparison.timing import RESOLUTION, cheapest_runs
 from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.coupling.sweeps import names_of
 
 ITERATING = "newton-linear"
 """The algorithm that couples stiff FMUs with the largest steps."""
@@ -71,6 +72,12 @@ def verdict(
     alone = _worst(reference)[1]
     if nearest.worst_total is not None and alone > accuracy:
         return f"{sentence}; the internal step alone costs {_percent(alone)}, so that smaller ones are needed first."
+    inside = nearest.worst_inside
+    if inside is not None and inside > accuracy:
+        return (
+            f"{sentence}; the internal steps of the FMUs alone cost {_percent(inside)}, so that smaller ones "
+            "(solver.step) are needed first."
+        )
     slope = order.get(nearest.algorithm)
     if slope is None or slope < 0.5:
         return f"{sentence}."
@@ -118,13 +125,39 @@ def step_verdict(reference: Mapping[str, Any], tight: TightRun) -> str:
 
 
 def reference_verdict(reference: CoupledReference) -> str:
-    """Return how good the reference of FMUs is, in one sentence."""
+    """Return how good the reference of FMUs is, and whether errors inside FMUs are told from those of coupling."""
     output = max(reference.uncertainty, key=lambda name: reference.uncertainty[name])
     return (
         f"The reference is {reference.algorithm} with a step of {reference.step:.3g} s; it is itself good to about "
-        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. Errors inside the FMUs "
-        "count where their own steps end with communication steps; others are not seen."
+        f"{100 * reference.worst_uncertainty:.1g} % ({output}), by halving its step. {_told_apart(reference)}"
     )
+
+
+def _told_apart(reference: CoupledReference) -> str:
+    """Return whether errors inside FMUs are told from those of coupling, in one sentence or two."""
+    sentences = []
+    told = [f"{step:.3g} s in {name}" for name, step in reference.internal_steps.items()]
+    if told or not reference.untold:
+        steps = f" ({names_of(told)})" if told else ""
+        sentences.append(
+            f"The error of coupling is that of the same run with the internal steps of the reference{steps}; what the "
+            "usual ones add is the error inside the FMUs."
+        )
+    if reference.untold:
+        names, have = names_of(list(reference.untold)), "has" if len(reference.untold) == 1 else "have"
+        sentences.append(
+            f"Errors inside {names}, which {have} no parameter solver.step, cannot be told from those of coupling: "
+            "they count as such where internal steps end with communication steps; others are not seen."
+        )
+    return " ".join(sentences)
+
+
+def same_runs(same: Mapping[str, str]) -> str:
+    """Return which algorithms make the runs of others, in one sentence; empty without them."""
+    if not same:
+        return ""
+    each = names_of([f"{name} that of {other}" for name, other in same.items()])
+    return f"Joints alone couple the FMUs: to the last bit, the run of {each}, which is listed."
 
 
 def _named(cheapest: Sequence[Run]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.muted import muted
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
+from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import SHARE, divides
 from mbsfmu.cosim import CosimulationError, CosimulationResult
@@ -40,6 +41,10 @@ class CoupledReference:
         ratio of the last two changes less one (Richardson's estimate).
     doubt
         A sentence where it is too uncertain for a verdict.
+    internal_steps
+        Largest internal step in s of each FMU that has one for a parameter.
+    untold
+        FMUs whose own errors cannot be told from those of coupling.
     cost, cpu_seconds
         Processor time of its steps in s per simulated second, and that of all runs it took in s.
     """
@@ -50,6 +55,8 @@ class CoupledReference:
     doubt: str = ""
     cost: float = 0.0
     cpu_seconds: float = 0.0
+    internal_steps: Mapping[str, float] = field(default_factory=dict)
+    untold: tuple[str, ...] = ()
 
     @property
     def worst_uncertainty(self) -> float:
@@ -63,8 +70,10 @@ class CoupledReference:
 
 @dataclass(frozen=True)
 class _Made:
-    """A run with a step in s, its outputs, and the processor time of its steps in s."""
+    """A run of FMUs with a step in s, its outputs, and the processor time of its steps in s."""
 
+    fmus: CoupledFmus
+    internal_steps: Mapping[str, float]
     step: float
     result: CosimulationResult
     outputs: ReferenceRun
@@ -72,11 +81,24 @@ class _Made:
 
 
 def coupled_reference(
-    fmus: CoupledFmus, steps: Sequence[float], stop: float, accuracy: float, variables: Mapping[str, Variable]
-) -> tuple[CoupledReference, CosimulationResult, ReferenceRun]:
+    fmus: CoupledFmus,
+    steps: Sequence[float],
+    stop: float,
+    accuracy: float,
+    variables: Mapping[str, Variable],
+    internal: InternalSteps,
+) -> tuple[CoupledReference, CosimulationResult, ReferenceRun, CoupledFmus]:
     """Run FMUs with ever smaller steps until the estimated error is a hundredth of the wanted accuracy.
 
     The first algorithm that converges is taken; where none does, the smallest steps of the one that came nearest.
+    Communication steps and internal ones are halved together, where FMUs have parameters for these.
+
+    Returns
+    -------
+    found, result, reference
+        The reference, its run, and its outputs.
+    refined
+        The FMUs with its internal steps.
 
     Parameters
     ----------
@@ -90,6 +112,8 @@ def coupled_reference(
         Wanted of the outputs, in shares of their ranges.
     variables
         The compared outputs by `unit.variable`.
+    internal
+        What can be refined inside the FMUs.
 
     Raises
     ------
@@ -99,7 +123,7 @@ def coupled_reference(
     begin, reasons = clock.process_time(), list[str]()
     found: list[tuple[CoupledReference, _Made]] = []
     for algorithm in ALGORITHMS:
-        search = _Search(fmus, algorithm, steps, stop, accuracy, variables)
+        search = _Search(fmus, algorithm, steps, stop, accuracy, variables, internal)
         try:
             with muted():
                 made = search.run(begin + SECONDS)
@@ -112,7 +136,7 @@ def coupled_reference(
     if not found:
         raise SimulationError(f"there is no reference; no coupled run with small steps succeeds: {'; '.join(reasons)}")
     reference, last = min(found, key=_doubts)
-    return replace(reference, cpu_seconds=clock.process_time() - begin), last.result, last.outputs
+    return replace(reference, cpu_seconds=clock.process_time() - begin), last.result, last.outputs, last.fmus
 
 
 def _doubts(found: tuple[CoupledReference, _Made]) -> tuple[bool, float]:
@@ -131,9 +155,10 @@ class _Search:
         stop: float,
         accuracy: float,
         variables: Mapping[str, Variable],
+        internal: InternalSteps,
     ) -> None:
         self._fmus, self._algorithm, self._stop, self._accuracy = fmus, algorithm, stop, accuracy
-        self._variables = variables
+        self._variables, self._internal = variables, internal
         self._finest = min(steps)
         self._aligned = all(divides(self._finest, step) for step in steps)
 
@@ -169,7 +194,8 @@ class _Search:
         """Make the run with the finest step halved so many times."""
         step = self._finest / 2**halvings
         rows = 2**halvings if self._aligned else 1
-        with self._fmus.run(
+        fmus, internal_steps = self._internal.refined(self._fmus, self._finest, halvings)
+        with fmus.run(
             self._algorithm, step=step, stop=self._stop, record=list(self._variables), record_every=rows
         ) as run:
             begin = clock.process_time()
@@ -179,7 +205,7 @@ class _Search:
             raise SimulationError(f"an FMU ends the run at {result.end:.6g} s")
         nominals = {name: variable.nominal or 1.0 for name, variable in self._variables.items()}
         outputs = ReferenceRun.of(result, nominals, {name: name for name in nominals})
-        return _Made(step, result, outputs, seconds)
+        return _Made(fmus, internal_steps, step, result, outputs, seconds)
 
     def _changes(self, made: _Made, before: _Made) -> dict[str, float]:
         """Return the largest change of each output from one run to the next, in shares of its range.
@@ -212,4 +238,13 @@ class _Search:
                 f"{100 * worst:.2g} % of {output} only"
             )
         cost = made.seconds / (float(made.result.time[-1]) - float(made.result.time[0]))
-        return CoupledReference(self._algorithm, made.step, uncertainty, doubt, cost), made
+        found = CoupledReference(
+            self._algorithm,
+            made.step,
+            uncertainty,
+            doubt,
+            cost,
+            internal_steps=made.internal_steps,
+            untold=self._internal.untold,
+        )
+        return found, made

@@ -31,6 +31,7 @@ def coupled_runs(
     tight: TightRun,
     workers: int | None,
     progress: Callable[[float], None] | None,
+    refined: CoupledFmus | None = None,
 ) -> tuple[list[Run], dict[str, StabilityLimit], bool]:
     """Return the coupled runs, the stability limits, and whether they were interrupted.
 
@@ -44,6 +45,8 @@ def coupled_runs(
         What the runs are compared with.
     workers, progress
         As for `compare`.
+    refined
+        The FMUs with refined internal steps, by which each run is made again; None for no such run.
     """
     wanted = [(name, step) for name in chosen.algorithms for step in sorted(chosen.steps, reverse=True)]
     workers = min(os.cpu_count() or 1, len(wanted)) if workers is None else workers
@@ -54,7 +57,7 @@ def coupled_runs(
             fmus, file = fmus_in(Path(name)), Path(name) / "reference.npz"
             reference.save(file)
             grids = {step: _saved(tight, step, Path(name)) for step in chosen.steps}
-            tasks = [Task(fmus, file, grids[each[1]], *each, float(reference.time[-1])) for each in wanted]
+            tasks = [Task(fmus, file, grids[each[1]], *each, float(reference.time[-1]), refined) for each in wanted]
             limited = len(chosen.algorithms) if chosen.stability else 0
             shares = Shares(progress, len(tasks) + reference.moves + limited)
             runs = run_all(executor, make_run, tasks, shares)
@@ -109,7 +112,7 @@ def _limit(search: tuple[Task, dict[float, bool]]) -> StabilityLimit:
     task, known = search
 
     def is_stable(step: float) -> bool:
-        return make_run(replace(task, step=step, tight=None)).status == "ok"
+        return make_run(replace(task, step=step, tight=None, refined=None)).status == "ok"
 
     coarsest = max(*known, min(_COARSER * max(known), task.stop / _FEWEST_STEPS))
     return stability_limit(is_stable, known, min(known) / _FINER, coarsest)

@@ -14,6 +14,7 @@ from mbsfmu.comparison.cost import observed_order
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import CoupledReference, coupled_reference
 from mbsfmu.comparison.coupled_runs import coupled_runs
+from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.comparison.tight import TightRun
 from mbsfmu.cosim import CosimulationResult, CouplingOptions
@@ -40,12 +41,18 @@ class _Start:
         Continuous outputs by `unit.variable`.
     left_out
         Names of the other numeric outputs.
+    internal
+        What can be refined inside the FMUs.
+    joints_alone
+        Whether joints alone couple them.
     """
 
     stop: float
     step: float
     compared: Mapping[str, Variable]
     left_out: tuple[str, ...]
+    internal: InternalSteps
+    joints_alone: bool
 
 
 def compare_fmus(
@@ -62,12 +69,16 @@ def compare_fmus(
             raise InputError(f"{name.replace('_', ' ')} = {value} has no effect with FMUs; it has with a model")
     given = "steps" in chosen.model_fields_set
     start = _start(fmus, chosen, outputs, given=given)
-    if not given:
-        steps = tuple(multiple * start.step for multiple in _MULTIPLES)
-        others: dict[str, Any] = {"stop": chosen.stop, "accuracy": chosen.accuracy, "stability": chosen.stability}
-        chosen = ComparisonOptions(steps=steps, algorithms=chosen.algorithms, **others)
-    found, result, reference = coupled_reference(fmus, chosen.steps, start.stop, chosen.accuracy, start.compared)
-    runs, limits, interrupted = coupled_runs(chosen, lambda _: fmus, reference, TightRun(), workers, progress)
+    same = _same_runs(chosen.algorithms) if start.joints_alone else {}
+    steps = chosen.steps if given else tuple(multiple * start.step for multiple in _MULTIPLES)
+    others: dict[str, Any] = {"stop": chosen.stop, "accuracy": chosen.accuracy, "stability": chosen.stability}
+    listed = tuple(each for each in chosen.algorithms if each not in same)
+    chosen = ComparisonOptions(steps=steps, algorithms=listed, **others)
+    found, result, reference, refined = coupled_reference(
+        fmus, chosen.steps, start.stop, chosen.accuracy, start.compared, start.internal
+    )
+    again = refined if start.internal.are_told else None
+    runs, limits, interrupted = coupled_runs(chosen, lambda _: fmus, reference, TightRun(), workers, progress, again)
     least = _ABOVE * found.worst_uncertainty
     made = Comparison(
         fmus.name,
@@ -82,6 +93,7 @@ def compare_fmus(
         limits,
         coupled_reference=found,
         left_out=start.left_out,
+        same_runs=same,
     )
     if interrupted:
         raise ComparisonInterrupted(made, len(chosen.steps) * len(chosen.algorithms))
@@ -112,6 +124,7 @@ def _start(fmus: CoupledFmus, chosen: ComparisonOptions, patterns: Sequence[str]
             else:
                 compared[f"{unit}.{name}"] = instances[unit].variables[name]
         step, stop = run.statistics.step, run.stop
+        internal, joints_alone = InternalSteps.of(run), not run.coupling.connections
     if not compared:
         raise InputError(f"{fmus.name} has no continuous Real output; there is nothing to compare")
     for pattern in patterns or ():
@@ -124,7 +137,20 @@ def _start(fmus: CoupledFmus, chosen: ComparisonOptions, patterns: Sequence[str]
             name: variable for name, variable in compared.items() if any(means(pattern, [name]) for pattern in patterns)
         }
         others = []
-    return _Start(stop, step, compared, tuple(others))
+    return _Start(stop, step, compared, tuple(others), internal, joints_alone)
+
+
+def _same_runs(algorithms: Sequence[str]) -> dict[str, str]:
+    """Return algorithms whose runs are those of an earlier one, where joints alone couple FMUs.
+
+    `jacobi` and `gauss-seidel` leave joints to the same solution, so that only the extrapolation tells runs apart.
+    """
+    first: dict[str, str] = {}
+    return {
+        name: first[extrapolation]
+        for name in algorithms
+        if first.setdefault(extrapolation := parted(name)[1], name) != name
+    }
 
 
 def _summary(found: CoupledReference, result: CosimulationResult, reference: ReferenceRun) -> dict[str, Any]:

@@ -43,8 +43,9 @@ def compare(
 
     The monolithic run with the same internal step gives the coupling error; a reference run with an adaptive solver
     gives the error of step and coupling together. FMUs have no monolithic model: their reference is a coupled run whose
-    step is halved until its own estimated error is small. Errors inside FMUs count where their own steps end with
-    communication steps; what does not depend on these is in all runs alike, and not seen.
+    step is halved until its own estimated error is small. Errors inside FMUs with the parameter `solver.step`, as ours
+    have it, are told from those of coupling by a second run with internal steps of the reference. Those of others count
+    as errors of coupling where their steps end with communication steps, or are not seen, and a sentence says so.
 
     Parameters
     ----------

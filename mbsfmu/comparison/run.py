@@ -10,9 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
+from mbsfmu.base.muted import muted
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.curves import RunCurves, curves_of
-from mbsfmu.comparison.reference import load_reference
+from mbsfmu.comparison.reference import ReferenceRun, load_reference
 from mbsfmu.cosim import CosimulationError, CosimulationResult
 
 LOST = 1.0
@@ -54,10 +57,15 @@ class Run:
     status
         `ok`, or `diverged` with the reason in `message`.
     error
-        For each output, the largest deviation over time from the monolithic run of the same internal step, of FMUs
-        without a model from the reference run, relative to that one's range: what the coupling costs.
+        For each output, the largest deviation over time from the monolithic run of the same internal step, relative to
+        that one's range: what the coupling costs. Of FMUs without a model, that of the same run with refined internal
+        steps from the reference run; of the run itself where FMUs have none that can be refined.
     error_total
         The same from the tight run: what coupling and step cost together; None for each output where that is not known.
+        Of FMUs without a model, that of the run itself from the reference run.
+    error_inside
+        Of FMUs without a model, the largest difference over time from the same run with refined internal steps: what
+        the FMUs' own steps cost; None for each output, or nothing, where that is not known.
     energy_residual, energy_residual_share
         Largest residual energy of the power bonds in J, and as a share of the energy exchanged; None without bonds.
     bonds
@@ -89,6 +97,7 @@ class Run:
     loading_seconds: float | None = None
     energy_residual_share: float | None = None
     error_total: Mapping[str, float | None] = field(default_factory=dict)
+    error_inside: Mapping[str, float | None] = field(default_factory=dict)
     bonds: Mapping[str, BondEnergy] = field(default_factory=dict)
     curves: RunCurves = field(default_factory=RunCurves, repr=False)
 
@@ -111,6 +120,11 @@ class Run:
     def worst_total(self) -> float | None:
         """The largest error of coupling and step together; None if diverged or unknown."""
         return self._worst(self.error_total)
+
+    @property
+    def worst_inside(self) -> float | None:
+        """The largest error inside FMUs; None if diverged or unknown."""
+        return self._worst(self.error_inside)
 
     @property
     def judged(self) -> float | None:
@@ -141,6 +155,8 @@ class Task:
         None where there is no tight run.
     algorithm, step, stop
         One of `CHOICES`, communication step and end in s.
+    refined
+        The FMUs with refined internal steps; None where there are none.
     """
 
     fmus: CoupledFmus
@@ -149,6 +165,7 @@ class Task:
     algorithm: str
     step: float
     stop: float
+    refined: CoupledFmus | None = None
 
 
 @dataclass(frozen=True)
@@ -197,12 +214,17 @@ def make_run(task: Task) -> Run:
     reference = load_reference(task.reference)
     errors = reference.errors(result)
     message = message or lost_output(errors, reference.still)
-    totals = dict.fromkeys(errors) if message or task.tight is None else load_reference(task.tight).errors(result)
+    unknown: dict[str, float | None] = dict.fromkeys(errors)
+    coupling: Mapping[str, float | None] = unknown if message else errors
+    totals = unknown if message or task.tight is None else load_reference(task.tight).errors(result)
+    inside = unknown
+    if task.refined is not None and not message:
+        totals, (coupling, inside) = errors, _parted_errors(task, reference, result)
     return Run(
         task.algorithm,
         task.step,
         "diverged" if message else "ok",
-        dict.fromkeys(errors) if message else errors,
+        coupling,
         _finite(result.energy_residual_max),
         result.steps,
         result.wall_seconds,
@@ -212,9 +234,30 @@ def make_run(task: Task) -> Run:
         loading_seconds=None if timing is None else timing.loading,
         energy_residual_share=_finite(result.energy_residual_share),
         error_total=totals,
+        error_inside=inside,
         bonds=_bonds(result),
         curves=curves_of(result, reference, _label(task.algorithm, task.step)),
     )
+
+
+def _parted_errors(
+    task: Task, reference: ReferenceRun, result: CosimulationResult
+) -> tuple[Mapping[str, float | None], Mapping[str, float | None]]:
+    """Return the errors of coupling and inside FMUs, by a run with refined internal steps; None where it fails."""
+    assert task.refined is not None
+    unknown: dict[str, float | None] = dict.fromkeys(reference.outputs)
+    try:
+        with muted():
+            refined = task.refined.result(task.algorithm, step=task.step, stop=task.stop)
+    except CosimulationError:
+        return unknown, unknown
+    own, others = reference.same_of(result), reference.same_of(refined)
+    rows = min(len(result.time), len(refined.time))
+    inside = {
+        name: float(np.max(np.abs(own[name][:rows] - others[name][:rows])) / scale)
+        for name, scale in reference.scales.items()
+    }
+    return reference.errors(refined), inside
 
 
 def _bonds(result: CosimulationResult) -> dict[str, BondEnergy]:

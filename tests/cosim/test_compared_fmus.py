@@ -7,13 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cosim import linear_units
+from cosim.joined_mechanisms import HANDLE
+from cosim.oscillator_theory import step_map
 from scipy.linalg import expm
 
 import mbsfmu
+from mbsfmu import CoupledJoint
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison import Comparison
+from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import SHARE
+from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.cosim.coupling.choices import parted
+from mbsfmu.cosim.ssp import write_ssp
 
 GROUND, SPRING, START, STOP, STEPS = (30.0, 50.0), (10.0, 20.0), 0.1, 2.0, (0.02, 0.01, 5e-3)
 CROSSED = ("one.x=two.u", "two.x=one.u")
@@ -104,6 +111,16 @@ def test_the_verdict_is_of_the_cheapest_run_that_is_accurate(comparison: Compari
     assert "it is itself good to about" in comparison.step_verdict
 
 
+def test_errors_that_cannot_be_told_apart_are_named(comparison: Comparison) -> None:
+    assert "Errors inside one and two, which have no parameter solver.step, cannot be told" in comparison.step_verdict
+    assert comparison.coupled_reference is not None
+    assert comparison.coupled_reference.internal_steps == {}
+    for run in comparison.runs:
+        assert run.worst_total is None
+        assert run.worst_inside is None
+        assert run.judged == run.worst_error
+
+
 def test_steps_are_those_that_fmus_suggest(masses: list[str]) -> None:
     made = mbsfmu.compare(
         masses, connections=CROSSED, parameters=PARAMETERS, algorithms=["gauss-seidel"], outputs=["one.*"], workers=1
@@ -180,3 +197,80 @@ def test_what_has_no_effect_is_refused(masses: list[str], given: dict[str, objec
 def test_models_take_no_connections_of_fmus() -> None:
     with pytest.raises(InputError, match="has no effect with the model four-bar; it has with FMUs"):
         mbsfmu.compare(mbsfmu.models.four_bar(), connections=CROSSED)
+
+
+def test_errors_inside_our_fmus_are_told_from_those_of_coupling(halves_exact: list[Path]) -> None:
+    """Coupling alone is the linear map of FMUs that are exact between communication points; rk4 by 0.1 s is not."""
+    steps, stop, places = (0.1, 0.05), 1.0, {"one.position": 0, "one.speed": 1, "two.speed": 2}
+    given = {"connections": linear_units.CONNECTIONS, "parameters": {"one.solver.step": 0.1, "two.solver.step": 0.1}}
+    made = mbsfmu.compare(
+        halves_exact, steps=steps, stop=stop, algorithms=["jacobi", "gauss-seidel"], workers=1, **given
+    )
+    found = made.coupled_reference
+    assert found is not None
+    assert found.internal_steps == {"one": found.step, "two": found.step}
+    rows = np.array([linear_units.exact(time) for time in made.reference_run.time])[:, [0, 1, 3]]
+    for run in made.runs:
+        result = mbsfmu.cosimulate(halves_exact, algorithm=run.algorithm, step=run.step, stop=stop, **given)
+        states = [np.array([0.1, 0.0, 0.0, 0.0])]
+        for _ in result.time[1:]:
+            states.append(step_map(run.algorithm, "zero", run.step) @ states[-1])
+        truth = np.array([linear_units.exact(time) for time in result.time])[:, [0, 1, 3]]
+        for name, place in places.items():
+            extent = float(np.ptp(rows[:, place]))
+            coupled, own = np.array(states)[:, place], result[name]
+            bound = 2.0 * found.worst_uncertainty
+            assert run.error[name] == pytest.approx(np.max(np.abs(coupled - truth[:, place])) / extent, abs=bound)
+            assert run.error_total[name] == pytest.approx(np.max(np.abs(own - truth[:, place])) / extent, abs=bound)
+            assert run.error_inside[name] == pytest.approx(np.max(np.abs(own - coupled)) / extent, abs=bound)
+        assert run.worst_inside is not None
+        assert run.worst_inside > 10.0 * bound or run.step < 0.1, "it is something to be told"
+        assert run.judged == run.worst_total
+    assert "(0.00313 s in one and 0.00313 s in two)" in made.step_verdict
+    assert "cannot be told" not in made.step_verdict
+
+
+@pytest.mark.parametrize(("given", "tolerance"), [(None, 1e-8), (1e-3, 1e-5)])
+def test_solvers_that_choose_their_steps_are_refined_by_tolerance(
+    halves_exact: list[Path], given: float | None, tolerance: float
+) -> None:
+    """The FMUs suggest 1e-6."""
+    fmus = CoupledFmus(halves_exact, linear_units.CONNECTIONS, coupling={"unit_tolerance": given})
+    with fmus.run("jacobi", step=0.1, stop=1.0) as run:
+        internal = InternalSteps.of(run)
+    refined, steps = internal.refined(fmus, 0.1, 3)
+    assert refined.coupling["unit_tolerance"] == pytest.approx(tolerance)
+    assert steps == {"one": 1.25e-4, "two": 1.25e-4}
+    assert refined.parameters == {"one.solver.step": 1.25e-4, "two.solver.step": 1.25e-4}
+
+
+def test_errors_inside_are_told_of_the_fmus_that_allow_it(halves_exact: list[Path], oscillators: list[Path]) -> None:
+    made = mbsfmu.compare(
+        [halves_exact[0], oscillators[1]], connections=("two.force=one.force", "one.velocity=two.velocity_in"),
+        parameters={"one.solver.step": 0.05, "two.side": 2.0, "two.stiffness": 20.0}, steps=(0.05, 0.025), stop=0.5,
+        algorithms=["gauss-seidel"], workers=1, accuracy=0.1,
+    )  # fmt: skip
+    assert made.coupled_reference is not None
+    assert set(made.coupled_reference.internal_steps) == {"one"}
+    assert made.coupled_reference.untold == ("two",)
+    assert "Errors inside two, which has no parameter solver.step, cannot be told" in made.step_verdict
+    assert all(run.worst_inside is not None and 0.0 < run.worst_inside < 1e-3 for run in made.runs)
+
+
+def test_runs_that_joints_alone_couple_are_made_once(pinned: list[Path], tmp_path: Path) -> None:
+    joint = CoupledJoint.parse(f"revolute:left.{HANDLE}=right.{HANDLE}:0,0,1")
+    fmus = dict(zip(("left", "right"), pinned, strict=True))
+    package = write_ssp(tmp_path / "pin.ssp", "pin", fmus, [], 0.1, joints=[joint])
+    given = {"steps": (0.02, 0.01), "workers": 1, "outputs": ["*.angle"], "accuracy": 1e-6}  # which none reaches
+    algorithms = ["gauss-seidel", "jacobi", "jacobi-linear", "gauss-seidel-linear"]
+    made = mbsfmu.compare(package, algorithms=algorithms, **given)
+    assert made.same_runs == {"jacobi": "gauss-seidel", "gauss-seidel-linear": "jacobi-linear"}
+    assert [run.algorithm for run in made.runs] == ["gauss-seidel"] * 2 + ["jacobi-linear"] * 2
+    sentence = "to the last bit, the run of jacobi that of gauss-seidel and gauss-seidel-linear that of jacobi-linear"
+    assert sentence in made.same_runs_sentence
+    assert made.to_dict()["same_runs"] == made.same_runs
+    one, two = (
+        mbsfmu.cosimulate(pinned, joints=[joint], algorithm=algorithm, extrapolation="linear", step=0.01, stop=0.1)
+        for algorithm in ("jacobi", "gauss-seidel")
+    )
+    assert all(np.array_equal(one[name], two[name]) for name in one.names), "which is why"

@@ -14,6 +14,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.comparison import coupled_reference
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import CoupledReference, _Made, _Search
+from mbsfmu.comparison.internal_steps import InternalSteps
 from mbsfmu.comparison.reference import ReferenceRun
 from mbsfmu.cosim import CosimulationError, CosimulationResult
 from mbsfmu.modelling.variables import Variable
@@ -35,7 +36,10 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[CoupledRefere
             if fails(halvings):
                 raise CosimulationError("it diverges", NOTHING)
             return SimpleNamespace(
-                step=0.1 / 2**halvings, seconds=0.0, result=SimpleNamespace(time=np.array([0.0, 1.0]))
+                step=0.1 / 2**halvings,
+                internal_steps={},
+                seconds=0.0,
+                result=SimpleNamespace(time=np.array([0.0, 1.0])),
             )
 
         def changes(_: object, now: _Made, last: _Made) -> dict[str, float]:
@@ -43,7 +47,7 @@ def search(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[CoupledRefere
 
         monkeypatch.setattr(_Search, "_make", made)
         monkeypatch.setattr(_Search, "_changes", changes)
-        return _Search(CoupledFmus([]), "newton", (0.1,), 1.0, accuracy, {}).run(np.inf)[0], tried
+        return _Search(CoupledFmus([]), "newton", (0.1,), 1.0, accuracy, {}, InternalSteps()).run(np.inf)[0], tried
 
     return searched
 
@@ -104,10 +108,12 @@ def test_the_first_algorithm_without_doubts_is_taken(monkeypatch: pytest.MonkeyP
     def run(self: _Search, _: float) -> tuple[CoupledReference, SimpleNamespace]:
         asked.append(self._algorithm)
         doubt = "" if self._algorithm == "gauss-seidel-linear" else "it does not converge"
-        return CoupledReference(self._algorithm, 0.1, {"y": 0.1}, doubt), SimpleNamespace(result=None, outputs=None)
+        return CoupledReference(self._algorithm, 0.1, {"y": 0.1}, doubt), SimpleNamespace(
+            result=None, outputs=None, fmus=None
+        )
 
     monkeypatch.setattr(_Search, "run", run)
-    found, _, _ = coupled_reference.coupled_reference(CoupledFmus([]), (0.1,), 1.0, 0.1, {})
+    found, *_ = coupled_reference.coupled_reference(CoupledFmus([]), (0.1,), 1.0, 0.1, {}, InternalSteps())
     assert found.algorithm == "gauss-seidel-linear"
     assert asked == ["newton-linear", "gauss-seidel-linear"]
 
@@ -119,8 +125,10 @@ def test_between_its_points_a_reference_is_a_line(steps: tuple[float, float], ch
     for step in (0.1, 0.2):
         times = np.arange(round(1.0 / step) + 1) * step
         result = CosimulationResult(times, times[:, np.newaxis] ** 2, ("a.y",), ("m",))
-        runs.append(_Made(step, result, ReferenceRun.of(result, {"a.y": 1.0}, {"a.y": "a.y"}), 0.0))
-    found = _Search(CoupledFmus([]), "newton", steps, 1.0, 0.1, {"a.y": Variable("y")})._changes(*runs)
+        outputs = ReferenceRun.of(result, {"a.y": 1.0}, {"a.y": "a.y"})
+        runs.append(_Made(CoupledFmus([]), {}, step, result, outputs, 0.0))
+    search = _Search(CoupledFmus([]), "newton", steps, 1.0, 0.1, {"a.y": Variable("y")}, InternalSteps())
+    found = search._changes(*runs)
     assert found["a.y"] == pytest.approx(change, abs=1e-12)
 
 

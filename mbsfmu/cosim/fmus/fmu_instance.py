@@ -153,6 +153,8 @@ class Instance(ABC):
         Names of its continuous states and of their derivatives, as far as its model structure names them.
     default_experiment
         Stop time and step size in s that the FMU suggests.
+    suggested_tolerance
+        Relative tolerance that the FMU suggests for its own solver; None where it does not.
     interpolates
         Whether inputs may be given with derivatives.
     gives_rates, gives_directional_derivatives
@@ -189,6 +191,7 @@ class Instance(ABC):
     states: tuple[str, ...] = ()
     derivatives: tuple[str, ...] = ()
     default_experiment: tuple[float | None, float | None]
+    suggested_tolerance: float | None = None
     arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     flat_names: Mapping[str, str] = MappingProxyType({})
     interpolates: bool

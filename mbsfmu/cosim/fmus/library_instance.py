@@ -449,6 +449,7 @@ class LibraryInstance(Instance):
         self.states = described_states(self._description.derivatives)
         self.derivatives = described_derivatives(self._description.derivatives)
         self.default_experiment = _default_experiment(self._description)
+        self.suggested_tolerance = _suggested_tolerance(self._description)
         interface = archive.interface
         self.saves_state = bool(interface.canGetAndSetFMUstate)
         self.serializes_state = self.saves_state and bool(getattr(interface, "canSerializeFMUstate", False))
@@ -548,10 +549,7 @@ class LibraryInstance(Instance):
 
     def own_tolerance(self, given: float | None) -> float | None:
         """Return the tolerance of the unit's own solver: as given, else what it suggests."""
-        experiment = self._description.defaultExperiment
-        if given is None and experiment is not None and experiment.tolerance:
-            return float(experiment.tolerance)
-        return given
+        return self.suggested_tolerance if given is None else given
 
     def _end(self, reached: float, end: float, step: float) -> None:
         """Record that the FMU ended the run at a time in a step in s.
@@ -757,3 +755,9 @@ def _default_experiment(description: Any) -> tuple[float | None, float | None]:
         return None, None
     stop, step = experiment.stopTime, experiment.stepSize
     return (float(stop) if stop else None), (float(step) if step else None)
+
+
+def _suggested_tolerance(description: Any) -> float | None:
+    """Return the relative tolerance of a description that FMPy read."""
+    experiment = description.defaultExperiment
+    return float(experiment.tolerance) if experiment is not None and experiment.tolerance else None

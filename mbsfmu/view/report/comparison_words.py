@@ -20,7 +20,8 @@ def sentences(comparison: Comparison, ended: str) -> list[tuple[str, str]]:
     """Return the cost of coupling, the error of the step, the least expensive setting, and unknowns."""
     lost = [f"{algorithm} diverges at {steps}." for algorithm, steps in _diverged(comparison.runs).items()]
     told = [(ended, "bad"), (headline(comparison), ""), (" ".join(lost), "bad"), (comparison.step_verdict, "")]
-    told += [(comparison.verdict if comparison.runs else "", ""), (_unknown(comparison), "soft")]
+    told += [(comparison.verdict if comparison.runs else "", ""), (comparison.same_runs_sentence, "soft")]
+    told += [(_unknown(comparison), "soft")]
     return [(text, kind) for text, kind in told if text]
 
 
@@ -122,14 +123,22 @@ def algorithms(comparison: Comparison) -> HtmlElement:
         ]
         for run in shown
     ]
-    columns = ("algorithm", "largest error", "of", "with the step's", "observed order", "diverges at")
-    tight = "; with the step's: from the tight run" if comparison.coupled_reference is None else ""
+    columns = ("algorithm", "largest error", "of", comparison.total_label, "observed order", "diverges at")
     caption = (
         f"Communication step {step_length(step)}. The error of coupling is the largest deviation of an output from "
         f"the {comparison.label} run, in percent of its range"
-        f"{tight}. Order: over all steps."
+        f"{_beside_coupling(comparison)}. Order: over all steps."
     )
     return table(columns, rows, caption, texts=(0, 2, 5))
+
+
+def _beside_coupling(comparison: Comparison) -> str:
+    """Return what else a table of errors has beside those of coupling."""
+    found = comparison.coupled_reference
+    if found is None:
+        return "; with the step's: from the tight run"
+    told = any(run.worst_inside is not None for run in comparison.runs)
+    return ", with refined internal steps; with that inside: with the usual ones" if told else ""
 
 
 def all_runs(comparison: Comparison) -> HtmlElement:
@@ -145,7 +154,7 @@ def all_runs(comparison: Comparison) -> HtmlElement:
         line += [quantity(run.energy_residual, "J"), share, grouped(run.steps)]
         line += [_per_second(run.cost), quantity(run.loading_seconds, "s")]
         rows.append(line)
-    columns = ["algorithm", "step", "status", "largest error", "with the step's"]
+    columns = ["algorithm", "step", "status", "largest error", comparison.total_label]
     columns += ["residual energy", "of the exchanged", "steps", "cost", "loading"]
     repeated = max((len(run.costs) for run in comparison.runs), default=0)
     caption = (

@@ -22,6 +22,7 @@ DESCRIBED = (
     "states",
     "derivatives",
     "default_experiment",
+    "suggested_tolerance",
     "interpolates",
     "gives_rates",
     "gives_directional_derivatives",

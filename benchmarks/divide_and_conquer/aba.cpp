@@ -16,8 +16,8 @@ struct Tree {
           torque(Eigen::VectorXd::Zero(model.nv)) {}
 };
 
-// Links of 1 m, 1 kg and 1 kg m2, each on the end of its parent; kinds: hinges about Z, Y and X, and balls.
-static Model links(int bodies, const int *parents, const int *kinds) {
+// Bodies of 1 kg and 1 kg m2, each at its place on its parent; kinds: hinges about Z, Y and X, balls, free joints.
+static Model links(int bodies, const int *parents, const int *kinds, const double *places) {
     Model model;
     model.gravity.linear() << 0.0, -9.81, 0.0;
     const Inertia inertia(1.0, Eigen::Vector3d(0.5, 0.0, 0.0), Eigen::Matrix3d::Identity());
@@ -25,13 +25,14 @@ static Model links(int bodies, const int *parents, const int *kinds) {
         const JointIndex parent = parents[i] + 1;
         const std::string name = "joint " + std::to_string(i);
         SE3 place = SE3::Identity();
-        if (parent > 0) place.translation() << 1.0, 0.0, 0.0;
+        if (parent > 0) place.translation() = Eigen::Map<const Eigen::Vector3d>(places + 3 * i);
         JointIndex made;
         switch (kinds[i]) {
         case 0: made = model.addJoint(parent, JointModelRZ(), place, name); break;
         case 1: made = model.addJoint(parent, JointModelRY(), place, name); break;
         case 2: made = model.addJoint(parent, JointModelRX(), place, name); break;
-        default: made = model.addJoint(parent, JointModelSpherical(), place, name);
+        case 3: made = model.addJoint(parent, JointModelSpherical(), place, name); break;
+        default: made = model.addJoint(parent, JointModelFreeFlyer(), place, name);
         }
         model.appendBodyToJoint(made, inertia, SE3::Identity());
     }
@@ -44,9 +45,9 @@ static size_t allocated() {
 }
 
 // Returns a tree, and how much memory it takes.
-extern "C" Tree *tree_new(int bodies, const int *parents, const int *kinds, size_t *bytes) {
+extern "C" Tree *tree_new(int bodies, const int *parents, const int *kinds, const double *places, size_t *bytes) {
     const size_t before = allocated();
-    Tree *tree = new Tree(links(bodies, parents, kinds));
+    Tree *tree = new Tree(links(bodies, parents, kinds, places));
     *bytes = allocated() - before;
     return tree;
 }

@@ -14,7 +14,7 @@ from typing import Any
 import casadi
 import numpy as np
 from flow import Floats
-from machines import AXES, BALL, Machine, Point
+from machines import AXES, BALL, FREE, Machine, Point
 from rates import HERE, Timed, pointer
 
 
@@ -66,8 +66,8 @@ class _Tree:
     def __init__(self, library: ctypes.CDLL, machine: Machine) -> None:
         self._library, count = library, len(machine.parents)
         numbers = [(ctypes.c_int * count)(*each) for each in (machine.parents, machine.joints)]
-        taken = ctypes.c_size_t()
-        self.handle = ctypes.c_void_p(library.tree_new(count, *numbers, ctypes.byref(taken)))
+        places, taken = np.array(machine.places), ctypes.c_size_t()
+        self.handle = ctypes.c_void_p(library.tree_new(count, *numbers, pointer(places), ctypes.byref(taken)))
         self.bytes = taken.value
 
     def __del__(self) -> None:
@@ -77,7 +77,12 @@ class _Tree:
 def articulated_body(library: ctypes.CDLL, point: Point, *, world: bool = False) -> Engine:
     """Return Pinocchio's algorithm at a point."""
     tree = _Tree(library, point.machine)
-    positions, rates = np.ascontiguousarray(point.positions), np.ascontiguousarray(point.rates)
+    joints = [
+        each.in_child() if kind == FREE else each for each, kind in zip(point.joints, point.machine.joints, strict=True)
+    ]
+    positions, rates, expected = (
+        np.concatenate([getattr(each, name) for each in joints]) for name in ("positions", "rates", "second_rates")
+    )
     accelerations = np.zeros(len(rates))
     library.tree_move(tree.handle, pointer(positions), pointer(rates))
 
@@ -85,7 +90,7 @@ def articulated_body(library: ctypes.CDLL, point: Point, *, world: bool = False)
         library.timed(tree.handle, int(world), repetitions, pointer(accelerations))
 
     run(1)
-    return Engine(run, deviation(accelerations, point.second_rates), tree.bytes)
+    return Engine(run, deviation(accelerations, expected), tree.bytes)
 
 
 def compiled_forward(folder: Path) -> ctypes.CDLL:
@@ -107,32 +112,33 @@ def forward(library: ctypes.CDLL, point: Point) -> Engine:
     made.option.gravity = [0.0, -9.81, 0.0]
     made.option.disableflags = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     bodies: list[Any] = []
-    for parent, kind in zip(point.machine.parents, point.machine.joints, strict=True):
-        place, on = ([0.0, 0.0, 0.0], made.worldbody) if parent < 0 else ([1.0, 0.0, 0.0], bodies[parent])
+    machine = point.machine
+    for parent, kind, hung in zip(machine.parents, machine.joints, machine.places, strict=True):
+        place, on = ([0.0, 0.0, 0.0], made.worldbody) if parent < 0 else (hung, bodies[parent])
         inertia = {"mass": 1.0, "ipos": [0.5, 0.0, 0.0], "inertia": [1.0, 1.0, 1.0], "explicitinertial": True}
         name = f"joint {len(bodies)}"
         bodies.append(on.add_body(pos=place, **inertia))
-        if kind == BALL:
-            bodies[-1].add_joint(name=name, type=mujoco.mjtJoint.mjJNT_BALL)
-        else:
-            bodies[-1].add_joint(name=name, type=mujoco.mjtJoint.mjJNT_HINGE, axis=AXES[kind])
+        free = {BALL: mujoco.mjtJoint.mjJNT_BALL, FREE: mujoco.mjtJoint.mjJNT_FREE}.get(kind)
+        options = {"type": mujoco.mjtJoint.mjJNT_HINGE, "axis": AXES[kind]} if free is None else {"type": free}
+        bodies[-1].add_joint(name=name, **options)
     model = made.compile()
     data = mujoco.MjData(model)
-    joints = [model.joint(f"joint {index}") for index in range(len(bodies))]  # MuJoCo has an order of its own
-    places, rates = (np.concatenate([getattr(each, name) for each in joints]) for name in ("qposadr", "dofadr"))
-    size = 4 if point.machine.has_balls else 1
-    own, of_rates = (
-        first[:, np.newaxis] + np.arange(count) for first, count in ((places, size), (rates, min(size, 3)))
-    )
-    data.qpos[own] = np.roll(point.positions.reshape(-1, size), 1, axis=1)  # w first
-    data.qvel[of_rates] = point.rates.reshape(of_rates.shape)
+    rates = []
+    for index, each in enumerate(point.joints):
+        joint = model.joint(f"joint {index}")  # MuJoCo has an order of its own
+        place, own = joint.qposadr[0], each.positions.copy()
+        if len(own) > 1:
+            own[-4:] = np.roll(own[-4:], 1)  # w first
+        data.qpos[place : place + len(own)] = own
+        rates.append(joint.dofadr[0] + np.arange(len(each.rates)))
+        data.qvel[rates[-1]] = each.rates
     addresses = [ctypes.c_void_p(each._address) for each in (model, data)]
 
     def run(repetitions: int) -> None:
         library.timed(*addresses, repetitions)
 
     run(1)
-    off = deviation(data.qacc[of_rates.ravel()], point.second_rates)
+    off = deviation(data.qacc[np.concatenate(rates)], np.concatenate([each.second_rates for each in point.joints]))
     kept = model, data
     memory = model.nbuffer + data.nbuffer + data.maxuse_arena
     return Engine(lambda repetitions, kept=kept: run(repetitions), off, memory)  # noqa: ARG005 - they live as long
@@ -141,18 +147,21 @@ def forward(library: ctypes.CDLL, point: Point) -> Engine:
 def explicit_step(point: Point) -> Engine:
     """Return explicit Euler steps of Exudyn in joint coordinates, of one evaluation each.
 
-    An evaluation alone is not to be had: a step has the solver's own work in it. A ball is three hinges in turn, with
-    links without mass between them.
+    An evaluation alone is not to be had: a step has the solver's own work in it. A ball is three hinges in turn, a free
+    joint three slides before them, with links without mass between them.
     """
     exu, items = exudyn()
     kinds, parents, offsets, massive, last = [], [], [], [], [-1]
-    for parent, kind in zip(point.machine.parents, point.machine.joints, strict=True):
-        axes = "XYZ" if kind == BALL else "ZYX"[kind]
-        for index, axis in enumerate(axes):
-            kinds.append(getattr(exu.JointType, f"Revolute{axis}"))
+    turns, slides = [[f"{kind}{axis}" for axis in "XYZ"] for kind in ("Revolute", "Prismatic")]
+    machine = point.machine
+    for parent, kind, place in zip(machine.parents, machine.joints, machine.places, strict=True):
+        free = {BALL: turns, FREE: [*slides, *turns]}
+        own = free.get(kind) or [f"Revolute{'ZYX'[kind]}"]
+        for index, each in enumerate(own):
+            kinds.append(getattr(exu.JointType, each))
             parents.append(len(parents) - 1 if index else last[parent + 1])
-            offsets.append([float(index == 0 and parent >= 0), 0.0, 0.0])
-            massive.append(float(index == len(axes) - 1))
+            offsets.append(list(place) if index == 0 and parent >= 0 else [0.0, 0.0, 0.0])
+            massive.append(float(index == len(own) - 1))
         last.append(len(parents) - 1)
     container = exu.SystemContainer()
     system, count = container.AddSystem(), len(kinds)

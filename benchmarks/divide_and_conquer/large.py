@@ -1,13 +1,13 @@
 """Right-hand sides of `dca` in loops over the size, beside unrolled code, Pinocchio, MuJoCo and Exudyn.
 
-Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [planar] [spatial] [spherical] [tree] [ladders]
+Run: python benchmarks/divide_and_conquer/large.py [--quick] [--write] [KIND …]
      python benchmarks/divide_and_conquer/large.py [--quick] threads
 
-All kinds of machines where none is named; `threads` is chains in sections with one and two threads, and a model of what
-more would give, see `threads.py`. Prints the tables of docs/studies/large-mechanisms.md; `--write` puts them there, and
-draws docs/studies/large-mechanisms.svg where all kinds have been measured. Needs g++ and the packages `pin`, `mujoco`
-and `exudyn`; what is not installed is left out. With `--quick` there are small machines only, without Pinocchio in C++,
-which takes long to compile.
+Kinds are planar, spatial, spherical, tree, floating and ladders; all where none is named. `threads` is chains in
+sections with one and two threads, and a model of what more would give, see `threads.py`. Prints the tables of
+docs/studies/large-mechanisms.md; `--write` puts them there, and draws docs/studies/large-mechanisms.svg where all kinds
+have been measured. Needs g++ and the packages `pin`, `mujoco` and `exudyn`; what is not installed is left out. With
+`--quick` there are small machines only, without Pinocchio in C++, which takes long to compile.
 
 Times are least ones of rounds that go through all that is quick in turn; what takes long has rounds of its own.
 Engines are held against ours: where accelerations differ by more than round-off explains, tables say by how much.
@@ -32,7 +32,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from drawing import COLOURS, new_figure, svg
 
 SIZES = (4,) if QUICK else (4, 16, 64, 256, 512, 1024, 4096)
+FLOATING = (4,) if QUICK else (4, 13, 25, 49)
+"""Bodies of floating bases, with 1, 4 (a quadruped), 8 and 16 legs."""
 LADDERS = (2,) if QUICK else (4, 8, 16, 32, 64, 128, 256, 512)
+OWN_SIZES = {"floating": FLOATING, "ladders": LADDERS}
 PAGE, FIGURE = "large-mechanisms.md", "large-mechanisms.svg"
 FIRST = 256
 """Bodies from which exponents are found; a loop of a ladder has three."""
@@ -107,7 +110,7 @@ def measure(kinds: Sequence[str]) -> dict[str, list[Row]]:
         libraries = Libraries(Path(folder))
         for kind in kinds:
             loads = [load()]
-            found[kind] = [MEASURES[kind](size, libraries) for size in (LADDERS if kind == "ladders" else SIZES)]
+            found[kind] = [MEASURES[kind](size, libraries) for size in OWN_SIZES.get(kind, SIZES)]
             loads.append(load())
             print(f"\n{kind}, with {' to '.join(loads)} processes at work on {os.cpu_count()} processors\n")
             print(table(kind, found[kind]), flush=True)

@@ -100,7 +100,7 @@ def _prepare_worker() -> None:
     signal.signal(signal.SIGINT, _Worker.interrupt)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     logger = logging.getLogger("mbsfmu")
-    logger.addHandler(logging.NullHandler())
+    logger.handlers[:] = [logging.NullHandler()]  # a forked worker has those of its parent
     logger.propagate = False
     parent = multiprocessing.parent_process()
 

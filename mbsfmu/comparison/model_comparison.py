@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.muted import each_once
 from mbsfmu.comparison.comparison import Comparison, ComparisonInterrupted
 from mbsfmu.comparison.comparison_options import ComparisonKeywords, ComparisonOptions
 from mbsfmu.comparison.cost import observed_order
@@ -25,6 +26,7 @@ from mbsfmu.exporting.fmu_export import export
 from mbsfmu.modelling.variables import Causality
 
 
+@each_once()
 def compare(
     model: CoupledModel | str | Path | Sequence[str | Path],
     *,

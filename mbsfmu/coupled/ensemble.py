@@ -13,6 +13,7 @@ import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
+from mbsfmu.base.alike import alike
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
@@ -29,6 +30,7 @@ from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tables import optional
+from mbsfmu.model.run_remarks import remarks
 from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.native.ensemble_library import (
@@ -400,9 +402,16 @@ class Ensemble:
         assert self._library is not None
         recorded = [simulation.continuous[column] for column in columns]
         failures, warnings = self._diagnostics(runs, times, recorded)
-        _log("of %d machines, %d failed; the first are listed", self.machines, list(failures.values()))
-        told = [each[0] for each in warnings.values()]
-        _log("of %d machines, %d have warnings; the first are listed", self.machines, told)
+        if len(failures) > _TOLD:
+            _LOGGER.warning("of %d machines, %d failed; the first are listed", self.machines, len(failures))
+        for sentence in list(failures.values())[:_TOLD]:
+            _LOGGER.warning("%s", sentence)
+        for sentence, machines in alike(warnings):
+            many = f"{len(machines)} of {self.machines} machines, first " if len(machines) > 1 else ""
+            _LOGGER.warning("%s%s: %s", many, self._machine(machines[0]), sentence)
+        by_machine: dict[int, list[str]] = {}
+        for machine, sentence in warnings:
+            by_machine.setdefault(machine, []).append(f"{self._machine(machine)}: {sentence}")
         return EnsembleResult(
             times,
             runs.rows[:, :, :shown],
@@ -412,7 +421,7 @@ class Ensemble:
             parameters=self._numbers,
             parameter_units={name: simulation.variable(name).unit for name in self._numbers},
             failures=failures,
-            warnings=warnings,
+            warnings=by_machine,
             reached=np.append(times, np.nan)[runs.done - 1],
             errors=[self._error(runs, machine) for machine in range(self.machines)],
             steps=runs.counts[:, count_places()["steps"]][:, 0],
@@ -424,8 +433,8 @@ class Ensemble:
 
     def _diagnostics(
         self, runs: MachineRuns, times: Floats, recorded: Sequence[Variable]
-    ) -> tuple[dict[int, str], dict[int, list[str]]]:
-        """Return failures and warnings of machines, by their numbers."""
+    ) -> tuple[dict[int, str], list[tuple[int, str]]]:
+        """Return failures of machines by their numbers, and warnings with the numbers of theirs, in their order."""
         simulation, names = self._simulation, [each.name for each in recorded]
         watch = CardanWatch(simulation.initialization.system.parts, names)
         scales, remedy = simulation.initialization.energy_scales, simulation.solver.remedy
@@ -450,10 +459,31 @@ class Ensemble:
             warnings += [(machine, sentence) for sentence in found]
             if low[machine]:
                 warnings += [(machine, sentence) for sentence in below_minimum(recorded, come, rows)]
-        by_machine: dict[int, list[str]] = {}
-        for machine, sentence in sorted(warnings):
-            by_machine.setdefault(machine, []).append(f"{self._machine(machine)}: {sentence}")
-        return failures, by_machine
+        return failures, sorted([*warnings, *self._doubtful(runs, times, names)])
+
+    def _doubtful(self, runs: MachineRuns, times: Floats, names: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Yield what real machines would hardly do, as cavitation, as far as the columns with these names show it."""
+        simulation, places = self._simulation, {name: place for place, name in enumerate(names)}
+        parameters, asked = self._data().parameters, False
+        rows = runs.rows[0]
+
+        def values_of(reference: str) -> Floats | None:
+            nonlocal asked
+            place = places.get(simulation.exposed.by_system.get(reference, reference))
+            asked = asked or place is not None
+            return None if place is None else rows[:, place]
+
+        if simulation.machine is None:
+            return
+        for number in np.flatnonzero(runs.done > 0).tolist():
+            come, rows = times[: runs.done[number]], runs.rows[number, : runs.done[number]]
+            as_run = simulation.machine_as_run(parameters[number])
+            assert as_run is not None
+            for remark in remarks(as_run, come, values_of):
+                if remark.doubtful:
+                    yield number, remark.sentence
+            if not asked:
+                return
 
     def _machine(self, machine: int) -> str:
         return machine_name(self._simulation, self._numbers, machine)
@@ -464,14 +494,6 @@ def _threads(workers: int | None) -> int:
     if workers is not None and workers < 1:
         raise InputError(f"workers = {workers} must be at least 1")
     return workers or os.cpu_count() or 1
-
-
-def _log(headline: str, machines: int, sentences: Sequence[str]) -> None:
-    """Log the first messages of machines, and the number of others."""
-    if len(sentences) > _TOLD:
-        _LOGGER.warning(headline, machines, len(sentences))
-    for sentence in sentences[:_TOLD]:
-        _LOGGER.warning("%s", sentence)
 
 
 def _is_signal(value: Any) -> bool:

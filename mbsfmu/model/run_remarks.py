@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.system_kinds import kind_of
-from mbsfmu.modelling import Array, Course
+from mbsfmu.modelling import Array, Course, Remark
 
 _LOGGER = logging.getLogger(__name__)
 
 
 def log_remarks(machine: Machine, times: Array, values_of: Callable[[str], Array | None]) -> None:
-    """Log the remarks of all systems, those on doubtful things as warnings.
+    """Log the remarks of all systems, those on doubtful things as warnings; arguments as for `remarks`."""
+    for remark in remarks(machine, times, values_of):
+        level = logging.WARNING if remark.doubtful else logging.INFO
+        _LOGGER.log(level, "%s: %s", machine.name, remark.sentence)
+
+
+def remarks(machine: Machine, times: Array, values_of: Callable[[str], Array | None]) -> Iterator[Remark]:
+    """Yield the remarks of all systems.
 
     Parameters
     ----------
@@ -33,6 +40,4 @@ def log_remarks(machine: Machine, times: Array, values_of: Callable[[str], Array
             return values_of(source.get(prefix + variable, prefix + variable))
 
         own = {full.removeprefix(prefix): value for full, value in machine.values.items() if full.startswith(prefix)}
-        for remark in kind_of(data).remarks(data, Course(times, values, own)):
-            level = logging.WARNING if remark.doubtful else logging.INFO
-            _LOGGER.log(level, "%s: %s", machine.name, remark.sentence)
+        yield from kind_of(data).remarks(data, Course(times, values, own))

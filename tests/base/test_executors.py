@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 
 import pytest
@@ -27,3 +28,18 @@ def test_call_in_this_process_is_done_at_once() -> None:
     future = InlineExecutor().submit(math.hypot, 3.0, 4.0)
     assert future.done()
     assert future.result() == 5.0
+
+
+def handlers_of_the_package(_: int) -> list[str]:
+    return [type(each).__name__ for each in logging.getLogger("mbsfmu").handlers]
+
+
+def test_workers_print_no_warnings_through_handlers_of_this_process() -> None:
+    """A command puts its handler on the package's logger, which forked workers begin with."""
+    handler = logging.StreamHandler()
+    logging.getLogger("mbsfmu").addHandler(handler)
+    try:
+        with local_executor(2) as executor:
+            assert run_all(executor, handlers_of_the_package, [1, 2], Shares(None, 2)) == [["NullHandler"]] * 2
+    finally:
+        logging.getLogger("mbsfmu").removeHandler(handler)

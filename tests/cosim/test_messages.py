@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ import mbsfmu
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
+from mbsfmu.cosim.fmus.fmu_instance import logger
+from mbsfmu.cosim.runs import preparation
 
 
 def test_two_units_of_one_name_keep_their_reasons(tmp_path: Path) -> None:
@@ -27,3 +31,33 @@ def test_two_units_of_one_name_keep_their_reasons(tmp_path: Path) -> None:
             with pytest.raises(SimulationError) as caught:
                 instance.set_start("link_1.mass", mass)
             assert f"link_1.mass = {mass:g} kg is refused" in str(caught.value)
+
+
+def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Isolated ones have their messages written already; what differs by more than numbers is another warning."""
+    monkeypatch.setattr(preparation, "initialize_values", lambda *_: None)
+    monkeypatch.setattr(preparation, "CouplingData", lambda *_: None)
+    said: dict[str, tuple[Any, ...]] = {
+        "left": ("%s [%s]: %s", "left", "logStatusWarning", "left: arm_2 would move at -1.5e-03 m/s2"),
+        "right": ("%s", "right [logStatusWarning]: right: arm_2 would move at 2 m/s2"),
+        "other": ("%s [%s]: %s", "other", "logStatusWarning", "other: arm_3 would move at 2 m/s2"),
+    }
+
+    def nothing(*_: Any) -> None:
+        pass
+
+    def instance(name: str) -> Any:
+        start = SimpleNamespace(setup=nothing, enter_initialization=nothing)
+        start.exit_initialization = lambda: logger.warning(*said[name])
+        return start
+
+    none = ({}, SimpleNamespace(), SimpleNamespace(propagate=nothing), {}, 1, 0.0, 1.0, None)
+    preparation.initialize({name: instance(name) for name in said}, [], *none)
+    assert caplog.messages == [
+        "2 of 3 FMUs, first left [logStatusWarning]: arm_2 would move at -1.5e-03 m/s2",
+        "other [logStatusWarning]: arm_3 would move at 2 m/s2",
+    ]
+    logger.warning(*said["left"])
+    assert caplog.messages[-1] == "left [logStatusWarning]: left: arm_2 would move at -1.5e-03 m/s2"

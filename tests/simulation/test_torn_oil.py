@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 import mbsfmu
 from hydraulics import Circuit, Cylinder, Oil, PressureSource, Throttle, Volume
 from mbsfmu import Actuator, CoupledModel, Cuboid, InputError, Mechanism, Prismatic
+from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.simulation.run_result import Result
 
 OIL, AIR, ATMOSPHERE = 1.5e9, 0.005, 101325.0
@@ -182,6 +183,25 @@ def test_filling_a_torn_volume_takes_the_oil_that_is_missing() -> None:
     assert pressure[-1] == pytest.approx(2.1e6, rel=1e-3)
     assert taken == pytest.approx((held[1] - held[0]) * 1e-3 / held[2], rel=5e-4)
     assert result["oil.mass"][[0, -1]] == pytest.approx(860.0 * held[:2], rel=1e-12)
+
+
+@pytest.mark.skipif(not has_compiler(), reason="needs a C compiler")
+def test_ensembles_tell_of_it_as_single_runs_do_and_log_it_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A light mass hangs on its oil; two heavy ones tear it."""
+    model, step = falling_mass(), {"solver": "trapezoidal", "step": 1e-3}
+    told = []
+    for mass in (MASS, 1.5 * MASS):
+        caplog.clear()
+        simulation = model.simulation(**step)
+        simulation.set("mass.mass", mass)
+        simulation.run()
+        told += [each.removeprefix("falling-mass: ") for each in caplog.messages if "cavitates" in each]
+    caplog.clear()
+    result = model.ensemble({"mass.mass": [10.0, MASS, 1.5 * MASS]}, **step).run(outputs=["mass.*"])
+    names = [f"machine 1 (mass.mass = {MASS:g} kg): ", f"machine 2 (mass.mass = {1.5 * MASS:g} kg): "]
+    found = {machine: sentences for machine, sentences in result.warnings.items() if "cavitates" in sentences[0]}
+    assert found == {1: (names[0] + told[0],), 2: (names[1] + told[1],)}
+    assert [each for each in caplog.messages if "cavitates" in each] == [f"2 of 3 machines, first {names[0]}{told[0]}"]
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])

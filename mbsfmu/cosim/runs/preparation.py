@@ -16,6 +16,7 @@ from mbsfmu.cosim.coupling.driven import DrivenInputs
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.coupling.string_outputs import Texts
 from mbsfmu.cosim.coupling.sweeps import names_of
+from mbsfmu.cosim.fmus.alike_messages import alike_messages
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.runs.coupling_options import TOLERANCE, CouplingOptions
 from mbsfmu.modelling import closest_match
@@ -148,16 +149,17 @@ def initialize(
     unit_tolerance: float | None,
 ) -> CouplingData:
     """Bring all instances into step mode; connections to parameters count for the start only."""
-    for instance in instances.values():
-        instance.setup(start, stop, unit_tolerance)
-    for (name, variable), value in parameters.items():
-        instances[name].set_start(variable, value)
-    for instance in instances.values():
-        instance.enter_initialization()
-    initialize_values(CouplingData(instances, connections, driven), start)
-    texts.propagate()
-    for instance in instances.values():
-        instance.exit_initialization()
+    with alike_messages(len(instances)):
+        for instance in instances.values():
+            instance.setup(start, stop, unit_tolerance)
+        for (name, variable), value in parameters.items():
+            instances[name].set_start(variable, value)
+        for instance in instances.values():
+            instance.enter_initialization()
+        initialize_values(CouplingData(instances, connections, driven), start)
+        texts.propagate()
+        for instance in instances.values():
+            instance.exit_initialization()
 
     def lasts(connection: Connection) -> bool:
         instance, variable = connection.target

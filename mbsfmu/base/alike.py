@@ -1,0 +1,25 @@
+"""Sentences that differ in numbers alone, as warnings of several machines or FMUs do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TypeVar
+
+Source = TypeVar("Source")
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)(?![\w])")
+
+
+def alike(said: Iterable[tuple[Source, str]]) -> list[tuple[str, list[Source]]]:
+    """Return the first of each group of sentences that differ in numbers alone, and the sources of the group.
+
+    Parameters
+    ----------
+    said
+        Who says each sentence, and the sentence.
+    """
+    groups: dict[str, tuple[str, dict[Source, None]]] = {}
+    for source, sentence in said:
+        groups.setdefault(_NUMBER.sub("#", sentence), (sentence, {}))[1][source] = None
+    return [(sentence, list(sources)) for sentence, sources in groups.values()]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Self, TypedDict
+from typing import Annotated, Any, ClassVar, Self, TypedDict, cast
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, ChoiceOption, Number, Option, Options, Switch
 from mbsfmu.cosim.coupling.choices import parted
-from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingOptions
+from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import formulation_of
 from mbsfmu.exporting.fmu_export import BACKENDS, Backend
 from mbsfmu.integration.solvers import find_solver
 from mbsfmu.modelling import closest_match
-from mbsfmu.simulation.run_options import RunOptions
+from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 
 _NO_SETTINGS = {"extrapolation", "stop", "tolerances", *OF_COURSES}
 _STEP = Number("Of a run.", unit="s", bounds=POSITIVE)
@@ -131,7 +132,19 @@ class StudyOptions(Options):
         if self.coupled and len(model.systems) < 2:
             raise InputError("the model has one system; there is nothing to couple, so no algorithm")
         # The first of all settings, whether given or not.
-        return self.model_copy(update={"settings": {"formulation": [formulation_of(model)], **(self.settings or {})}})
+        made = self.model_copy(update={"settings": {"formulation": [formulation_of(model)], **(self.settings or {})}})
+        made._check_combinations()
+        return made
+
+    def _check_combinations(self) -> None:
+        """Check the settings of each run of a model, before anything is compiled."""
+        for chosen in itertools.product(*self.lists.values()):
+            settings = dict(zip(self.lists, chosen, strict=True))
+            if self.coupled:
+                del settings["formulation"]
+                CouplingOptions.of(None, cast(CouplingKeywords, settings))
+            else:
+                RunOptions.of(None, cast(RunKeywords, settings)).completed()
 
     def of_fmus(self) -> Self:
         """Return the options for FMUs that are there; what is no setting is as in `cosimulate`.

@@ -267,6 +267,28 @@ def test_order_of_the_points_does_not_change_them(four_bar: mbsfmu.CoupledModel)
 
 
 @pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"solver": ["rodas5p", "trapezoidal"], "relative_tolerance": [1e-6]},
+            "relative tolerance = 1e-06 has no effect with the solver 'trapezoidal'",
+        ),
+        ({"formulation": ["dca", "penalty"], "solver": ["rk45"]}, "the solver 'rk45' needs an explicit form"),
+        (
+            {"algorithm": ["jacobi"], "control": ["energy", "fixed"], "tolerance": [1e-3]},
+            "tolerance = 0.001 has no effect with the control 'fixed'",
+        ),
+    ],
+)
+def test_settings_without_effect_together_are_refused_before_anything_is_built(
+    settings: dict[str, list[Any]], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mbsfmu.CoupledModel, "simulation", lambda *_, **__: pytest.fail("it was built"))
+    with pytest.raises(InputError, match=sentence):
+        mbsfmu.sweep(mbsfmu.models.four_bar(), settings=settings)
+
+
+@pytest.mark.parametrize(
     ("vary", "options", "sentence"),
     [
         ({"boom.weight": [1.0]}, {}, "four-bar has no parameter 'boom.weight'; there are circuit."),

@@ -18,11 +18,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from chromium import Chromium
+from hypothesis import HealthCheck, settings
 
 from mbsfmu.base.registry import Registry
 from mbsfmu.compiling.compiler import OPTIMIZATION
 from mbsfmu.compiling.kept import FOLDER
 from mbsfmu.io.formats import suffixes, table_format
+
+# How busy the machine is decides no test: examples, and making them, take their time.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_configure(config: pytest.Config) -> None:

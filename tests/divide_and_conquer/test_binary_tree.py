@@ -137,14 +137,14 @@ def test_branches_are_joined_from_their_tips() -> None:
     assert tree.joined <= 2 * log2(bodies + 1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs(), st.booleans())
 def test_each_row_is_eliminated_once(graph: tuple[int, list[Link]], ground_first: bool) -> None:
     """For branched trees with loops, joints of any number of equations and several between the same bodies."""
     assert set(replay(*graph, ground_first=ground_first)) <= {1}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 200), st.integers(0, 2**32))
 def test_levels_of_branched_trees(bodies: int, seed: int) -> None:
     """Every level joins at least a pair, and no fewer levels than halving takes suffice."""

@@ -93,7 +93,7 @@ def check(
     np.testing.assert_allclose(free + pushed, moved, **tolerance)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(graphs(), st.integers(0, 2**32), st.booleans())
 def test_random_graphs(graph: tuple[int, list[Link]], seed: int, redundant: bool) -> None:
     made = problem(*graph, np.random.default_rng(seed), redundant=redundant)

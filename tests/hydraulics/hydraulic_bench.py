@@ -7,7 +7,6 @@ from math import pi
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
 from numpy.typing import NDArray
 
 from hydraulics import (
@@ -38,9 +37,6 @@ AIRLESS = Oil(bulk_modulus=OIL, density=850.0, air_content=0.0, conserves="volum
 """Oil of the paper's eqs. 22 and 23."""
 AIRY = Oil(bulk_modulus=OIL, density=850.0, air_content=0.01, polytropic_index=1.3, vapour_pressure=200.0)
 """Oil in which every number counts."""
-
-untimed = settings(deadline=None)
-"""Lets examples take their time: how busy the machine is decides no test."""
 
 FRICTION: dict[str, Any] = {
     "viscous_friction": 400.0,

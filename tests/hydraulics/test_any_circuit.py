@@ -83,7 +83,7 @@ def somewhere(equations: CircuitEquations, seed: int) -> tuple[Array, Array, Arr
     return np.array(states), np.array(inputs), parameters, equations.initial_discrete(parameters)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @pytest.mark.parametrize("conserves", OILS)
 @pytest.mark.parametrize("kind", COMPONENTS)
 @given(st.integers(0, 2**32 - 1))
@@ -99,7 +99,7 @@ def test_energy_of_every_component_closes(kind: str, conserves: str, seed: int) 
         assert dissipated > -1e-6 * scale - 1e-6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sets(st.sampled_from(sorted(COMPONENTS)), min_size=2, max_size=5), st.integers(0, 2**32 - 1))
 def test_what_leaves_a_node_arrives_at_another(kinds: set[str], seed: int) -> None:
     """Of any components together: what leaves one node arrives at another one, and every pressure has a rate."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydraulic_bench import Bench, untimed
+from hydraulic_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -47,7 +47,6 @@ def bench(**fields: Any) -> Bench:
 STANDARD, VENTED = bench(), bench(back_pressure_ratio=0.0)
 
 
-@untimed
 @given(three)
 @pytest.mark.parametrize(("valve", "back"), [(STANDARD, 5.0), (VENTED, 0.0)])
 def test_load_and_pilot_open_it_against_the_back_pressure(
@@ -67,7 +66,6 @@ def test_load_and_pilot_open_it_against_the_back_pressure(
     assert rates["A.pressure"] == pytest.approx(-1.5e12 * (expected - free), rel=1e-8, abs=1e-3)
 
 
-@untimed
 @given(three)
 def test_reducing_valve_closes_as_the_pressure_behind_it_rises(at: tuple[float, float, float]) -> None:
     a, b, c = at

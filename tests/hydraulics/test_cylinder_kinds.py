@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydraulic_bench import AIRLESS, Bench, untimed
+from hydraulic_bench import AIRLESS, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,7 +118,6 @@ def test_a_cushion_lets_the_piston_out() -> None:
         assert braked["lift.cushion_pressure"] > 1e5
 
 
-@untimed
 @given(st.floats(SHORTEST - 1e-3, SHORTEST + STROKE + 1e-3), st.floats(-2.0, 2.0), st.booleans())
 def test_cylinders_never_give_more_than_their_pressures_do(length: float, velocity: float, single: bool) -> None:
     """Pressures, atmosphere and spring, written out, less the force and what stops and spring take up, is lost."""

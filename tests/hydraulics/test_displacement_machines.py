@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydraulic_bench import AIRLESS, AIRY, Bench, untimed
+from hydraulic_bench import AIRLESS, AIRY, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -63,7 +63,6 @@ def between_volumes(machine: Component, oil: Oil = AIRLESS) -> Bench:
 FAST, HIGH = st.floats(-300.0, 300.0), st.floats(0.0, 4e7)
 
 
-@untimed
 @given(FAST, HIGH, HIGH, st.floats(0.1, 50.0))
 def test_power_of_the_oil_is_that_of_the_shaft_and_losses(speed: float, p_a: float, p_b: float, gear: float) -> None:
     """Written out from [McCandlish1984] for a machine behind a gear; what is lost is never gained."""

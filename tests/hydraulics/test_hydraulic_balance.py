@@ -15,7 +15,6 @@ from hydraulic_bench import (
     WALL,
     Bench,
     paper_circuit,
-    untimed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,7 +46,6 @@ def stored_flows(at: dict[str, float]) -> dict[str, float]:
     return {node: capacity * rates[f"{node}.pressure"] for node, capacity in capacities.items()}
 
 
-@untimed
 @given(states)
 def test_what_flows_in_is_stored_or_makes_room(at: dict[str, float]) -> None:
     outputs, stored = BENCH.outputs(**at), stored_flows(at)
@@ -66,7 +64,6 @@ def test_what_flows_in_is_stored_or_makes_room(at: dict[str, float]) -> None:
     assert stored == pytest.approx(nodes, rel=1e-9, abs=1e-14)
 
 
-@untimed
 @given(states)
 def test_power_is_stored_used_or_lost(at: dict[str, float]) -> None:
     outputs, stored = BENCH.outputs(**at), stored_flows(at)
@@ -85,7 +82,6 @@ def test_power_is_stored_used_or_lost(at: dict[str, float]) -> None:
     assert total == pytest.approx(supplied, rel=1e-9, abs=1e-7)
 
 
-@untimed
 @given(states)
 def test_closed_valve_joins_nothing(at: dict[str, float]) -> None:
     outputs = BENCH.outputs(**{**at, "valve__spool": 0.29})

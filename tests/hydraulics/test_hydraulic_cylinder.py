@@ -6,7 +6,6 @@ from math import exp, pi, tanh
 
 import numpy as np
 import pytest
-from hydraulic_bench import untimed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -39,7 +38,6 @@ def test_areas_are_of_disc_and_ring() -> None:
     assert rod == pytest.approx(pi * (0.04 + 0.0175) * (0.04 - 0.0175), rel=1e-14)
 
 
-@untimed
 @given(velocities)
 def test_friction_is_odd_and_dissipates(velocity: float) -> None:
     assert seals(-velocity) == -seals(velocity)
@@ -62,27 +60,23 @@ def test_friction_is_smooth_through_standstill() -> None:
     assert seals(1e-4, viscous=0.0) == pytest.approx(200.0 * tanh(1.0), rel=1e-4)
 
 
-@untimed
 @given(st.floats(0.0, STROKE), velocities, dampings)
 def test_stops_are_silent_within_the_stroke(chamber: float, velocity: float, damping: float) -> None:
     assert stop(chamber, velocity, damping) == 0.0
 
 
-@untimed
 @given(st.floats(1e-9, 0.05), velocities, dampings)
 def test_stops_only_push_back(depth: float, velocity: float, damping: float) -> None:
     assert stop(-depth, velocity, damping) >= 0.0
     assert stop(STROKE + depth, velocity, damping) <= 0.0
 
 
-@untimed
 @given(st.floats(1e-6, 0.05), dampings)
 def test_stops_at_rest_are_springs(depth: float, damping: float) -> None:
     assert stop(-depth, 0.0, damping) == pytest.approx(STIFFNESS * depth, rel=1e-9)
     assert stop(STROKE + depth, 0.0, damping) == pytest.approx(-STIFFNESS * depth, rel=1e-9)
 
 
-@untimed
 @given(st.floats(1e-6, 0.05), st.floats(1e-3, 5.0), st.floats(0.1, 50.0))
 def test_stops_resist_more_going_in_than_out(depth: float, speed: float, damping: float) -> None:
     assert stop(-depth, -speed, damping) > stop(-depth, speed, damping)

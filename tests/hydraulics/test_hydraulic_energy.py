@@ -7,7 +7,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from hydraulic_bench import AIRLESS, AIRY, AREA_2, AREA_3, FRICTION, HOSE, OIL, WALL, paper_circuit, untimed
+from hydraulic_bench import AIRLESS, AIRY, AREA_2, AREA_3, FRICTION, HOSE, OIL, WALL, paper_circuit
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -104,7 +104,6 @@ def storing(law: str) -> ca.Function:
     )
 
 
-@untimed
 @pytest.mark.parametrize("law", LAWS)
 @given(pressures, pressures, pressures, st.floats(-10.0, 10.0), lengths, st.floats(-0.5, 0.5))
 def test_energy_changes_by_what_powers_say(

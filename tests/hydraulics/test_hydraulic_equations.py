@@ -27,7 +27,6 @@ from hydraulic_bench import (
     Bench,
     paper_circuit,
     two_volume_circuit,
-    untimed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,7 +103,6 @@ def near(expected: dict[str, float]) -> Any:
     return pytest.approx(expected, rel=1e-10, abs=1e-4)
 
 
-@untimed
 @given(
     p1=pressures,
     p2=pressures,
@@ -146,7 +144,6 @@ def test_eq_43_as_printed_is_another_circuit() -> None:
         assert abs(rates[node] - printed[node]) > 0.1 * abs(printed[node])
 
 
-@untimed
 @given(pressures, pressures, spools, lengths, speeds)
 def test_circuit_without_throttle(p2: float, p3: float, spool: float, length: float, speed: float) -> None:
     chamber_2, chamber_3 = chambers(length)
@@ -167,7 +164,6 @@ def test_circuit_without_throttle(p2: float, p3: float, spool: float, length: fl
     )
 
 
-@untimed
 @given(pressures, pressures, speeds, lengths)
 def test_force_and_outputs_of_the_cylinder(p2: float, p3: float, speed: float, length: float) -> None:
     outputs = RUBBING.outputs(V2__pressure=p2, V3__pressure=p3, cylinder__velocity=speed, cylinder__length=length)
@@ -179,7 +175,6 @@ def test_force_and_outputs_of_the_cylinder(p2: float, p3: float, speed: float, l
     assert outputs["cylinder.pressure_rod"] == p3
 
 
-@untimed
 @given(pressures, pressures, spools)
 def test_flows_of_the_valve(p1: float, p3: float, spool: float) -> None:
     outputs = PAPER.outputs(V1__pressure=p1, V3__pressure=p3, valve__spool=spool)
@@ -193,7 +188,6 @@ def test_flows_of_the_valve(p1: float, p3: float, spool: float) -> None:
     assert outputs["tank.power"] == pytest.approx(TANK * tank, rel=1e-12, abs=1e-12)
 
 
-@untimed
 @given(pressures, pressures, spools)
 def test_overlapped_valve_opens_beyond_its_dead_band(p1: float, p3: float, spool: float) -> None:
     outputs = OVERLAPPED.outputs(V1__pressure=p1, V3__pressure=p3, valve__spool=spool)
@@ -229,7 +223,6 @@ def test_start_holds_the_static_load(bench: Bench) -> None:
     assert bench.outputs(load, **at_rest)["cylinder.force"] == pytest.approx(LOAD, rel=1e-13)
 
 
-@untimed
 @given(st.floats(0.0, 30e3), st.floats(1.0, 2e3))
 def test_start_holds_no_other_load(load: float, more: float) -> None:
     start = PAPER.start({"cylinder.initial_load": load})

@@ -6,7 +6,6 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from hydraulic_bench import untimed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,25 +20,21 @@ def flow(drop: float) -> float:
     return float(orifice_flow(COEFFICIENT, np.asarray(drop), LAMINAR))
 
 
-@untimed
 @given(drops.filter(lambda drop: abs(drop) >= LAMINAR))
 def test_turbulent_flow_follows_the_root(drop: float) -> None:
     assert flow(drop) == pytest.approx(np.sign(drop) * COEFFICIENT * sqrt(abs(drop)), rel=1e-13)
 
 
-@untimed
 @given(st.floats(-LAMINAR, LAMINAR))
 def test_laminar_flow_is_linear(drop: float) -> None:
     assert flow(drop) == pytest.approx(COEFFICIENT * drop / sqrt(LAMINAR), rel=1e-13, abs=1e-300)
 
 
-@untimed
 @given(drops)
 def test_flow_is_odd(drop: float) -> None:
     assert flow(-drop) == -flow(drop)
 
 
-@untimed
 @given(drops, drops)
 def test_flow_rises_with_the_pressure_drop(one: float, other: float) -> None:
     low, high = sorted((one, other))

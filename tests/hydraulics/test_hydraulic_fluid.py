@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hydraulic_bench import untimed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,14 +24,12 @@ def capacity(conserved: str, *spaces: tuple[float, float | None], pressure: floa
 
 
 @both
-@untimed
 @given(volumes, st.floats(0.0, 1e8))
 def test_oil_in_rigid_walls_keeps_its_modulus(conserved: str, volume: float, pressure: float) -> None:
     assert capacity(conserved, (volume, None), pressure=pressure) == pytest.approx(volume / OIL, rel=1e-14)
 
 
 @both
-@untimed
 @given(volumes, moduli)
 def test_one_elastic_wall_is_a_spring_in_series(conserved: str, volume: float, wall: float) -> None:
     series = OIL * wall / (OIL + wall)
@@ -40,7 +37,6 @@ def test_one_elastic_wall_is_a_spring_in_series(conserved: str, volume: float, w
 
 
 @both
-@untimed
 @given(volumes, volumes, moduli, moduli)
 def test_compliances_of_subvolumes_add_up(conserved: str, one: float, other: float, soft: float, hard: float) -> None:
     # dV = V dp / B of each part on its own, the oil of both parts together
@@ -50,7 +46,6 @@ def test_compliances_of_subvolumes_add_up(conserved: str, one: float, other: flo
 
 
 @both
-@untimed
 @given(volumes, moduli, st.floats(0.01, 0.99), st.floats(0.0, 1e8))
 def test_cutting_a_hose_in_two_changes_nothing(
     conserved: str, volume: float, wall: float, share: float, pressure: float
@@ -66,7 +61,6 @@ def test_paper_s_walls_do_not_grow() -> None:
 
 
 @pytest.mark.parametrize("mixture", [None, Mixture(OIL, 0.01, None), Mixture(OIL, 0.01, 1.3)])
-@untimed
 @given(st.floats(1e3, 5e7))
 def test_capacity_is_what_the_mass_changes_by(mixture: Mixture | None, pressure: float) -> None:
     """A litre in walls of 150 MPa beside two in rigid ones, at a pressure of vapour of 200 Pa."""

@@ -20,7 +20,6 @@ from hydraulic_bench import (
     WALL,
     Bench,
     paper_circuit,
-    untimed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,7 +189,6 @@ def mass(pressures: dict[str, float], length: float) -> float:
     )
 
 
-@untimed
 @given(compressions, compressions, compressions, st.floats(-10.0, 10.0), st.floats(0.95, 1.75), st.floats(-0.5, 0.5))
 def test_mass_changes_by_what_sources_give(
     one: float, two: float, three: float, spool: float, length: float, speed: float

@@ -20,7 +20,6 @@ from hydraulic_bench import (
     WALL,
     Bench,
     paper_circuit,
-    untimed,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +44,6 @@ def modulus(pressure: float, air: float = 0.01, index: float = 1.3, vapour: floa
     return OIL * (liquid + share) / (liquid + softening)
 
 
-@untimed
 @given(pressures)
 def test_modulus_is_the_printed_law(pressure: float) -> None:
     at = np.asarray(pressure)
@@ -59,14 +57,12 @@ def test_modulus_runs_from_the_gas_s_to_the_oil_s() -> None:
     assert 1.0 / POLYTROPIC.compliance(np.asarray(1e9)) == pytest.approx(OIL, rel=1e-3)
 
 
-@untimed
 @given(pressures)
 def test_pressure_and_compression_are_each_other_s_inverse(pressure: float) -> None:
     for oil in (ISOTHERMAL, POLYTROPIC):
         assert oil.gas_pressure(oil.compression(np.asarray(pressure))) == pytest.approx(pressure, rel=1e-12)
 
 
-@untimed
 @given(st.floats(-1e30, 1e30))
 def test_any_compression_is_a_pressure(compression: float) -> None:
     gas = ISOTHERMAL.gas_pressure(np.asarray(compression))
@@ -74,7 +70,6 @@ def test_any_compression_is_a_pressure(compression: float) -> None:
     assert 0.0 < ISOTHERMAL.compliance(gas) < np.inf
 
 
-@untimed
 @given(st.floats(1.0, 1e8))
 def test_slope_is_the_derivative(pressure: float) -> None:
     step = 1e-5 * pressure
@@ -100,7 +95,6 @@ BENCH = Bench(paper_circuit(oil=AIRY))
 compressions = st.floats(-1e9, 2e7)
 
 
-@untimed
 @given(compressions, compressions, compressions, st.floats(-10.0, 10.0), st.floats(0.9, 1.8), st.floats(-0.5, 0.5))
 def test_power_is_stored_used_or_lost(
     one: float, two: float, three: float, spool: float, length: float, speed: float
@@ -214,7 +208,6 @@ def test_amount_of_oil_is_conserved(oil: Oil, starts: tuple[float, float]) -> No
     assert end[2] > 5e-4
 
 
-@untimed
 @given(compressions, compressions)
 def test_throttle_gives_what_it_takes(one: float, two: float) -> None:
     """With either sign of the flow the change of both amounts is zero but for the pump's."""

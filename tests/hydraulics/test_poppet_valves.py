@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydraulic_bench import Bench, untimed
+from hydraulic_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -61,7 +61,6 @@ def close_to(flow: float) -> Any:
     return pytest.approx(flow, rel=1e-9, abs=1e-16)
 
 
-@untimed
 @given(three)
 def test_check_valve_lets_oil_through_one_way(at: tuple[float, float, float]) -> None:
     a, b, _ = at
@@ -74,7 +73,6 @@ def test_check_valve_lets_oil_through_one_way(at: tuple[float, float, float]) ->
     assert outputs["valve.flow"] * (a - b) >= 0.0
 
 
-@untimed
 @given(three)
 def test_relief_valve_opens_beyond_its_setting(at: tuple[float, float, float]) -> None:
     a, b, _ = at
@@ -85,7 +83,6 @@ def test_relief_valve_opens_beyond_its_setting(at: tuple[float, float, float]) -
         assert flow == 0.0
 
 
-@untimed
 @given(st.floats(2e2, 1e5), st.floats(1.0, 6.0))
 def test_check_valve_passes_its_rated_flow_also_where_that_is_laminar(full: float, beyond: float) -> None:
     given = {"valve.full_pressure": full, "valve.cracking_pressure": 0.1 * full}
@@ -107,7 +104,6 @@ def test_relief_valve_passes_its_rated_flow_at_any_setting(setting: float) -> No
     assert RELIEVING.outputs(set_to, **at)["valve.flow"] == pytest.approx(1.5e-3, rel=1e-12)
 
 
-@untimed
 @given(three)
 def test_pilot_pushes_the_check_valve_open_and_never_pulls(at: tuple[float, float, float]) -> None:
     a, b, c = at
@@ -124,7 +120,6 @@ def test_pilot_opens_where_the_areas_say() -> None:
     assert told(HOLDING, A=1e5, B=150e5, C=1.001 * need)["valve.flow"] < 0.0
 
 
-@untimed
 @given(three)
 def test_shuttle_valve_passes_the_higher_pressure_on(at: tuple[float, float, float]) -> None:
     a, b, c = at
@@ -138,7 +133,6 @@ def test_shuttle_valve_passes_the_higher_pressure_on(at: tuple[float, float, flo
         assert outputs["valve.flow_b" if a > b else "valve.flow_a"] == 0.0
 
 
-@untimed
 @given(st.floats(-1.0, 2.0))
 def test_lift_has_no_corner(share: float) -> None:
     """Its slope goes from 0 over 4/3 at most to 1, by no more than the slope's slope, 4 / 0.05, allows."""

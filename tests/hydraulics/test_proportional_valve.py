@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydraulic_bench import Bench, untimed
+from hydraulic_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 from valves import LEAN, orifice, rated, volumes
@@ -106,7 +106,6 @@ def test_edges_are_orifices_as_far_open_as_the_pattern_says(name: str) -> None:
     ports, _, openings = PATTERNS[name]
     nodes = [PORTS[port] for port in ports.split()]
 
-    @untimed
     @given(spools, four)
     def check(spool: float, at: tuple[float, ...]) -> None:
         pressure = dict(zip("PRAB", at, strict=True))
@@ -126,7 +125,6 @@ def test_edges_are_orifices_as_far_open_as_the_pattern_says(name: str) -> None:
     check()
 
 
-@untimed
 @given(spools, four)
 def test_closed_centre_is_the_directional_valve_of_the_paper(spool: float, at: tuple[float, ...]) -> None:
     """C (|U| − U₀) of the paper is the opening of an edge with the overlap U₀ / 10 V: two codes, one valve."""
@@ -207,7 +205,6 @@ def test_spool_without_dynamics_is_where_the_command_is(end: float) -> None:
 COMPENSATED = bench(valve(closed_centre(), compensation=8e5, load_check=True))
 
 
-@untimed
 @given(st.floats(0.05, 1.0), pressures, pressures)
 def test_compensator_keeps_the_drop_as_long_as_there_is_one(spool: float, supply: float, load: float) -> None:
     into = drained(COMPENSATED, spool, P=supply, R=1e5, A=load, B=1e5)["A"]

@@ -6,7 +6,7 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from hydraulic_bench import Bench, untimed
+from hydraulic_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -36,7 +36,6 @@ def gap(eccentricity: float) -> Bench:
     return Bench(volumes(part, A=1e6, B=1e6))
 
 
-@untimed
 @given(st.floats(-0.5, 1.5), pressures, pressures)
 def test_commanded_area_is_that_of_the_table(command: float, a: float, b: float) -> None:
     flow = ORIFICE.outputs(part__command=command, A__pressure=a, B__pressure=b)["part.flow"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hydraulic_bench import untimed
 from hypothesis import given
 from hypothesis import strategies as st
 from valves import LEAN, all_valves
@@ -23,7 +22,6 @@ def values_of(quantities: tuple) -> st.SearchStrategy[list[float]]:
     return st.tuples(*(st.floats(*ends) for ends in ranges)).map(list)
 
 
-@untimed
 @given(values_of(EQUATIONS.states), values_of(EQUATIONS.inputs))
 def test_oil_flows_from_the_higher_pressure_to_the_lower(states: list[float], inputs: list[float]) -> None:
     snapshot = EQUATIONS.snapshot(*(np.asarray(each) for each in (states, inputs, PARAMETERS)))

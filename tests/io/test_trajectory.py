@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mbsfmu.base.errors import InputError
@@ -182,7 +182,6 @@ def test_folder_that_is_not_there_is_an_os_error_that_names_it(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("suffix", ["csv", "h5", "mat", "nc", "parquet"])
-@settings(deadline=None)  # the first file loads the library of its format
 @given(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5, unique=True),
     st.lists(st.floats(allow_nan=False), min_size=10, max_size=10),

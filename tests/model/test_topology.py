@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mbsfmu.model import Beam, Body, Cuboid, Mechanism, Point, RigidBody, Topology, along
@@ -220,7 +220,6 @@ def distances(graph: RandomGraph) -> dict[str, int]:
     return found
 
 
-@settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_tree_is_found_in_any_order(graph: RandomGraph, random: Random) -> None:
     joints, bodies = graph.joints, list(graph.bodies)
@@ -234,7 +233,6 @@ def test_tree_is_found_in_any_order(graph: RandomGraph, random: Random) -> None:
     assert topology.cuts == ()
 
 
-@settings(deadline=None)
 @given(graphs(loops=5), st.randoms(use_true_random=False))
 def test_every_graph_gives_a_shortest_tree_and_its_cuts(graph: RandomGraph, random: Random) -> None:
     joints = graph.joints
@@ -250,7 +248,6 @@ def test_every_graph_gives_a_shortest_tree_and_its_cuts(graph: RandomGraph, rand
     assert [joint.coordinates for joint in topology.tree] == [(index,) for index in range(len(graph.bodies))]
 
 
-@settings(deadline=None)
 @given(graphs(loops=4))
 def test_marking_the_joints_that_are_cut_anyway_changes_nothing(graph: RandomGraph) -> None:
     chosen = mechanism(graph.bodies, *graph.joints).topology
@@ -339,7 +336,6 @@ def test_fields_left_out_of_a_file_have_their_defaults(tmp_path: Path) -> None:
     assert Mechanism.from_file(tmp_path / "mechanism.json") == expected
 
 
-@settings(deadline=None)
 @given(graphs(loops=3), st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4))
 def test_any_mechanism_survives_json_to_the_last_bit(graph: RandomGraph, numbers: list[float]) -> None:
     joints = [joint.model_copy(update={"angle": numbers[0]}) for joint in graph.joints]

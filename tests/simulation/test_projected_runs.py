@@ -132,7 +132,7 @@ def redundant_ring(seed: int) -> CoupledModel:
     return CoupledModel(name="ring", systems={"mechanism": mechanism})
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(st.integers(0, 10_000))
 def test_redundant_rings(seed: int) -> None:
     """No failure, constraints at round-off, and the motion in joint coordinates without the redundant equations."""

@@ -89,7 +89,7 @@ TWO_ARGUMENTS = (
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @pytest.mark.parametrize("name", ONE_ARGUMENT)
 @given(data=st.data())
 def test_function_of_one_argument(name: str, data: st.DataObject) -> None:
@@ -98,7 +98,7 @@ def test_function_of_one_argument(name: str, data: st.DataObject) -> None:
     agrees(lambda x: getattr(np, name)(x[1]), values)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @pytest.mark.parametrize("name", TWO_ARGUMENTS)
 @given(left=entries(-2, 2), right=entries(-2, 2))
 @example(left=[0.0, 1.0, -1.0], right=[0.0, 1.0, 2.0])
@@ -111,7 +111,7 @@ def test_function_of_two_arguments(name: str, left: list[float], right: list[flo
     agrees(lambda x: function(one[0], x[2]), two)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(base=entries(0.1, 5), exponent=entries(-3, 3))
 def test_power_and_quotient(base: list[float], exponent: list[float]) -> None:
     positive, any_sign = np.array(base), np.array(exponent)
@@ -143,7 +143,7 @@ def test_comparison_below_at_and_above(sign: str) -> None:
     agrees(lambda x: COMPARISONS[sign](right, x), left)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(left=entries(-2, 2), right=entries(-2, 2))
 def test_where_chooses_as_numpy_does(left: list[float], right: list[float]) -> None:
     one, two = np.array(left), np.array(right)
@@ -159,7 +159,7 @@ def test_where_is_not_spoilt_by_the_branch_that_is_not_taken() -> None:
     np.testing.assert_array_equal(numbers.ravel(), [-1.0, -1.0, 0.0])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(values=entries(-3, 3), low=entries(-2, 0), high=entries(0, 2))
 def test_clip_keeps_to_its_bounds(values: list[float], low: list[float], high: list[float]) -> None:
     x0, low0, high0 = np.array(values), np.array(low), np.array(high)
@@ -267,7 +267,7 @@ def test_array_can_be_unpacked() -> None:
     agrees(code, U)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-3, 3, allow_subnormal=False), min_size=9, max_size=9), entries(-2, 2))
 def test_code_of_several_steps(numbers: list[float], vector: list[float]) -> None:
     """Something like the equations: a rotation, friction with a kink, a saturated input."""

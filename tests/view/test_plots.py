@@ -48,7 +48,7 @@ def values_of(curve: dict[str, Any]) -> np.ndarray:
 @given(
     st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=400), st.integers(4, 60), st.integers(0)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_thinned_curves_cover_what_the_whole_one_covers(values: list[float], most: int, seed: int) -> None:
     """In whatever equal stretch, the least and the greatest value are among those that are kept; so are both ends."""
     whole = np.array(values)

@@ -1,4 +1,4 @@
-"""The win64 library under Wine against the linux64 library, in the same C host.
+"""The win64 library under Wine against the linux64 library, in the same C host; what a step costs under the master.
 
 Needs the extra 'cross' and Wine (Debian: apt install wine64). Run: python benchmarks/windows_under_wine.py [--quick]
 """
@@ -40,8 +40,24 @@ def table(folder: Path, guid: str, platform: str) -> np.ndarray:
     return np.loadtxt(io.StringIO(done.stdout), delimiter=",")
 
 
+def coupled_steps() -> dict[str, float]:
+    """Return the medians of times of a step in s, of the four-bar's two FMUs by each algorithm on both platforms."""
+    with tempfile.TemporaryDirectory() as temporary:
+        packages = {}
+        for platform in ("linux64", "win64"):
+            options = {"layout": "separate", "formulation": "double-step", "platforms": (platform,)}
+            packages[platform] = mbsfmu.export(mbsfmu.models.four_bar(), Path(temporary, platform), **options)[-1]
+        times: dict[str, list[float]] = {}
+        for _ in range(2 if QUICK else 9):
+            for algorithm in ("jacobi", "newton"):
+                for platform, package in packages.items():
+                    run = mbsfmu.cosimulate(package, algorithm=algorithm, step=1e-3, stop=0.1 if QUICK else 3.0)
+                    times.setdefault(f"{algorithm} {platform}", []).append(run.wall_seconds / (len(run.time) - 1))
+    return {case: float(np.median(each)) for case, each in times.items()}
+
+
 def main() -> None:
-    """Print the largest difference relative to each column's range, for both mechanisms and formulations."""
+    """Print the largest difference relative to each column's range, and the times of coupled steps."""
     print("| model | formulation | largest relative difference |\n| --- | --- | --- |")
     for name in CASES[0]:
         for formulation in CASES[1]:
@@ -61,6 +77,11 @@ def main() -> None:
                 linux, windows = (table(folder, guid, platform) for platform in ("linux64", "win64"))
             difference = np.max(np.abs(linux - windows) / np.maximum(np.ptp(linux, axis=0), 1e-12))
             print(f"| {name} | {formulation} | {difference:.2g} |")
+    print("\n| a coupled step of the four-bar's FMUs | Linux [µs] | under Wine [µs] |\n| --- | --- | --- |")
+    seconds = coupled_steps()
+    for algorithm in ("jacobi", "newton"):
+        linux, windows = (1e6 * seconds[f"{algorithm} {platform}"] for platform in ("linux64", "win64"))
+        print(f"| {algorithm} | {linux:.1f} | {windows:.1f} |")
 
 
 if __name__ == "__main__":

@@ -22,9 +22,12 @@ from mbsfmu.base.interruption import deferring_interruptions
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fvisibility=hidden", "-ffp-contract=off")
 """Compiler flags of all files."""
+PROGRAM = ".exe"
+"""How the name of a program for Windows ends."""
 # WebAssembly modules stand alone: their code needs no relocation, and they have no stack protector's random number.
 CODE = {
     ".dll": ("-fPIC",),
+    PROGRAM: (),
     ".so": ("-fPIC",),
     ".dylib": ("-fPIC",),
     ".wasm": ("-fno-stack-protector",),
@@ -32,6 +35,7 @@ CODE = {
 """Further compiler flags by library suffix."""
 LINK = {
     ".dll": ("-shared", "-s"),
+    PROGRAM: ("-s",),
     ".so": ("-shared", "-s", "-lm", "-Wl,--as-needed", "-lpthread"),
     ".dylib": ("-shared", "-lm"),
     # A reactor has no main function. Its host needs memory for arguments, and a place in the table for its logger.

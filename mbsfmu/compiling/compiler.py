@@ -20,7 +20,7 @@ from pathlib import Path
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling import kept
-from mbsfmu.compiling.compilation import CODE, FLAGS, LINK, SOURCES, Compilation, CompilerError
+from mbsfmu.compiling.compilation import CODE, FLAGS, LINK, PROGRAM, SOURCES, Compilation, CompilerError
 from mbsfmu.compiling.platforms import PLATFORMS, host, host_platforms
 from mbsfmu.modelling import closest_match
 
@@ -83,6 +83,7 @@ def compile_library(
     portable: bool = True,
     flags: tuple[str, ...] = (),
     as_given: bool = False,
+    program: bool = False,
 ) -> Path:
     """Compile sources in parallel to a shared library, or return the cached one.
 
@@ -103,6 +104,8 @@ def compile_library(
         What the compiler is told besides.
     as_given
         Whether the files are optimized as `mains` says, whatever the environment variable `OPTIMIZATION` says.
+    program
+        Whether a program for Windows is made of them, in place of a library.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def compile_library(
         When the compiler does not do it.
     """
     key = key or content_key(FLAGS, portable, sorted(mains.items()), sorted(sources.items()))
-    content, suffix = _content(key, platform), _suffix(platform)
+    content, suffix = _content(key, platform), PROGRAM if program else _suffix(platform)
     try:
         command = [*_command(platform, portable), *flags]
     except NoCompilerError:

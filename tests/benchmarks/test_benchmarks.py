@@ -21,7 +21,7 @@ NEEDED = {
     "step_times.py": ("gcc",),
     "misra.py": ("cppcheck",),
     "work_precision.py": ("gcc",),
-    "windows_under_wine.py": ("ziglang", "wine64"),
+    "windows_under_wine.py": ("ziglang", "wine"),
     "solvers.py": ("extensisq",),
     "compiled.py": ("pinocchio",),
     "large.py": ("gcc",),

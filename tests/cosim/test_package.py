@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shutil
+import sys
 import zipfile
 from pathlib import Path
 
@@ -116,6 +118,26 @@ def test_a_unit_that_is_damaged_is_called_by_its_file_in_the_package(four_bar_pa
     with pytest.raises(InputError) as caught:
         cosimulate(package, step=1e-3, stop=2e-3)
     assert str(caught.value).startswith(f"{package}/resources/circuit.fmu has no binary for ")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Wine is for Linux here")
+def test_a_unit_for_windows_alone_says_how_it_runs(
+    four_bar_package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(four_bar_package) as package:
+        content = without_libraries(package.read("resources/circuit.fmu"))
+    for_windows, newer = tmp_path / "windows.fmu", tmp_path / "newer.fmu"
+    for path in (for_windows, newer):
+        path.write_bytes(content)
+    with zipfile.ZipFile(for_windows, "a") as archive:
+        archive.writestr("binaries/win64/circuit.dll", b"")
+    with zipfile.ZipFile(newer, "a") as archive:
+        archive.writestr("binaries/win32/circuit.dll", b"")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match=r"has no binary for linux64; it has win64; with Wine .* it runs here$"):
+        cosimulate(for_windows)
+    with pytest.raises(InputError, match=r"it has win32; of FMUs for Windows, those of FMI 2\.0 .* win64 run"):
+        cosimulate(newer)
 
 
 def without_libraries(unit: bytes) -> bytes:

@@ -13,6 +13,7 @@ from pythonfmu import FmuBuilder
 from runtime_sources import INCLUDES
 
 from mbsfmu.cosim.fmus.archive import PLATFORMS
+from mbsfmu.cosim.fmus.wine.bridge import WINDOWS
 
 SOURCES = Path(__file__).parent
 C_FMUS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
@@ -23,28 +24,20 @@ def compiler() -> str | None:
     return next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
 
 
-def build_c_unit(name: str, folder: Path) -> Path:
-    """Compile and pack a unit of this folder."""
-    suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-    library = folder / f"{name}{suffix}"
-    command = [
-        str(compiler()),
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Wno-type-limits",
-        "-Werror",
-        "-O1",
-        "-fPIC",
-        "-shared",
-    ]
-    command += ["-fvisibility=hidden", *INCLUDES, str(SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    path = folder / f"{name}.fmu"
+def build_c_unit(name: str, folder: Path, *, windows: bool = False) -> Path:
+    """Compile and pack a unit of this folder, for this machine or with zig for Windows alone."""
     version = str(etree.parse(SOURCES / f"{name}.xml").getroot().get("fmiVersion"))
+    platform = WINDOWS if windows else PLATFORMS[version]
+    suffix = {"win32": ".dll", "darwin": ".dylib"}.get("win32" if windows else sys.platform, ".so")
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu", "-fno-sanitize=undefined"]
+    command = [*(zig if windows else [str(compiler())]), "-std=c99", "-Wall", "-Wextra", "-Wno-type-limits", "-Werror"]
+    command += ["-O1", "-fPIC", "-shared", "-fvisibility=hidden", *INCLUDES, str(SOURCES / f"{name}.c")]
+    library = folder / f"{name}{suffix}"
+    subprocess.run([*command, "-o", str(library), "-lm"], check=True)
+    path = folder / f"{name}.fmu"
     with zipfile.ZipFile(path, "w") as archive:
         archive.write(SOURCES / f"{name}.xml", "modelDescription.xml")
-        archive.write(library, f"binaries/{PLATFORMS[version]}/{library.name}")
+        archive.write(library, f"binaries/{platform}/{library.name}")
     return path
 
 

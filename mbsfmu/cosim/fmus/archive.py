@@ -14,7 +14,9 @@ from lxml import etree
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import CARRIED, reason, remove_folder
+from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.cosim.fmus.flat_names import structured_names
+from mbsfmu.cosim.fmus.wine.bridge import WINDOWS, bridge, why_not_bridged
 
 PLATFORMS = {"1.0": fmpy.platform, "2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
 """What this platform is called in each version of FMI."""
@@ -64,6 +66,8 @@ class Archive:
         What messages call it.
     folder
         What it is unpacked into.
+    under_wine
+        Whether it has a library for Windows alone, which Wine runs.
 
     Raises
     ------
@@ -97,10 +101,15 @@ class Archive:
             self._read_first_version(path)
         if version == "3.0":
             self._read_flags(path)
-        self._check_entries(names, PLATFORMS[version])
+        self.under_wine = self._check_entries(names, PLATFORMS[version], version)
         self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
         try:
             fmpy.extract(str(path), unzipdir=self.folder)
+            if self.under_wine:
+                bridge(Path(self.folder), self.interface.modelIdentifier, PLATFORMS[version], called)
+        except (InputError, CompilerError):
+            self.close()
+            raise
         except BaseException as error:
             self.close()
             if isinstance(error, Exception):  # of any kind: what zipfile and FMPy raise
@@ -151,21 +160,24 @@ class Archive:
         given = (each.get("valueReference") for each in variables if each.get("intermediateUpdate") in ("true", "1"))
         self.intermediate = frozenset(int(each) for each in given if each is not None)
 
-    def _check_entries(self, names: list[PurePosixPath], platform: str) -> None:
-        """Check for a library of this platform, and for paths outside the folder."""
+    def _check_entries(self, names: list[PurePosixPath], platform: str, version: str) -> bool:
+        """Check for a library of this platform, and for paths outside the folder; return whether Wine has to run it."""
         binaries = [name for name in names if len(name.parts) == 3 and name.parts[0] == "binaries"]
         platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
-        if platform not in platforms:
+        under_wine = platform not in platforms
+        if under_wine and (why := why_not_bridged(version, platforms)) is not None:
             found = ", ".join(sorted(platforms)) or "none"
-            raise InputError(f"{self.called} has no binary for {platform}; it has {found}")
+            raise InputError(f"{self.called} has no binary for {platform}; it has {found}{why}")
         for name in names:
             if ".." in name.parts:
                 raise InputError(f"{self.called} has the entry {name}, which leads out of it")
-        library = f"{self.interface.modelIdentifier}{fmpy.sharedLibraryExtension}"
-        folder = PurePosixPath("binaries", platform)
+        suffix = ".dll" if under_wine else fmpy.sharedLibraryExtension
+        library = f"{self.interface.modelIdentifier}{suffix}"
+        folder = PurePosixPath("binaries", platform := WINDOWS if under_wine else platform)
         if folder / library not in names:
             found = ", ".join(name.name for name in names if name.parent == folder)
             raise InputError(f"{self.called} has no library {library} for {platform}; {folder} has {found}")
+        return under_wine
 
     @cached_property
     def carried(self) -> str | None:

@@ -72,9 +72,8 @@ class LiveRun:
         self._thread = threading.Thread(target=self._live, name="mbsfmu-live", daemon=True)
         self._ready: queue.Queue[tuple[LiveVariables, LivePicture] | BaseException] = queue.Queue()
         self._values: dict[str, float] = {}  # of parameters, as the page has them
-        self._inputs: list[
-            float | None
-        ] = []  # None of those that the page has not set: they follow signals inside FMUs
+        # None of those that the page has not set: they follow signals inside FMUs.
+        self._inputs: list[float | None] = []
         self._made_with: dict[str, float] = {}  # parameters and inputs that the present run began with
         self._at_start = False  # whether no step has been made
         self._changed = False  # whether such a run has to begin anew with what the page has set since

@@ -78,3 +78,14 @@ def test_the_page_is_quiet_reachable_and_alone(browser: Chromium, tmp_path: Path
     assert browser.asked == []
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert findings(browser) == []
+
+
+def test_paper_has_no_heading_above_buttons_alone(browser: Chromium, tmp_path: Path) -> None:
+    browser.open(mbsfmu.write_report(fitted(1e-3 * np.sin(TIMES)), tmp_path / "fit.html"))
+    headings = "[...document.querySelectorAll('h2')].filter((each) => each.checkVisibility())"
+    told = browser.evaluate(f"{headings}.map((each) => each.textContent)")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    printed = browser.evaluate(f"{headings}.map((each) => [each.textContent, each.parentElement.innerText.trim()])")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    assert [heading for heading, _ in printed] == [each for each in told if each != "Numbers"]
+    assert all(len(text) > len(heading) for heading, text in printed)

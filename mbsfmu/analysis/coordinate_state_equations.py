@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
+import casadi as ca
 import numpy as np
 
+from mbsfmu.analysis.implicit_map import ImplicitMap
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.trapezoidal_equations import Slopes, TrapezoidalEquations
+from mbsfmu.analysis.state_equations import Slopes, StateEquations
 from mbsfmu.base.errors import InputError
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.formulation import Formulation
@@ -20,11 +23,13 @@ from mbsfmu.tracing.workspace import Floats
 _ROUND_OFF, _SAME = 1e-10, 1e-8
 """Share of the largest momentum and its change in a step: of round-off in M ż, and by which momenta before and after a
 restart are the same."""
+_flow_maps: WeakKeyDictionary[FirstOrderFormulation, ImplicitMap] = WeakKeyDictionary()
+"""Those of formulations whose runs have been differentiated: fits do so again and again."""
 _ITERATIONS = 4
 """Of Newton's, from momenta of an explicit step: F is all but linear in them."""
 
 
-class CoordinateStateEquations(TrapezoidalEquations):
+class CoordinateStateEquations(StateEquations):
     """Equations with w = (z, ż, x, integrals) of `dca`, and (z, p, x, integrals) of `hdca`.
 
     Where momenta are restarted, p⁺ = M ż with ż of the momenta before; the momenta where the step before ended follow
@@ -46,6 +51,8 @@ class CoordinateStateEquations(TrapezoidalEquations):
         n = len(functions.coordinates)
         super().__init__(at, 2 * n + len(functions.states) + len(functions.integrals))
         self._formulation, self._derivatives = formulation, formulation.derivatives
+        choices = np.array(at.points.choices, dtype=float)
+        at.points.values["active"] = choices.reshape(len(choices), len(functions.rows)).T
 
     @staticmethod
     def choice(state: State) -> Floats:
@@ -69,20 +76,34 @@ class CoordinateStateEquations(TrapezoidalEquations):
         return bool(np.all(left <= _ROUND_OFF * scale))
 
     def complete(self, rows: Sequence[int]) -> Floats:
-        """Find F, and momenta where steps end before a restart; see `StateEquations`."""
-        points = self.at.points
-        points.values["active"] = np.stack(points.choices).T
-        if isinstance(self._formulation, Hdca) and self._formulation.restarts:
-            self._end_momenta()
+        """Find F; see `StateEquations`."""
         flow, read = self.at.evaluate(self._derivatives.read(rows))
         self.rates = flow[:, :, 0].T
         return read[:, :, 0]
 
-    def _end_momenta(self) -> None:
-        """Set the momenta where steps end, and the next one begins at another point, to those of the step's rule."""
+    def read(self, rows: Sequence[int]) -> Floats:
+        """Return what is read; see `StateEquations`."""
+        return self.at.evaluate(self._derivatives.read(rows))[1][:, :, 0]
+
+    def _ended(self) -> Indices:
+        """Return the steps at whose ends momenta may be restarted: those recorded there are the ones after it."""
+        if not (isinstance(self._formulation, Hdca) and self._formulation.restarts):
+            return np.empty(0, dtype=np.intp)
+        points = self.at.points
+        return np.flatnonzero(points.ends != np.append(points.begins[1:], -1))
+
+    def end_steps(self, ends: Indices, motion: Floats) -> bool:
+        """Take momenta from w where steps end, and the next one begins at another point."""
+        n, taken = len(self.at.functions.coordinates), np.isin(ends, self.at.points.ends[self._ended()])
+        self.at.points.values["momenta"][:, ends[taken]] = motion[n : 2 * n, taken]
+        return bool(taken.any())
+
+    def end_trapezoidal_steps(self) -> None:
+        """Set the momenta where steps end, and the next one begins at another point, to those of the rule."""
         points, n = self.at.points, len(self.at.functions.coordinates)
-        followed = np.append(points.begins[1:], -1)
-        chosen = np.flatnonzero(points.ends != followed)
+        chosen = self._ended()
+        if not len(chosen):
+            return
         begins, ends, half = points.begins[chosen], points.ends[chosen], 0.5 * points.steps[chosen]
         flow, momenta = self._derivatives.read(()), points.values["momenta"]
         of_momenta = slice(n, 2 * n)
@@ -95,19 +116,47 @@ class CoordinateStateEquations(TrapezoidalEquations):
             matrix = np.eye(n) - half[:, None, None] * slopes
             momenta[:, ends] -= np.linalg.solve(matrix, left[:, :, None])[:, :, 0].T
 
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return "coordinates", self._formulation.moving, "states", "integrals"
+
     def motion(self) -> Floats:
         """Return w at the points, shape (size, points)."""
-        parts = ("coordinates", self._formulation.moving, "states", "integrals")
-        return np.vstack([self.at.points.values[part] for part in parts])
+        return np.vstack([self.at.points.values[part] for part in self._parts])
+
+    def elsewhere(self, motion: Floats, inputs: Floats, near: Indices) -> CoordinateStateEquations:
+        """Return the equations at other points; see `StateEquations`."""
+        ends = np.cumsum([len(self.at.points.values[part]) for part in self._parts])[:-1]
+        values = dict(zip(self._parts, np.split(motion, ends), strict=True))
+        at = self.at.elsewhere({**values, "inputs": inputs}, near)
+        found = CoordinateStateEquations(at, self._formulation)
+        found.complete(())
+        return found
+
+    @property
+    def flow_map(self) -> ImplicitMap:
+        """F, for which no equations have to be solved."""
+        made, derivatives = _flow_maps, self._derivatives
+        if self._formulation not in made:
+            nothing = ca.SX(0, 1)
+            made[self._formulation] = ImplicitMap(
+                self.at.functions, "flow", nothing, nothing, derivatives.flow, derivatives.values
+            )
+        return made[self._formulation]
+
+    def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:
+        """Return nothing more; see `StateEquations`."""
+        del points
+        return {}, np.arange(self.size)
 
     def slopes(self, points: Indices, rows: Sequence[int]) -> Slopes:
-        """Return derivatives by w at points; see `TrapezoidalEquations`."""
+        """Return derivatives by w at points; see `StateEquations`."""
         return Slopes(*self.at.evaluate(self._derivatives.along_states(rows), points))
 
     def by_parameters(
         self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters at points; see `TrapezoidalEquations`."""
+        """Return derivatives by parameters at points; see `StateEquations`."""
         del slopes
         by_rates, by_read = self.at.evaluate(self._derivatives.along_parameters(columns, rows), points)
         return by_rates, by_read
@@ -115,7 +164,7 @@ class CoordinateStateEquations(TrapezoidalEquations):
     def pulled_back(
         self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
     ) -> tuple[Floats, Floats]:
-        """Return products of rows with derivatives by parameters and inputs; see `TrapezoidalEquations`."""
+        """Return products of rows with derivatives by parameters and inputs; see `StateEquations`."""
         del slopes
         by_read = np.zeros((len(points), self.at.functions.expressions.computed.numel()))
         by_read[:, row] = weights

@@ -11,7 +11,6 @@ import numpy as np
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.base.errors import InputError
@@ -104,8 +103,8 @@ class Adjoint:
         return [each.value(self._ends(column)) for each, column in zip(self._measures, self._columns, strict=True)]
 
     def _ends(self, column: int) -> OutputEnds:
-        points = self.run.points
-        return OutputEnds(points.times, self.run.read[points.begins, column], self.run.read[points.ends, column])
+        readings = self.run.readings
+        return OutputEnds(readings.times, readings.begin[:, column], readings.end[:, column])
 
     def gradient(self, index: int, chosen: Sequence[int], inputs: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the derivatives of a scalar with respect to parameters, shape (chosen,), and inputs, (N + 1, inputs).
@@ -123,9 +122,9 @@ class Adjoint:
         found = _Rows(
             np.zeros(run.equations.size),
             np.zeros(len(run.functions.parameters)),
-            np.zeros((len(points.steps) + 1, len(run.functions.inputs))),
+            np.zeros((len(run.readings.times), len(run.functions.inputs))),
         )
-        last = len(points.steps)
+        last = len(run.readings.begin)
         for first, change in [*reversed(run.changes), (0, None)]:
             if self._library is None:
                 self._go_back(column, weights, slice(first, last), found)
@@ -152,7 +151,7 @@ class Adjoint:
         def by_start(start: StartDerivatives) -> Floats:
             return found.parameters @ start.parameters + found.motion @ run.equations.at_start(start)
 
-        by_inputs = found.inputs[:, list(inputs)]
+        by_inputs = found.inputs[run.equations.step_ends][:, list(inputs)]
         if inputs and start_follows_inputs(run.simulation, inputs):
             by_inputs[0] += by_start(start_by_inputs(run.simulation, inputs))
         by_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
@@ -162,7 +161,7 @@ class Adjoint:
         """Go back over steps with one choice of coordinates; rows become those before them."""
         equations, row = self.run.equations, self._rows[column]
         adjoint = found.motion
-        for part in reversed(chunks(steps.stop, steps.start)):
+        for part in reversed(equations.chunks(steps.start, steps.stop)):
             along = equations.steps(part, [row])
             backward = np.linalg.inv(along.left).transpose(0, 2, 1)
             forward = along.right.transpose(0, 2, 1)

@@ -13,7 +13,8 @@ import numpy as np
 from mbsfmu.analysis.implicit_map import ImplicitMap, MapSlopes
 from mbsfmu.analysis.run_points import Indices, PointFunctions, chunks
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.state_equations import StateEquations, StepSlopes
+from mbsfmu.analysis.state_equations import RunStates
+from mbsfmu.analysis.step_equations import Readings, StepEquations, StepSlopes
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import RANK_TOLERANCE, LuFactors
 from mbsfmu.formulations.penalty import Penalty, projection_stiffening
@@ -87,7 +88,7 @@ class _ProjectedSlopes(StepSlopes):
     anew: MapSlopes
 
 
-class ProjectedStepEquations(StateEquations):
+class ProjectedStepEquations(StepEquations, RunStates):
     """Steps with w = (z, ż, z̈, x, ẋ, integrals and their rates), which the next step of `penalty` goes on from.
 
     A step solves (M z̈ − Q + Φ_zᵀ λ, ẋ − f, Φ) = 0 at its end, with ż, z̈ and ẋ by the trapezoidal rule, and projects ż
@@ -135,15 +136,15 @@ class ProjectedStepEquations(StateEquations):
 
     # -- the points -----------------------------------------------------------------------------------------
 
-    def complete(self, rows: Sequence[int]) -> Floats:
-        """Find what steps solved and projected; see `StateEquations`."""
+    def complete(self, rows: Sequence[int]) -> Readings:
+        """Find what steps solved and projected; see `StepEquations`."""
         values = self.at.points.values
         values["multipliers"] = np.zeros((len(self.at.functions.rows), len(self.at.points.choices)))
         for point in np.flatnonzero(self._fresh).tolist():
             self._begin_anew(point)
         self._solve_again()
         self._end_before_jumps()
-        return self._maps.read(rows).values(self.at, np.arange(len(self._fresh)), {})[1]
+        return self.readings(self._maps.read(rows).values(self.at, np.arange(len(self._fresh)), {})[1])
 
     def _begin_anew(self, point: int) -> None:
         """Find accelerations, rates and multipliers at a point, as runs do."""
@@ -272,7 +273,7 @@ class ProjectedStepEquations(StateEquations):
         return self._maps.step.slopes(self.at, points, given, self._basis(points, first, size))
 
     def steps(self, part: slice, rows: Sequence[int]) -> _ProjectedSlopes:
-        """Return derivatives by w of steps; see `StateEquations`."""
+        """Return derivatives by w of steps; see `StepEquations`."""
         begins, ends = self.at.points.begins[part], self.at.points.ends[part]
         step = self._step_slopes(part)
         begin, end = (self._maps.read(rows).slopes(self.at, each, {}) for each in (begins, ends))
@@ -288,7 +289,7 @@ class ProjectedStepEquations(StateEquations):
     def steps_by_parameters(
         self, steps: StepSlopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return derivatives by parameters; see `StateEquations`."""
+        """Return derivatives by parameters; see `StepEquations`."""
         assert isinstance(steps, _ProjectedSlopes)
         added = self._maps.step.by_parameters(self.at, steps.step, columns)
         begin, end = (self._maps.read(rows).by_parameters(self.at, each, columns) for each in steps.reads)
@@ -300,7 +301,7 @@ class ProjectedStepEquations(StateEquations):
     def steps_pulled_back(
         self, steps: StepSlopes, by_steps: Floats, row: int, weights: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return products of rows with derivatives by parameters and inputs; see `StateEquations`."""
+        """Return products of rows with derivatives by parameters and inputs; see `StepEquations`."""
         assert isinstance(steps, _ProjectedSlopes)
         by_begin, by_end = (weight[:, None] for weight in weights)
         read, (at_begin, at_end) = self._maps.read([row]), steps.reads

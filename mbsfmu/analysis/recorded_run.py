@@ -1,4 +1,4 @@
-"""A run by the trapezoidal rule as data: the values at both ends of each step, and the equations there."""
+"""A run as data: the values at both ends of each step, and the equations there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ import numpy as np
 from mbsfmu.analysis.coordinate_state_equations import CoordinateStateEquations
 from mbsfmu.analysis.projected_step_equations import ProjectedStepEquations
 from mbsfmu.analysis.reduced_state_equations import ReducedStateEquations
+from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations, StepInputs
 from mbsfmu.analysis.run_points import Indices, PointFunctions, RunPoints
+from mbsfmu.analysis.state_equations import StateEquations
+from mbsfmu.analysis.step_equations import StepEquations
+from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import counted
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.penalty import Penalty
+from mbsfmu.integration.rosenbrock import Rosenbrock
+from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
 from mbsfmu.native.point_library import PointLibrary
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.runner import Recording
@@ -26,23 +32,20 @@ from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
 DIFFERENTIATED = ("double-step", "penalty", "dca", "hdca")
-"""Formulations whose trapezoidal steps are differentiated."""
+"""Formulations whose trapezoidal steps are differentiated, and those of Rosenbrock methods if they have such."""
 _CONSTANT = ("parameters", "references", "discrete", "loop_iterates", "active")
 """Parts that stay as they are in a run; guesses are only where iterations of algebraic loops begin."""
 _UNSOLVED = 1e-5
-"""Share of its magnitude by which a state may miss the trapezoidal rule: Newton's iteration leaves 1e-7 or less."""
+"""Share of its magnitude by which a state may miss the rule of a step: Newton's iteration leaves 1e-7 or less."""
 
 
 class RecordedRun:
-    """Makes a run by the trapezoidal rule, and has the equations of the formulation at its points.
-
-    With the states w of the formulation and ẇ = F(w, u, p) a step is
-    w_{n+1} = w_n + h/2 (F(w_n, u_n, p) + F(w_{n+1}, u_{n+1}, p)).
+    """Makes a run, and has the equations of its steps.
 
     Parameters
     ----------
     simulation
-        By `double-step`, `dca` or `hdca` in unrolled code, and the trapezoidal rule.
+        By a formulation of `DIFFERENTIATED` in unrolled code, and the trapezoidal rule or a Rosenbrock method.
     stop
         End of the run in s.
     rows
@@ -57,9 +60,9 @@ class RecordedRun:
     points
         The points.
     equations
-        Those of the formulation: w, and derivatives of steps.
-    read
-        What is read at the points, shape (points, rows).
+        Those of the steps: w, and derivatives.
+    readings
+        What is read along the run.
 
     Raises
     ------
@@ -73,8 +76,9 @@ class RecordedRun:
         self, simulation: Simulation, stop: float, rows: Sequence[int], library: PointLibrary | None = None
     ) -> None:
         self.simulation = simulation
-        formulation = simulation.formulation
-        assert isinstance(formulation.rule, Trapezoidal)
+        formulation, solver = simulation.formulation, simulation.solver
+        self._method = solver.method if isinstance(solver, Rosenbrock) else None
+        assert self._method is not None or isinstance(formulation.rule, Trapezoidal)
         self.functions = functions = formulation.functions
         system = functions.system
         if system.discrete:
@@ -82,34 +86,54 @@ class RecordedRun:
                 f"{simulation.name} has sampled blocks or lines with a delay ({system.discrete[0].name}): runs with "
                 "updates at instants are not differentiated; replace them by continuous blocks and lines"
             )
+        if self._method is not None and len(functions.loop_iterates):
+            raise InputError(
+                f"{simulation.name} has an algebraic loop that is solved by iteration "
+                f"({functions.system.loop_iterates[0].name}), and its second derivatives, which steps of "
+                f"'{self._method.name}' take, are not known; take the trapezoidal rule"
+            )
         kinds: dict[type, Any] = {DoubleStep: ReducedStateEquations, Penalty: ProjectedStepEquations}
         self._kind = kinds.get(type(formulation), CoordinateStateEquations)
         nodes = self._nodes(stop)
         constants = {name: functions.values(name).copy() for name in _CONSTANT if name in functions.parts}
         self.points = self._points(nodes)
         at = PointFunctions(functions, self.points, constants)
+        self.equations = self._equations(at, stop)
+        if library is None:
+            self.readings = self.equations.complete(rows)
+        else:
+            self.readings = self.equations.readings(self.reduced.complete_in(library, rows))
+        self._check()
+
+    def _equations(self, at: PointFunctions, stop: float) -> StepEquations:
+        formulation = self.simulation.formulation
+        if isinstance(formulation, Penalty):
+            return ProjectedStepEquations(at, formulation, self.simulation.step_size)
+        states: StateEquations
         if isinstance(formulation, DoubleStep):
-            self.equations = ReducedStateEquations(at, formulation.equations, formulation.freedom)
-        elif isinstance(formulation, Penalty):
-            self.equations = ProjectedStepEquations(at, formulation, simulation.step_size)
+            states = ReducedStateEquations(at, formulation.equations, formulation.freedom)
         else:
             assert isinstance(formulation, FirstOrderFormulation)
-            self.equations = CoordinateStateEquations(at, formulation)
-        self.read = self.equations.complete(rows) if library is None else self.reduced.complete_in(library, rows)
-        self._check()
+            states = CoordinateStateEquations(at, formulation)
+        if self._method is None:
+            return TrapezoidalStepEquations(states)
+        return RosenbrockStepEquations(states, self._method, self._inside_steps(self._method, stop))
 
     @property
     def reduced(self) -> ReducedStateEquations:
-        """The equations of double-step, which compiled code has."""
-        assert isinstance(self.equations, ReducedStateEquations)
-        return self.equations
+        """The equations of double-step with the trapezoidal rule, which compiled code has."""
+        assert isinstance(self.equations, TrapezoidalStepEquations)
+        states = self.equations.states
+        assert isinstance(states, ReducedStateEquations)
+        return states
 
     @cached_property
     def changes(self) -> list[tuple[int, tuple[Floats, Floats]]]:
-        """Steps before which w becomes another one, with what that makes of changes; see `StateEquations.rechosen`."""
+        """Intervals before which w becomes another one, with what becomes of changes; see `StepEquations.rechosen`."""
         ends, begins = self.points.ends.tolist(), self.points.begins.tolist()
         pairs = enumerate(zip(ends, begins[1:], strict=False), start=1)
-        found = [(step, self.equations.rechosen(before, after)) for step, (before, after) in pairs]
+        equations = self.equations
+        found = [(equations.first_interval(step), equations.rechosen(before, after)) for step, (before, after) in pairs]
         return [(step, change) for step, change in found if change is not None]
 
     # -- the run --------------------------------------------------------------------------------------------
@@ -125,14 +149,12 @@ class RecordedRun:
         times, apart = self._times(stop)
         run_loop.stepped = True
         first = run_loop.present
-        recording = Recording(times, len(simulation.continuous))
-        recording.take_first(run_loop.readings())
-        simulation.runner.run(run_loop, recording)
+        recording = self._record(times)
         rows, at_begin, at_end = self._motion(recording.recorded[1]), *self._inputs(times, apart, recording.recorded[1])
         states = [first] * len(times)
         if self._kind.remembered or simulation.statistics.repartitions:
             states = self._stepped(times)
-        if simulation.statistics.retries:
+        if simulation.statistics.retries and self._method is None:
             raise SimulationError(
                 f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
                 "is differentiated only with equal steps; take smaller ones"
@@ -153,7 +175,7 @@ class RecordedRun:
         step = simulation.step_size
         if not (np.isfinite(stop) and stop >= step):
             raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
-        times = counted(0.0, stop, step)
+        times = counted(0.0, stop, step) if self._method is None else self._step_ends(stop)
         run_loop = simulation.run_loop
         signals = run_loop.inputs.signals.values()
         events = np.unique([event for signal in signals for event in signal.events if 0.0 < event < stop])
@@ -161,6 +183,48 @@ class RecordedRun:
         times = np.sort(np.concatenate([times, events[~near]]))
         nearest = [int(np.argmin(np.abs(times - event))) for event in events]
         return times, np.unique(np.array([0, *nearest, len(times) - 1], dtype=np.intp))
+
+    def _step_ends(self, stop: float) -> Floats:
+        """Return the ends of the steps that a Rosenbrock method chooses, the start first."""
+        simulation = self.simulation
+        solver = simulation.solver
+        solver.step_ends = ends = [0.0]
+        try:
+            self._record(np.array([0.0, stop]))
+        finally:
+            solver.step_ends = None
+        simulation.initialize()
+        return np.array(ends)
+
+    def _inside_steps(self, method: RosenbrockMethod, stop: float) -> StepInputs:
+        """Return the inputs inside steps, at the stages and at output times."""
+        simulation, times, sizes = self.simulation, self.points.times, self.points.steps
+        inputs, same = simulation.run_loop.inputs, simulation.run_loop.same(simulation.step_size, 0.0, stop)
+        wanted = counted(0.0, stop, simulation.step_size)
+        step = np.clip(np.searchsorted(times, wanted) - 1, 0, len(sizes) - 1)
+        inside = (wanted > times[step] + same) & (wanted < times[step + 1] - same)
+        wanted, step = wanted[inside], step[inside]
+        events = np.unique([event for signal in inputs.signals.values() for event in signal.events])
+        _, firsts, places = np.unique(
+            np.searchsorted(events, times[:-1] + same), return_index=True, return_inverse=True
+        )
+        histories = [inputs.over(float(times[first]) + same) for first in firsts]
+        of_step = [histories[place] for place in places.tolist()]
+        begins: list[float] = times[:-1].tolist()
+        stages = [
+            [history(begin + node * size) for node in method.nodes]
+            for history, begin, size in zip(of_step, begins, sizes.tolist(), strict=True)
+        ]
+        slopes = [history.slopes(begin) for history, begin in zip(of_step, begins, strict=True)]
+        read = [of_step[place](time) for place, time in zip(step.tolist(), wanted.tolist(), strict=True)]
+        count = len(self.functions.inputs)
+        return StepInputs(
+            np.array(stages).reshape(len(begins), method.stages, count),
+            np.array(slopes).reshape(len(begins), count),
+            np.array(read).reshape(len(read), count),
+            (wanted - times[step]) / sizes[step],
+            step,
+        )
 
     def _inputs(self, times: Floats, apart: Indices, rows: Floats) -> tuple[Floats, Floats]:
         """Return the inputs where steps begin and where they end, each of shape (N, inputs).
@@ -201,9 +265,18 @@ class RecordedRun:
         simulation.initialize()
         found = [simulation.run_loop.present]
         for begin, end in pairwise(times.tolist()):
-            simulation.step(begin, end - begin)
+            self._record(np.array([begin, end]))
             found.append(simulation.run_loop.present)
         return found
+
+    def _record(self, times: Floats) -> Recording:
+        """Run from the first of some times, where the run loop is, to the last, with readings at all of them."""
+        simulation = self.simulation
+        run_loop = simulation.run_loop
+        recording = Recording(times, len(simulation.continuous))
+        recording.take_first(run_loop.readings())
+        simulation.runner.run(run_loop, recording)
+        return recording
 
     def _points(self, nodes: tuple[Floats, Floats, list[State], Floats, Floats]) -> RunPoints:
         """Return the points, with what the run has recorded there."""
@@ -243,12 +316,12 @@ class RecordedRun:
         return RunPoints(times, joined, ends, tuple(chosen), values)
 
     def _check(self) -> None:
-        """Refuse a run whose steps are not those of the trapezoidal rule with the equations evaluated here."""
+        """Refuse a run whose steps are not those of its rule with the equations evaluated here."""
         off, sizes = self.equations.missed()
         shares = off / sizes[:, None]
         if not np.max(shares, initial=0.0) <= _UNSOLVED:
             row, step = np.unravel_index(int(np.argmax(shares)), shares.shape)
             raise SimulationError(
-                f"the step that ends at t = {self.points.times[step + 1]:.6g} s misses the trapezoidal rule by "
+                f"the step that ends at t = {self.points.times[step + 1]:.6g} s misses its rule by "
                 f"{shares[row, step]:.2g} of the magnitude: it cannot be differentiated; take smaller steps"
             )

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
+import casadi as ca
 import numpy as np
 
+from mbsfmu.analysis.implicit_map import ImplicitMap
 from mbsfmu.analysis.run_points import Indices, PointFunctions
 from mbsfmu.analysis.start_derivatives import StartDerivatives
-from mbsfmu.analysis.trapezoidal_equations import Slopes, TrapezoidalEquations
+from mbsfmu.analysis.state_equations import Slopes, StateEquations
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.reduced_equations import ReducedEquations
 from mbsfmu.initialization.independent_coordinates import Partition
 from mbsfmu.native.point_library import PointArrays, PointLibrary
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import AnyFunction, Floats
+
+_flow_maps: WeakKeyDictionary[ReducedEquations, ImplicitMap] = WeakKeyDictionary()
+"""Those of equations whose runs have been differentiated: fits do so again and again."""
+_MOST, _CLOSED = 30, 1e-13
+"""Iterations of the closure of loops, and the last increment as a share of the coordinates."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class _ReducedSlopes(Slopes):
     read_by_accelerations: Floats
 
 
-class ReducedStateEquations(TrapezoidalEquations):
+class ReducedStateEquations(StateEquations):
     """Equations with w = (z^i, ż^i, x, integrals).
 
     Accelerations are those of the equations of motion, and positions, velocities and states follow the trapezoidal rule
@@ -111,8 +120,102 @@ class ReducedStateEquations(TrapezoidalEquations):
             chosen = points.choices[group[0]].independent
             velocities[:, group] = values["velocities"][chosen[:, None], group]
         values["independent_velocities"] = velocities
-        self._accelerate()
+        self.accelerate()
+        return self.read(rows)
+
+    def read(self, rows: Sequence[int]) -> Floats:
+        """Return what is read at completed points; see `StateEquations`."""
         return self._evaluate(self.equations.read(rows))[0][:, :, 0]
+
+    def elsewhere(self, motion: Floats, inputs: Floats, near: Indices) -> ReducedStateEquations:
+        """Return the equations at other points, where loops are closed; see `StateEquations`.
+
+        Raises
+        ------
+        SimulationError
+            When they cannot be closed.
+        """
+        values, free, states = self.at.points.values, self._freedom, len(self.at.functions.states)
+        independent, moving, of_states, integrals = np.split(motion, [free, 2 * free, 2 * free + states])
+        chosen = np.array([self.at.points.choices[place].independent for place in near.tolist()], int)
+        chosen = chosen.reshape(len(near), free).T
+        coordinates = values["coordinates"][:, near].copy()
+        moved = independent - np.take_along_axis(coordinates, chosen, axis=0)
+        coordinates += np.einsum("ijk,ki->ji", values["basis"][near], moved)
+        np.put_along_axis(coordinates, chosen, independent, axis=0)
+        own = {"coordinates": coordinates, "states": of_states, "integrals": integrals, "inputs": inputs}
+        at = self.at.elsewhere(own, near)
+        found = ReducedStateEquations(at, self.equations, free)
+        found.close_loops()
+        at.points.values["independent_velocities"] = moving
+        found.accelerate()
+        return found
+
+    def close_loops(self) -> None:
+        """Move dependent coordinates onto the loop equations, by Newton's iteration."""
+        functions, coordinates = self.at.functions, self.at.points.values["coordinates"]
+        if not len(functions.rows):
+            return
+        left = np.arange(coordinates.shape[1])
+        for _ in range(_MOST):
+            gaps, jacobian = self.at.evaluate(functions.closure, left)
+            moved = np.empty((len(left), len(coordinates)))
+            for here in self._groups:
+                inside = np.isin(left, here)
+                lift = self._lift(jacobian[inside], self.at.points.choices[here[0]])
+                moved[inside] = np.einsum("ijk,ik->ij", lift, gaps[inside, :, 0])
+            coordinates[:, left] -= moved.T
+            left = left[np.abs(moved).max(axis=1) > _CLOSED * (1.0 + np.abs(coordinates[:, left]).max(axis=0))]
+            if not len(left):
+                return
+        raise SimulationError(
+            f"{functions.system.name}: loops cannot be closed inside a step, which is not differentiated; take a "
+            "smaller tolerance"
+        )
+
+    @property
+    def flow_map(self) -> ImplicitMap:
+        """F from all coordinates and velocities, of which independent ones count.
+
+        With the part `independent` D, ones for these, z and ż solve D (z − ζ) + G Φ = 0 and D (ż − ζ̇) + G Φ̇ = 0, z̈ and
+        λ = Gᵀ κ solve M z̈ − Q + Φ_zᵀ λ = 0 and D κ + G Φ̈ = 0. G is constant: where loop equations hold, derivatives do
+        not depend on what combines them.
+        """
+        if self.equations not in _flow_maps:
+            _flow_maps[self.equations] = self._flow_map()
+        return _flow_maps[self.equations]
+
+    def _flow_map(self) -> ImplicitMap:
+        functions, given = self.at.functions, self.at.functions.expressions
+        n, symbol = len(functions.coordinates), functions.symbol
+        names = ("independent", "given_coordinates", "given_velocities", "dependent_forces")
+        chosen, coordinates, velocities, forces = (functions.add_part(name, n)[0] for name in names)
+        lift = symbol("lift") if len(functions.rows) else ca.SX(n, 0)
+        motion = [symbol(part) for part in ("coordinates", "velocities", "accelerations")]
+        equations = [
+            chosen * (motion[0] - coordinates) + ca.mtimes(lift, given.closure),
+            chosen * (motion[1] - velocities) + ca.mtimes(lift, given.closure_rate),
+            given.balance,
+            chosen * forces + ca.mtimes(lift, given.closure_acceleration),
+        ]
+        flow = [*motion[1:], given.rates, given.integral_rates]
+        held = {"multipliers": ca.mtimes(lift.T, forces)}
+        found = given.at([ca.vertcat(*equations), ca.vertcat(*flow)], held)
+        sources = ca.vertcat(coordinates, velocities, symbol("states"), symbol("integrals"))
+        return ImplicitMap(functions, "reduced_flow", found[0], ca.vertcat(*motion, forces), found[1], sources)
+
+    def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:
+        """Return what the map needs, and the indices of w in it; see `StateEquations`."""
+        values, choice = self.at.points.values, self.at.points.choices[points[0]]
+        n = len(self.at.functions.coordinates)
+        chosen = np.zeros((n, len(points)))
+        chosen[choice.independent] = 1.0
+        given = {"independent": chosen, "dependent_forces": np.zeros((n, len(points)))}
+        given |= {f"given_{part}": values[part][:, points] for part in ("coordinates", "velocities")}
+        unbalanced = self.flow_map.values(self.at, points, given)[0][:, 2 * n : 3 * n].T
+        given["dependent_forces"] = -(1.0 - chosen) * unbalanced
+        rest = np.arange(2 * n, 2 * n + self.size - 2 * self._freedom)
+        return given, np.concatenate([choice.independent, n + choice.independent, rest])
 
     def _evaluate(
         self, function: AnyFunction, points: Indices | Sequence[int] | None = None, **given: Floats
@@ -130,15 +233,25 @@ class ReducedStateEquations(TrapezoidalEquations):
         jacobian = self.at.evaluate(functions.closure)[1]
         for here in self._groups:
             chosen = points.choices[here[0]]
-            dependent = jacobian[here][:, :, chosen.dependent]
-            inverse = np.linalg.inv(dependent) if m == len(chosen.dependent) else np.linalg.pinv(dependent)
+            lift[here] = self._lift(jacobian[here], chosen)
             basis[here[:, None], chosen.independent] = np.eye(self._freedom)
-            basis[here[:, None], chosen.dependent] = -inverse @ jacobian[here][:, :, chosen.independent]
-            lift[here[:, None], chosen.dependent] = inverse
+            by_independent = lift[here] @ jacobian[here][:, :, chosen.independent]
+            basis[here[:, None], chosen.dependent] = -by_independent[:, chosen.dependent]
         values["basis"], values["lift"] = basis, lift
 
-    def _accelerate(self) -> None:
-        """Add accelerations, multipliers and F."""
+    @staticmethod
+    def _lift(jacobian: Floats, chosen: Partition) -> Floats:
+        """Return G of Φ_z with one choice, shape (points, n, m)."""
+        points, m, n = jacobian.shape
+        dependent = jacobian[:, :, chosen.dependent]
+        lift = np.zeros((points, n, m))
+        lift[:, chosen.dependent] = (
+            np.linalg.inv(dependent) if m == len(chosen.dependent) else np.linalg.pinv(dependent)
+        )
+        return lift
+
+    def accelerate(self) -> None:
+        """Add accelerations, multipliers and F, where positions and independent velocities are known."""
         values, functions = self.at.points.values, self.at.functions
         mass, load = self._evaluate(self.equations.explicit)[:2]
         values["independent_accelerations"] = np.asarray(np.linalg.solve(mass, load)[:, :, 0].T, dtype=np.float64)
@@ -157,7 +270,7 @@ class ReducedStateEquations(TrapezoidalEquations):
         return np.vstack([coordinates, values["independent_velocities"], values["states"], values["integrals"]])
 
     def slopes(self, points: Indices, rows: Sequence[int]) -> _ReducedSlopes:
-        """Return derivatives by w at points; see `TrapezoidalEquations`."""
+        """Return derivatives by w at points; see `StateEquations`."""
         free = self._freedom
         found = self._evaluate(self.equations.along_states(rows), points)
         mass, load, flow, by_accelerations, read, read_by = found
@@ -174,7 +287,7 @@ class ReducedStateEquations(TrapezoidalEquations):
     def by_parameters(
         self, points: Indices, slopes: Slopes, columns: Sequence[int], rows: Sequence[int]
     ) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters at points; see `TrapezoidalEquations`."""
+        """Return derivatives by parameters at points; see `StateEquations`."""
         assert isinstance(slopes, _ReducedSlopes)
         load, flow, read = self._evaluate(self.equations.along_parameters(columns, rows), points)
         pushed: Floats = np.asarray(np.linalg.solve(slopes.mass, load), dtype=np.float64)
@@ -187,14 +300,15 @@ class ReducedStateEquations(TrapezoidalEquations):
     def pulled_back(
         self, points: Indices, slopes: Slopes, by_rates: Floats, row: int, weights: Floats
     ) -> tuple[Floats, Floats]:
-        """Return products of rows with derivatives by parameters and inputs; see `TrapezoidalEquations`."""
+        """Return products of rows with derivatives by parameters and inputs; see `StateEquations`."""
         assert isinstance(slopes, _ReducedSlopes)
         free = self._freedom
         by_read = np.zeros((len(points), self.at.functions.expressions.computed.numel()))
         by_read[:, row] = weights
         by_flow = by_rates[:, 2 * free :]
         pushed = by_rates[:, free : 2 * free] + np.einsum("ij,ijk->ik", by_flow, slopes.flow_by_accelerations)
-        pushed = pushed + weights[:, None] * slopes.read_by_accelerations[:, 0]
+        if weights.any():
+            pushed = pushed + weights[:, None] * slopes.read_by_accelerations[:, 0]
         by_load = np.linalg.solve(slopes.mass.transpose(0, 2, 1), pushed[:, :, None])[:, :, 0]
         rows = {"by_load": by_load.T, "by_flow": by_flow.T, "by_read": by_read.T}
         first, second = (

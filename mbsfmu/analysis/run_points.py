@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,30 +79,50 @@ class PointFunctions:
         assert isinstance(function, TracedFunction)
         traced = function.function
         places = np.arange(len(self.points.choices)) if chosen is None else np.asarray(chosen, dtype=np.intp)
-        results = [[np.empty((0, *traced.size_out(index)))] for index in range(traced.n_out())]
+        results = [np.zeros((len(places), *traced.size_out(index))) for index in range(traced.n_out())]
+        elements = [traced.sparsity_out(index).get_triplet() for index in range(traced.n_out())]
         for first in range(0, len(places), CHUNK):
             part = slice(first, first + CHUNK)
             here = places[part]
+            mapped = traced.map(len(here))
+            buffer, call = mapped.buffer()
+            # C has the elements of a matrix column by column, and the points one after the other.
             arguments = [self._argument(name, here, part, given) for name in traced.name_in()]
-            found = traced.call(arguments) if arguments else traced.call([])
-            for index, (kept, value) in enumerate(zip(results, found, strict=True)):
-                rows, columns = traced.size_out(index)
-                array = np.asarray(value.full())
-                if array.shape[1] == columns and len(here) > 1:  # of functions of nothing that changes
-                    array = np.tile(array, len(here))
-                kept.append(array.reshape(rows, len(here), columns).transpose(1, 0, 2))
-        return [np.concatenate(each) for each in results]
+            for index, values in enumerate(arguments):
+                buffer.set_arg(index, values.data)  # pyright: ignore[reportCallIssue]
+            found = [np.empty(mapped.nnz_out(index)) for index in range(traced.n_out())]
+            for index, values in enumerate(found):
+                buffer.set_res(index, values.data)  # pyright: ignore[reportCallIssue]
+            call()
+            for result, (rows, columns), values in zip(results, elements, found, strict=True):
+                result[part, rows, columns] = values.reshape(len(here), len(rows))
+        return results
 
-    def _argument(self, name: str, here: Indices, part: slice, given: dict[str, Floats]) -> ca.DM:
+    def elsewhere(self, values: Mapping[str, Floats], near: Indices) -> PointFunctions:
+        """Return the functions at other points, given values of parts there, shape (size, points).
+
+        Parameters
+        ----------
+        values
+            What these points have.
+        near
+            Points of this one next to which they are, with the same choices.
+        """
+        nowhere = np.empty(0, dtype=np.intp)
+        choices = tuple(self.points.choices[place] for place in near.tolist())
+        points = RunPoints(np.empty(0), nowhere, nowhere, choices, dict(values))
+        return PointFunctions(self.functions, points, self.constants)
+
+    def _argument(self, name: str, here: Indices, part: slice, given: dict[str, Floats]) -> Floats:
+        """Return the values of a part at points, one after the other, of matrices column by column."""
         if name in given:
-            return ca.DM(np.ascontiguousarray(given[name][:, part]))
+            return np.ascontiguousarray(given[name][:, part].T)
         if name not in self.points.values:
-            return ca.DM(self.constants[name])
+            return np.tile(self.constants[name].ravel(order="F"), (len(here), 1))
         values = self.points.values[name]
         if values.ndim == 2:
-            return ca.DM(np.ascontiguousarray(values[:, here]))
-        taken = values[here]
-        return ca.DM(np.ascontiguousarray(taken.transpose(1, 0, 2).reshape(taken.shape[1], -1)))
+            return np.ascontiguousarray(values[:, here].T)
+        return np.ascontiguousarray(values[here].transpose(0, 2, 1))
 
 
 def chunks(stop: int, start: int = 0) -> list[slice]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.run_points import chunks
 from mbsfmu.analysis.start_derivatives import start_derivatives
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import full_name
@@ -143,8 +142,8 @@ class DifferentiableRun:
         self._simulation, self._rows = simulation, list(rows)
         self._library = library_of_points(simulation)
         self._run = RecordedRun(simulation, stop, rows, self._library)
-        points = self._run.points
-        self.times, self.begin, self.end = points.times, self._run.read[points.begins], self._run.read[points.ends]
+        readings = self._run.readings
+        self.times, self.begin, self.end = readings.times, readings.begin, readings.end
 
     def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
         """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
@@ -156,15 +155,15 @@ class DifferentiableRun:
         chosen
             Indices of the parameters.
         """
-        run, points = self._run, self._run.points
+        run, count = self._run, len(self.begin)
         start = start_derivatives(self._simulation, chosen)
         columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
-        library = sensitivity_library(self._simulation, columns, self._rows, len(points.steps))
+        library = sensitivity_library(self._simulation, columns, self._rows, count)
         if library is not None and self._library is None:
             run.reduced.complete_in(library, self._rows)
-        found = np.empty((2, len(points.steps), len(self._rows), len(chosen)))
+        found = np.empty((2, count, len(self._rows), len(chosen)))
         changed = run.changes
-        lasts = [*(step for step, _ in changed), len(points.steps)]
+        lasts = [*(step for step, _ in changed), count]
         sensitivity = run.equations.at_start(start)
         for (first, change), last in zip([(0, None), *changed], lasts, strict=True):
             if change is not None:
@@ -220,7 +219,7 @@ def _go_forward(
         Gets those of what is read where steps begin and end, shape (2, N, rows, directions).
     """
     equations, (columns, rows) = run.equations, chosen
-    for part in chunks(steps.stop, steps.start):
+    for part in equations.chunks(steps.start, steps.stop):
         slopes = equations.steps(part, rows)
         along = equations.steps_by_parameters(slopes, columns, rows)
         added, read_begin, read_end = (each @ effect for each in along)

@@ -299,17 +299,20 @@ class CoupledModel(ModelData):
             )
         return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
 
-    def in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
-        """Return a simulation by the trapezoidal rule and a formulation whose steps are differentiated."""
-        if given.get("solver") not in (None, Trapezoidal.name):
-            raise InputError(f"{subject} differentiates steps of the solver '{Trapezoidal.name}'; name none")
-        formulation = given.get("formulation") or FORMULATION
+    def in_differentiated_steps(self, subject: str, given: RunKeywords) -> Simulation:
+        """Return a simulation by a solver and a formulation whose steps are differentiated."""
+        formulation, solver = given.get("formulation") or FORMULATION, given.get("solver") or Trapezoidal.name
+        if solver not in (Trapezoidal.name, *Rosenbrock.names):
+            raise InputError(
+                f"{subject} differentiates steps of the solvers {Trapezoidal.name}, {', '.join(Rosenbrock.names)}, and "
+                f"not of '{solver}'; name one of them, or none for '{Trapezoidal.name}'"
+            )
         if formulation not in DIFFERENTIATED:
             raise InputError(
                 f"{subject} differentiates steps of {', '.join(DIFFERENTIATED)}, and not of '{formulation}'; name one "
                 f"of them, or none for '{FORMULATION}'"
             )
-        chosen: RunKeywords = {**given, "formulation": formulation, "solver": Trapezoidal.name}
+        chosen: RunKeywords = {**given, "formulation": formulation, "solver": solver}
         if issubclass(FORMULATIONS.find(formulation).Options, CodeOptions):
             chosen["code"] = given.get("code") or Code.STRAIGHT.value
             if chosen["code"] != Code.STRAIGHT:
@@ -416,8 +419,9 @@ class CoupledModel(ModelData):
         stop
             End of the run in s; the model's own by default.
         given
-            Options as for `simulation`, but for the solver, which is the trapezoidal rule; formulations are
-            `double-step` by default, `dca` and `hdca`.
+            Options as for `simulation`. Solvers are the trapezoidal rule by default and Rosenbrock methods as
+            `rodas5p`, whose steps keep their sizes; formulations are `double-step` by default, `dca` and `hdca`, and
+            with the trapezoidal rule `penalty`.
 
         Raises
         ------
@@ -426,7 +430,7 @@ class CoupledModel(ModelData):
         SimulationError
             When the run fails, or its steps are halved.
         """
-        simulation = self.in_trapezoidal_steps("sensitivities", given)
+        simulation = self.in_differentiated_steps("sensitivities", given)
         return sensitivities(simulation, parameters, outputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
@@ -460,7 +464,7 @@ class CoupledModel(ModelData):
         SimulationError
             As `sensitivities`.
         """
-        simulation = self.in_trapezoidal_steps("gradient", given)
+        simulation = self.in_differentiated_steps("gradient", given)
         return gradient(simulation, of, parameters, inputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
@@ -546,7 +550,7 @@ class CoupledModel(ModelData):
         SimulationError
             When a run of the search fails.
         """
-        simulation = self.in_trapezoidal_steps("optimize", given)
+        simulation = self.in_differentiated_steps("optimize", given)
         with each_once():
             found = optimize(simulation, minimize, free, subject_to, self.stop_time if stop is None else stop)
         return replace(found, model=with_parameters(self, simulation, found.names, found.values))

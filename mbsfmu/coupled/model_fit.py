@@ -33,8 +33,8 @@ class FittableModel(Protocol):
         """Start values by `system.variable`."""
         ...
 
-    def in_trapezoidal_steps(self, subject: str, given: RunKeywords) -> Simulation:
-        """Return a simulation by double-step and the trapezoidal rule."""
+    def in_differentiated_steps(self, subject: str, given: RunKeywords) -> Simulation:
+        """Return a simulation by a solver and a formulation whose steps are differentiated."""
         ...
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Any:
@@ -53,7 +53,7 @@ def fit_model(
     given: RunKeywords,
 ) -> FitResult:
     """Fit a model; see `CoupledModel.fit`."""
-    simulation = model.in_trapezoidal_steps("a fit", given)
+    simulation = model.in_differentiated_steps("a fit", given)
     computed, qualified = computed_variables(simulation), simulation.exposed.qualified
     read = [
         read_experiment(
@@ -94,7 +94,7 @@ def _following(model: FittableModel, experiment: Experiment, usual: Simulation, 
     if not experiment.signals:
         return usual
     driven = model.model_copy(update={"signals": {**model.signals, **experiment.signals}})
-    return driven.in_trapezoidal_steps("a fit", given)
+    return driven.in_differentiated_steps("a fit", given)
 
 
 def _output(name: str, simulation: Simulation, computed: Sequence[Variable]) -> int:

@@ -25,11 +25,18 @@ class FlowDerivatives:
         Names of z, w, x and the integrals.
     flow, computed
         f, shape of y, and what is computed, as expressions of these parts, inputs and parameters.
+
+    Attributes
+    ----------
+    flow
+        As given.
+    values
+        y, symbols.
     """
 
     def __init__(self, functions: SystemFunctions, parts: Sequence[str], flow: ca.SX, computed: ca.SX) -> None:
-        self._functions, self._flow, self._computed = functions, flow, computed
-        self._values = ca.vertcat(*(functions.symbol(part) for part in parts))
+        self._functions, self.flow, self._computed = functions, flow, computed
+        self.values = ca.vertcat(*(functions.symbol(part) for part in parts))
         self._made: dict[tuple[str, tuple[int, ...], tuple[int, ...]], TracedFunction] = {}
 
     def _once(self, name: str, columns: Sequence[int], rows: Sequence[int]) -> TracedFunction:
@@ -37,13 +44,13 @@ class FlowDerivatives:
         if key not in self._made:
             read = self._computed[list(rows)]
             if name == "read":
-                found = [self._flow, read]
+                found = [self.flow, read]
             elif name == "along_states":
-                found = [ca.jacobian(each, self._values) for each in (self._flow, read)]
+                found = [ca.jacobian(each, self.values) for each in (self.flow, read)]
             else:
                 parameters = self._functions.symbol("parameters")
                 along = ca.SX.eye(parameters.numel())[:, list(columns)]
-                found = [ca.jtimes(each, parameters, along) for each in (self._flow, read)]
+                found = [ca.jtimes(each, parameters, along) for each in (self.flow, read)]
             matrices = () if name == "read" else (0, 1)
             self._made[key] = self._functions.traced(f"flow_{name}", found, matrices=matrices)
         return self._made[key]
@@ -64,8 +71,8 @@ class FlowDerivatives:
     def pulled_back(self) -> TracedFunction:
         """Products of rows, the parts `by_flow` and `by_read`, with derivatives by parameters and by inputs."""
         functions = self._functions
-        by_flow = functions.add_part("by_flow", self._flow.numel())[0]
+        by_flow = functions.add_part("by_flow", self.flow.numel())[0]
         by_read = functions.add_part("by_read", self._computed.numel())[0]
         sources = [functions.symbol("parameters"), functions.symbol("inputs")]
-        product = ca.dot(by_flow, self._flow) + ca.dot(by_read, self._computed)
+        product = ca.dot(by_flow, self.flow) + ca.dot(by_read, self._computed)
         return functions.traced("flow_pulled_back", [ca.gradient(product, each) for each in sources])

@@ -111,6 +111,8 @@ class Rosenbrock(AdaptiveSolver):
             attempt, reached, state = self._advanced(state, inputs, origin, elapsed, whole, waiting)
             self._count(attempt.begin.flow.form, state)
             elapsed = attempt.end
+            if self.step_ends is not None:
+                self.step_ends.append(origin + elapsed)
             del waiting[: len(reached)]
             yield from reached
             if waiting and waiting[0] == elapsed:  # the state to go on from, where that is one that was asked for

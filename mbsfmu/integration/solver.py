@@ -120,6 +120,8 @@ class Solver(ABC):
         Largest internal step in s of fixed-step solvers.
     statistics
         Counts, added to by every call.
+    step_ends
+        Gets the ends of the steps of runs in s, from Rosenbrock methods; None where nobody asks.
     """
 
     names: ClassVar[tuple[str, ...]]
@@ -137,6 +139,7 @@ class Solver(ABC):
     formulation: Formulation
     step: float
     statistics: Statistics = field(default_factory=Statistics)
+    step_ends: list[float] | None = field(default=None, kw_only=True)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

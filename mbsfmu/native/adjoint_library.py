@@ -8,12 +8,17 @@ from weakref import WeakKeyDictionary
 
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import has_compiler, is_compiled, is_level_given, kept_library
+from mbsfmu.compiling.compiler import is_level_given, kept_library
 from mbsfmu.compiling.kept import warn_once
-from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.native.c_sources import ADJOINT, QUICK_ADJOINT, StepSources
 from mbsfmu.native.loop import MisfitError
-from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
+from mbsfmu.native.point_library import (
+    DifferentiatedSteps,
+    PointArrays,
+    PointLibrary,
+    StepsTable,
+    steps_are_compiled,
+)
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
@@ -90,7 +95,7 @@ def adjoint_library(simulation: Simulation) -> AdjointLibrary | None:
     simulation
         A simulation with the trapezoidal rule; of double-step, whose steps have such code.
     """
-    if not (is_compiled() and has_compiler() and isinstance(simulation.formulation, DoubleStep)):
+    if not steps_are_compiled(simulation):
         return None
     if simulation not in _made:
         _made[simulation] = _first(simulation)

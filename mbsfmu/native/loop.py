@@ -28,6 +28,7 @@ from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
 
 _LOOK_EVERY = 0.1  # s, at what a run that takes long has done
+_ROOM = 4096  # for ends of steps, in a first call
 _COUNTED = {"evaluations": "rhs_evaluations"}  # whose name in C is another one
 
 _LOGGER = logging.getLogger(__name__)
@@ -65,6 +66,9 @@ class _Recording(ctypes.Structure):
         ("stop", ctypes.c_int),
         ("ahead", ctypes.c_int),
         ("same", ctypes.c_double),
+        ("ends", _Doubles),
+        ("room", ctypes.c_int),
+        ("steps", ctypes.c_int),
         ("reached", ctypes.c_void_p),
     )
 
@@ -139,7 +143,13 @@ class CompiledRunner(Runner):
         """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
         self.attempt(run_loop, recording)
 
-    def attempt(self, run_loop: RunLoop, recording: Recording, gives_up: Callable[[], bool] | None = None) -> bool:
+    def attempt(
+        self,
+        run_loop: RunLoop,
+        recording: Recording,
+        gives_up: Callable[[], bool] | None = None,
+        room: int | None = None,
+    ) -> bool:
         """Run, unless abandoned on the way: then the run loop is unchanged, without messages.
 
         Parameters
@@ -148,6 +158,8 @@ class CompiledRunner(Runner):
             As for every runner.
         gives_up
             Asked now and then, where rows are recorded, whether that is to be; None where it never is.
+        room
+            For the ends of so many steps, where these are asked for; a run with more is made once more.
 
         Returns
         -------
@@ -157,7 +169,10 @@ class CompiledRunner(Runner):
         times = np.ascontiguousarray(recording.times)
         rows = np.empty((len(times), self._columns)) if recording.rows is None else recording.rows
         warned, ahead = run_loop.rank_watch.warned, recording.rows is None
-        asked = _Recording(_pointer(times), _pointer(rows), len(times), warned, recording.done, 0, ahead)
+        step_ends, room = run_loop.solver.step_ends, room or _ROOM
+        ends = np.empty(0 if step_ends is None else room)
+        told = 0.0, _pointer(ends), len(ends)
+        asked = _Recording(_pointer(times), _pointer(rows), len(times), warned, recording.done, 0, ahead, *told)
         present, counts = self._handed(run_loop), self._counted(run_loop.solver.statistics)
         held, dependent = run_loop.inputs.held.astype(np.intc), _dependent(run_loop.present)
 
@@ -166,12 +181,13 @@ class CompiledRunner(Runner):
             return bool(self._record(self._instance, _pointer(present), *flags, _pointer(counts), asked))
 
         made: bool | None = False
-        self._teller.waits = gives_up is not None
+        self._teller.waits = gives_up is not None or step_ends is not None
         try:
             made = call() if recording.rows is None else _interruptible(call, asked, recording, gives_up)
         finally:
-            self._teller.report_progress(stands=made is not None)
-            if made is not None:
+            has_room = step_ends is None or asked.steps <= room
+            self._teller.report_progress(stands=made is not None and has_room)
+            if made is not None and has_room:
                 recording.done = asked.done
                 self._take(run_loop, present, dependent)
                 count(run_loop.solver.statistics, self._counts, counts)
@@ -181,8 +197,13 @@ class CompiledRunner(Runner):
         if made is None:
             recording.done = 1
             return False
+        if not has_room:
+            recording.done = 1
+            return self.attempt(run_loop, recording, gives_up, asked.steps)
         if not made:
             raise SimulationError(self._reason(self._instance).decode())
+        if step_ends is not None:
+            step_ends.extend(ends[: asked.steps].tolist())
         return True
 
     def _handed(self, run_loop: RunLoop) -> Floats:

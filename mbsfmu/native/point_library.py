@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
-from mbsfmu.compiling.compiler import compile_library
+from mbsfmu.compiling.compiler import compile_library, has_compiler, is_compiled
+from mbsfmu.formulations.double_step import DoubleStep
+from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.native.c_sources import identity_source
 from mbsfmu.native.loop import check_library
 from mbsfmu.simulation.simulation import Simulation
@@ -38,6 +40,12 @@ class Run(ctypes.Structure):
         ("read_count", ctypes.c_int),
         ("values", ctypes.c_void_p),
     )
+
+
+def steps_are_compiled(simulation: Simulation) -> bool:
+    """Return whether the steps of a simulation are differentiated in compiled code: those of double-step by a rule."""
+    own = isinstance(simulation.formulation, DoubleStep) and isinstance(simulation.solver, ImplicitSolver)
+    return own and is_compiled() and has_compiler()
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,16 @@ from weakref import WeakKeyDictionary
 
 from mbsfmu.base.identity import content_key
 from mbsfmu.compiling.compilation import CompilerError
-from mbsfmu.compiling.compiler import has_compiler, is_compiled
 from mbsfmu.compiling.kept import warn_once
-from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.native.c_sources import SENSITIVITIES, StepSources
 from mbsfmu.native.loop import MisfitError
-from mbsfmu.native.point_library import DifferentiatedSteps, PointArrays, PointLibrary, StepsTable
+from mbsfmu.native.point_library import (
+    DifferentiatedSteps,
+    PointArrays,
+    PointLibrary,
+    StepsTable,
+    steps_are_compiled,
+)
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.kept_traces import toolkit
 from mbsfmu.tracing.workspace import Floats
@@ -96,7 +100,7 @@ def sensitivity_library(
     steps
         How many steps are to be differentiated.
     """
-    if not (is_compiled() and has_compiler() and isinstance(simulation.formulation, DoubleStep)):
+    if not steps_are_compiled(simulation):
         return None
     spent, key = _spent.setdefault(simulation, _Spent()), (tuple(columns), tuple(rows))
     spent.steps += steps

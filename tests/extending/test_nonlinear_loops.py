@@ -257,3 +257,10 @@ def test_a_unit_tells_which_loop_has_no_solution(backend: str, tmp_path: Path) -
         "no solution of an algebraic loop of y, told is found from measured = 0 on" in text
         for _, text in importer.messages
     )
+
+
+def test_steps_that_need_second_derivatives_are_not_differentiated() -> None:
+    """A solution of the iteration has first derivatives alone, which is all that trapezoidal steps need."""
+    model = ring(how="square", gain=SQUARE)
+    with pytest.raises(InputError, match="its second derivatives, which steps of 'rodas5p' take, are not known"):
+        model.sensitivities(["tank.slope"], stop=0.01, solver="rodas5p")

@@ -89,6 +89,7 @@ typedef struct {
     int count;
     void (*take)(Instance *, double time);
     void *taker;
+    void (*note_step)(Instance *, double end); /* called where steps of a Rosenbrock method end; NULL where nobody asks */
 } Wanted;
 
 /* The last step, where it was discarded and nothing was set since. */

@@ -39,6 +39,8 @@ typedef struct {
     volatile int stop;          /* set where the run is to end */
     int ahead;                  /* whether the last step may go past the last time */
     double same;                /* by how many s times may differ that are one */
+    double *ends;               /* of steps, in s; `room` of them at most, and none from solvers that do not tell */
+    int room, steps;
     State *reached;             /* at the last output */
 } Recording;
 
@@ -113,9 +115,16 @@ static void take_inside(Instance *instance, double time) {
     arrive(instance, instance->wanted->taker);
 }
 
+/* Take notice of the end of a step. */
+static void note_step(Instance *instance, double end) {
+    Recording *recording = instance->wanted->taker;
+    if (recording->steps < recording->room) recording->ends[recording->steps] = end;
+    recording->steps++;
+}
+
 /* Advance over outputs to an end. */
 static int advance_over(Instance *instance, Recording *recording, int outputs, double end) {
-    Wanted wanted = {recording->times + recording->done, outputs, take_inside, recording};
+    Wanted wanted = {recording->times + recording->done, outputs, take_inside, recording, recording->room > 0 ? note_step : NULL};
 #if CONTINUOUS
     instance->wanted = &wanted;
     const double *times = recording->times, last = times[recording->count - 1];

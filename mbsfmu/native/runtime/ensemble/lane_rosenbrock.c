@@ -375,7 +375,7 @@ static void go_alone(Group *group, const Machines *machines, int lane) {
     Stretch *stretch = &group->stretches[lane];
     Taker taker = {group, machines, lane};
     const double *const times = machines->times + machines->times_apart * lane + stretch->row;
-    Wanted wanted = {times, stretch->behind - stretch->row, take_row, &taker};
+    Wanted wanted = {times, stretch->behind - stretch->row, take_row, &taker, NULL};
     const double before = instance->state.steps;
     store_lane(group, lane);
     instance->wanted = &wanted;

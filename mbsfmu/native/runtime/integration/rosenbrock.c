@@ -193,6 +193,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
                 }
                 *state->suggested_step = following;
                 elapsed = reached;
+                if (instance->wanted && instance->wanted->note_step) instance->wanted->note_step(instance, origin + elapsed);
                 break;
             }
             state->retries += 1.0;

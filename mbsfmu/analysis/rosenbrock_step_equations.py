@@ -1,0 +1,442 @@
+"""Equations of the accepted steps of Rosenbrock methods at the points of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from mbsfmu.analysis.implicit_map import MapSlopes, TangentSlopes
+from mbsfmu.analysis.run_points import Indices
+from mbsfmu.analysis.start_derivatives import StartDerivatives
+from mbsfmu.analysis.state_equations import Slopes, StateEquations
+from mbsfmu.analysis.step_equations import Readings, StepEquations, StepSlopes
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.integration.rosenbrock_methods import RosenbrockMethod
+from mbsfmu.tracing.workspace import Floats
+
+_CHUNK = 64
+"""Steps that are differentiated at once: each has as many points as stages, with several matrices."""
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """Inputs inside the steps of a run.
+
+    Attributes
+    ----------
+    stages
+        Their values at the stages, shape (steps, stages, inputs).
+    slopes
+        Their derivatives by time where steps begin, shape (steps, inputs).
+    inside, share
+        Values where something is read inside steps, shape (readings, inputs), and at which share of the step, shape
+        (readings,).
+    step
+        Which step each of these is in, ascending.
+    """
+
+    stages: Floats
+    slopes: Floats
+    inside: Floats
+    share: Floats
+    step: Indices
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """Stages of some steps.
+
+    Attributes
+    ----------
+    first, begins, sizes
+        The first step, points where they begin, and their sizes in s, shape (steps, 1, 1).
+    matrices
+        Derivatives of F and of what is read where steps begin.
+    inverse
+        Of the matrix (1/(h γ) − J), shape (steps, size, size).
+    at
+        Equations at the stages behind the first, which is where the step begins.
+    increments
+        uᵢ, each of shape (steps, size).
+    end
+        w at the end, shape (steps, size).
+    """
+
+    first: int
+    begins: Indices
+    sizes: Floats
+    matrices: Slopes
+    inverse: Floats
+    at: list[StateEquations]
+    increments: list[Floats]
+    end: Floats
+
+
+@dataclass(frozen=True)
+class _RosenbrockSlopes(StepSlopes):
+    """Derivatives along intervals, and what they are made of.
+
+    Attributes
+    ----------
+    stages
+        The stages of the steps.
+    lasts
+        Which of the intervals end with a step.
+    slopes
+        Derivatives at the stages behind the first.
+    indices, tangents
+        The indices of w in the map of F, and derivatives of its changes along (uᵢ, γᵢ h u̇).
+    ends, inside
+        Derivatives where steps end, and where something is read inside them.
+    """
+
+    stages: _Stages
+    lasts: Indices
+    slopes: list[Slopes]
+    indices: Indices
+    tangents: list[TangentSlopes]
+    ends: Slopes
+    inside: Slopes
+
+
+class RosenbrockStepEquations(StepEquations):
+    """Accepted steps of a Rosenbrock method for ẇ = F(w, u, p), differentiated with their sizes as they are.
+
+    Stages are (1/(h γ) − J) uᵢ = F(Yᵢ) + Σ cᵢⱼ uⱼ / h + γᵢ h ∂F/∂t with Yᵢ = w_n + Σ aᵢⱼ uⱼ and J = ∂F/∂w at w_n. So
+    δuᵢ follows from (1/(h γ) − J) δuᵢ = δF(Yᵢ) + Σ cᵢⱼ δuⱼ / h + δ(J uᵢ + γᵢ h ∂F/∂u u̇), where the last bracket is a
+    change of F along a direction, whose derivative is exact, too [Hairer1996, sect. IV.7; Sandu 2006; Zhang, Sandu:
+    FATODE, SIAM J. Sci. Comput. 36 (2014) C504]. What is read inside steps follows the method's interpolant.
+
+    Parameters
+    ----------
+    states
+        F at the points where steps begin and end.
+    method
+        The method.
+    inputs
+        Inputs inside steps.
+    """
+
+    def __init__(self, states: StateEquations, method: RosenbrockMethod, inputs: StepInputs) -> None:
+        super().__init__(states.at, states.size)
+        self.states, self._method, self._inputs = states, method, inputs
+        count = method.stages
+        self._couplings, self._rate_couplings = np.zeros((2, count, count))
+        for stage in range(count):
+            self._couplings[stage, :stage] = method.couplings[stage]
+            self._rate_couplings[stage, :stage] = method.rate_couplings[stage]
+        self._at_end = self._couplings[-1] + np.eye(count)[-1]
+        steps = np.arange(len(states.at.points.steps))
+        self._firsts = steps + np.searchsorted(inputs.step, steps)
+        self._step_of = np.sort(np.concatenate([steps, inputs.step]))
+        self._missed = np.zeros((self.size, len(steps)))
+
+    # -- intervals ------------------------------------------------------------------------------------------
+
+    def first_interval(self, step: int) -> int:
+        """Return the first interval of a step."""
+        return int(self._firsts[step]) if step < len(self._firsts) else len(self._step_of)
+
+    @property
+    def step_ends(self) -> Indices:
+        """Indices of the times at which steps begin and end."""
+        return np.append(self._firsts, len(self._step_of))
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """The first step of each part with one choice of coordinates, and that behind the last one."""
+        points = self.at.points
+        begins = [points.choices[place] for place in points.begins.tolist()]
+        changed = [step for step in range(1, len(begins)) if begins[step] is not begins[step - 1]]
+        return [0, *changed, len(begins)]
+
+    def _parts(self, first: int, last: int) -> list[slice]:
+        """Return slices of steps with one choice each."""
+        bounds = sorted({first, last, *(each for each in self._bounds if first < each < last)})
+        return [
+            slice(begin, min(begin + _CHUNK, bound))
+            for start, bound in pairwise(bounds)
+            for begin in range(start, bound, _CHUNK)
+        ]
+
+    def chunks(self, first: int, last: int) -> list[slice]:
+        """Return slices of intervals that begin and end with steps."""
+        steps = int(self._step_of[first]), int(self._step_of[last - 1]) + 1
+        parts = self._parts(*steps)
+        return [slice(self.first_interval(each.start), self.first_interval(each.stop)) for each in parts]
+
+    def _readings_in(self, first: int, last: int) -> Indices:
+        return np.arange(*np.searchsorted(self._inputs.step, [first, last]))
+
+    def _share(self, readings: Indices) -> tuple[Floats, Indices]:
+        """Return the factors of increments in w where something is read, shape (readings, stages), and their steps."""
+        share = self._inputs.share[readings, None]
+        bent = np.zeros((len(readings), self._method.stages))
+        for row in self._method.interpolants[::-1]:
+            bent = row + share * bent
+        return share * self._at_end + share * (1.0 - share) * bent, self._inputs.step[readings]
+
+    # -- steps ----------------------------------------------------------------------------------------------
+
+    def complete(self, rows: Sequence[int]) -> Readings:
+        """Make the steps once more for what runs do not tell of them; see `StepEquations`."""
+        points, states = self.at.points, self.states
+        read_at = states.complete(rows)
+        read_inside = np.empty((len(self._inputs.step), len(rows)))
+        found = False
+        for part in self._parts(0, len(points.steps)):
+            stages = self._stages(part, ())
+            found |= states.end_steps(points.ends[part], stages.end.T)
+            self._missed[:, part] = np.abs(stages.end.T - states.motion()[:, points.ends[part]])
+            readings, inside = self._inside(stages)
+            read_inside[readings] = inside.read(rows)
+        if found:
+            read_at = states.complete(rows)
+        lasts, count = self.step_ends[1:] - 1, len(self._step_of)
+        begin, end = self._spread(lasts, count, read_at[points.begins], read_at[points.ends], read_inside)
+        return Readings(self._times(), begin, end)
+
+    def _times(self) -> Floats:
+        points, inputs = self.at.points, self._inputs
+        times = np.empty(len(self._step_of) + 1)
+        times[self.step_ends] = points.times
+        between = np.setdiff1d(np.arange(len(times)), self.step_ends)
+        times[between] = points.times[inputs.step] + inputs.share * points.steps[inputs.step]
+        return times
+
+    def missed(self) -> tuple[Floats, Floats]:
+        """Return by how much recorded steps miss those that were made once more; see `StepEquations`."""
+        return self._missed, self.states.magnitudes
+
+    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:
+        """Return how changes of w, and parameters, enter w where another choice is made."""
+        return self.states.rechosen(before, after)
+
+    def at_start(self, start: StartDerivatives) -> Floats:
+        """Return the derivatives of w at the start, shape (size, directions)."""
+        return self.states.at_start(start)
+
+    def _stages(self, part: slice, rows: Sequence[int]) -> _Stages:
+        """Make steps once more, from their recorded begins."""
+        states, method, points = self.states, self._method, self.at.points
+        begins, sizes = points.begins[part], points.steps[part, None, None]
+        matrices = states.slopes(begins, rows)
+        inverse = self._inverse(matrices.by_motion, sizes, float(points.times[part.start]))
+        start, drift = states.motion()[:, begins].T, self._drift(begins, self._inputs.slopes[part])
+        at: list[StateEquations] = []
+        increments: list[Floats] = []
+        rates, step = states.rates[:, begins].T, sizes[:, :, 0]
+        for stage in range(method.stages):
+            if stage:
+                values = start + np.tensordot(self._couplings[stage, :stage], np.array(increments), 1)
+                at.append(states.elsewhere(values.T, self._inputs.stages[part, stage].T, begins))
+                rates = at[-1].rates.T
+            right = rates + step * method.slopes[stage] * drift
+            if stage:
+                right = right + np.tensordot(self._rate_couplings[stage, :stage], np.array(increments), 1) / step
+            increments.append(np.einsum("ijk,ik->ij", inverse, right))
+        end = start + np.tensordot(self._at_end, np.array(increments), 1)
+        return _Stages(part.start, begins, sizes, matrices, inverse, at, increments, end)
+
+    def _mapped(self, begins: Indices) -> tuple[MapSlopes, Indices]:
+        """Return the derivatives of the map of F at points, and the indices of w in it."""
+        given, indices = self.states.mapped(begins)
+        return self.states.flow_map.slopes(self.at, begins, given), indices
+
+    def _drift(self, begins: Indices, slopes: Floats) -> Floats | float:
+        """Return ∂F/∂u u̇ where steps begin."""
+        if not slopes.any():
+            return 0.0
+        mapped, indices = self._mapped(begins)
+        still = np.zeros((len(begins), mapped.by_sources.shape[2]))
+        return self.states.flow_map.tangent(self.at, mapped, still, slopes).values[:, indices]
+
+    def _tangents(self, stages: _Stages) -> tuple[Indices, list[TangentSlopes]]:
+        """Return the indices of w in the map of F, and derivatives of its changes along (uᵢ, γᵢ h u̇)."""
+        mapped, indices = self._mapped(stages.begins)
+        slopes = self._inputs.slopes[stages.first : stages.first + len(stages.begins)]
+        found: list[TangentSlopes] = []
+        for increment, factor in zip(stages.increments, self._method.slopes, strict=True):
+            along = np.zeros((len(stages.begins), mapped.by_sources.shape[2]))
+            along[:, indices] = increment
+            tangent = self.states.flow_map.tangent(self.at, mapped, along, stages.sizes[:, :, 0] * factor * slopes)
+            found.append(self.states.flow_map.tangent_slopes(self.at, tangent))
+        return indices, found
+
+    def _inverse(self, slopes: Floats, sizes: Floats, time: float) -> Floats:
+        matrix = np.eye(self.size) / (sizes * self._method.diagonal) - slopes
+        try:
+            return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            raise SimulationError(
+                f"the matrix of a step behind t = {time:.6g} s is singular, and it is not differentiated"
+            ) from None
+
+    def _inside(self, stages: _Stages) -> tuple[Indices, StateEquations]:
+        """Return which readings are inside steps, and the equations there."""
+        readings = self._readings_in(stages.first, stages.first + len(stages.begins))
+        factors, steps = self._share(readings)
+        own = steps - stages.first
+        motion = self.states.motion()[:, stages.begins[own]]
+        motion = motion + np.einsum("ij,jik->ki", factors, np.array(stages.increments)[:, own])
+        return readings, self.states.elsewhere(motion, self._inputs.inside[readings].T, stages.begins[own])
+
+    # -- derivatives ----------------------------------------------------------------------------------------
+
+    def steps(self, part: slice, rows: Sequence[int]) -> _RosenbrockSlopes:
+        """Return derivatives by w of intervals; see `StepEquations`."""
+        first, last = int(self._step_of[part.start]), int(self._step_of[part.stop - 1]) + 1
+        stages = self._stages(slice(first, last), rows)
+        every = np.arange(len(stages.begins))
+        slopes = [each.slopes(every, ()) for each in stages.at]
+        indices, tangents = self._tangents(stages)
+        one = np.broadcast_to(np.eye(self.size), stages.inverse.shape)
+        directly = [each.by_sources[:, indices[:, None], indices] for each in tangents]
+        moved = self._increments(stages, slopes, one, directly, stages.matrices.by_motion)
+        readings, inside = self._inside(stages)
+        of_inside, (factors, own) = inside.slopes(np.arange(len(readings)), rows), self._share(readings)
+        own = own - first
+        read_inside = of_inside.read_by_motion @ (one[own] + np.einsum("ij,jikl->ikl", factors, moved[:, own]))
+        ends = self.states.slopes(self.at.points.ends[first:last], rows)
+        lasts = self.step_ends[first + 1 : last + 1] - 1 - part.start
+        count = part.stop - part.start
+        right = np.tile(np.eye(self.size), (count, 1, 1))
+        right[lasts] += np.tensordot(self._at_end, moved, 1)
+        read = self._spread(lasts, count, stages.matrices.read_by_motion, ends.read_by_motion, read_inside)
+        left = np.broadcast_to(np.eye(self.size), right.shape)
+        return _RosenbrockSlopes(part, left, right, *read, stages, lasts, slopes, indices, tangents, ends, of_inside)
+
+    def _increments(
+        self, stages: _Stages, slopes: list[Slopes], start: Floats | float, directly: list[Floats], begin: Floats
+    ) -> Floats:
+        """Return the changes of increments with something, shape (stages, steps, size, columns).
+
+        Parameters
+        ----------
+        stages, slopes
+            The stages, and derivatives of F by w at those behind the first.
+        start
+            The change of w_n.
+        directly
+            Those of J uᵢ + γᵢ h ∂F/∂t, and of F(Yᵢ) at constant Yᵢ.
+        begin
+            That of F(w_n).
+        """
+        moved: list[Floats] = []
+        for stage, own in enumerate(directly):
+            through = begin
+            if stage:
+                before = np.array(moved)
+                values = start + np.tensordot(self._couplings[stage, :stage], before, 1)
+                coupled = np.tensordot(self._rate_couplings[stage, :stage], before, 1) / stages.sizes
+                through = slopes[stage - 1].by_motion @ values + coupled
+            moved.append(stages.inverse @ (own + through))
+        return np.array(moved)
+
+    def steps_by_parameters(
+        self, steps: StepSlopes, columns: Sequence[int], rows: Sequence[int]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return derivatives by parameters; see `StepEquations`."""
+        assert isinstance(steps, _RosenbrockSlopes)
+        stages, states, flow_map = steps.stages, self.states, self.states.flow_map
+        every = np.arange(len(stages.begins))
+        begin, read_begin = states.by_parameters(stages.begins, stages.matrices, columns, rows)
+        directly = [flow_map.tangent_by_parameters(self.at, each, columns)[:, steps.indices] for each in steps.tangents]
+        for stage, (each, slopes) in enumerate(zip(stages.at, steps.slopes, strict=True), start=1):
+            directly[stage] = directly[stage] + each.by_parameters(every, slopes, columns, ())[0]
+        moved = self._increments(stages, steps.slopes, 0.0, directly, begin)
+        readings, inside = self._inside(stages)
+        factors, own = self._share(readings)
+        by_inside = inside.by_parameters(np.arange(len(readings)), steps.inside, columns, rows)[1]
+        by_inside = by_inside + steps.inside.read_by_motion @ np.einsum(
+            "ij,jikl->ikl", factors, moved[:, own - stages.first]
+        )
+        ends = self.at.points.ends[stages.first : stages.first + len(every)]
+        read_end = states.by_parameters(ends, steps.ends, columns, rows)[1]
+        count = steps.part.stop - steps.part.start
+        added = np.zeros((count, self.size, len(columns)))
+        added[steps.lasts] = np.tensordot(self._at_end, moved, 1)
+        return added, *self._spread(steps.lasts, count, read_begin, read_end, by_inside)
+
+    @staticmethod
+    def _spread(lasts: Indices, count: int, at_begin: Floats, at_end: Floats, inside: Floats) -> tuple[Floats, Floats]:
+        """Return values where intervals begin and end, from those where steps begin and end, and inside these.
+
+        Parameters
+        ----------
+        lasts, count
+            Which of the intervals end with a step, and the number of intervals.
+        at_begin, at_end, inside
+            The values.
+        """
+        between = np.setdiff1d(np.arange(count), lasts)
+        begin, end = np.empty((2, count, *at_end.shape[1:]))
+        begin[np.setdiff1d(np.arange(count), between + 1)], end[lasts] = at_begin, at_end
+        begin[between + 1] = end[between] = inside
+        return begin, end
+
+    def steps_pulled_back(
+        self, steps: StepSlopes, by_steps: Floats, row: int, weights: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return products of rows with derivatives by parameters and inputs; see `StepEquations`."""
+        assert isinstance(steps, _RosenbrockSlopes)
+        stages, states, method, points = steps.stages, self.states, self._method, self.at.points
+        count, every = len(weights[0]), np.arange(len(stages.begins))
+        between = np.setdiff1d(np.arange(count), steps.lasts)
+        firsts = np.setdiff1d(np.arange(count), between + 1)
+        readings, inside = self._inside(stages)
+        factors, own = self._share(readings)
+        own = own - stages.first
+        of_inside = weights[1][between] + weights[0][between + 1]
+        rows_inside = of_inside[:, None] * steps.inside.read_by_motion[:, 0]
+        # Rows of the increments, from those of the end and of what is read inside.
+        of_increments = self._at_end[:, None, None] * by_steps[steps.lasts]
+        np.add.at(of_increments.swapaxes(0, 1), own, factors[:, :, None] * rows_inside[:, None])
+        of_stages = np.empty_like(of_increments)
+        for stage in range(method.stages - 1, -1, -1):
+            of_stages[stage] = np.einsum("ij,ijk->ik", of_increments[stage], stages.inverse)
+            if stage:
+                through = np.einsum("ij,ijk->ik", of_stages[stage], steps.slopes[stage - 1].by_motion)
+                of_increments[:stage] += self._couplings[stage, :stage, None, None] * through
+                coupled = self._rate_couplings[stage, :stage, None, None] * of_stages[stage]
+                of_increments[:stage] += coupled / stages.sizes[:, :, 0]
+        nothing = np.zeros(len(every))
+        weighted = weights[0][firsts], weights[1][steps.lasts]
+        found = [states.pulled_back(stages.begins, stages.matrices, of_stages[0], row, weighted[0])]
+        found += [
+            each.pulled_back(every, slopes, of_stages[stage], row, nothing)
+            for stage, (each, slopes) in enumerate(zip(stages.at, steps.slopes, strict=True), start=1)
+        ]
+        ends = points.ends[stages.first : stages.first + len(every)]
+        still = np.zeros((len(every), self.size))
+        at_end = states.pulled_back(ends, steps.ends, still, row, weighted[1])
+        there = np.zeros((len(readings), self.size))
+        at_inside = inside.pulled_back(np.arange(len(readings)), steps.inside, there, row, of_inside)
+        by_parameters = sum(each[0].sum(axis=0) for each in (*found, at_end, at_inside))
+        # Inputs are linear inside steps: what enters at a share of a step belongs to both its ends.
+        begin, end = np.zeros((2, len(every), found[0][1].shape[1]))
+        for node, (_, by_inputs) in zip(method.nodes, found, strict=True):
+            begin += (1.0 - node) * by_inputs
+            end += node * by_inputs
+        share = self._inputs.share[readings, None]
+        np.add.at(begin, own, (1.0 - share) * at_inside[1])
+        np.add.at(end, own, share * at_inside[1])
+        end += at_end[1]
+        by_slopes = np.zeros((len(every), self.size))
+        for stage, slopes in enumerate(steps.tangents):
+            rows = np.zeros(slopes.tangent.values.shape)
+            rows[:, steps.indices] = of_stages[stage]
+            of_parameters, of_inputs = states.flow_map.tangent_pulled_back(self.at, slopes.tangent, rows)
+            by_parameters = by_parameters + of_parameters.sum(axis=0)
+            begin += of_inputs
+            by_slopes += method.slopes[stage] * of_stages[stage]
+        # With the drift γᵢ h ∂F/∂u u̇ the rate u̇ = (u_{n+1} − u_n) / h enters.
+        by_rates = states.pulled_back(stages.begins, stages.matrices, by_slopes, row, nothing)[1]
+        begin, end = begin - by_rates, end + by_rates
+        inputs_begin, inputs_end = np.zeros((2, count, begin.shape[1]))
+        inputs_begin[firsts], inputs_end[steps.lasts] = begin, end
+        return np.asarray(by_parameters), inputs_begin, inputs_end

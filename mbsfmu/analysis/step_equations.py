@@ -1,0 +1,168 @@
+"""Equations of the steps of a run: how w at the end of each follows from w at its start, parameters and inputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mbsfmu.analysis.run_points import Indices, PointFunctions, chunks
+from mbsfmu.analysis.start_derivatives import StartDerivatives
+from mbsfmu.tracing.workspace import Floats
+
+
+@dataclass(frozen=True)
+class StepSlopes:
+    """Derivatives along some steps, L w_{n+1} = R w_n + ….
+
+    Attributes
+    ----------
+    part
+        Which steps.
+    left, right
+        L and R, each of shape (steps, size, size).
+    read_begin, read_end
+        Of what is read where steps begin by w_n, and where they end by w_{n+1}, each of shape (steps, rows, size).
+    """
+
+    part: slice
+    left: Floats
+    right: Floats
+    read_begin: Floats
+    read_end: Floats
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What is read along a run, over intervals that end with steps, and where something is read within these.
+
+    Attributes
+    ----------
+    times
+        Ends of the intervals in s, the start first; shape (N + 1,).
+    begin, end
+        What is read where they begin and end, shape (N, rows).
+    """
+
+    times: Floats
+    begin: Floats
+    end: Floats
+
+
+class StepEquations(ABC):
+    """The steps of a run: what w is, and the derivatives of w_{n+1} by w_n, parameters and inputs.
+
+    Steps here are intervals between times at which something is read. Within a step of a solver w stays that at its
+    start until the last of them.
+
+    Parameters
+    ----------
+    at
+        Evaluates functions at the points.
+
+    Attributes
+    ----------
+    size
+        Number of elements of w.
+    """
+
+    def __init__(self, at: PointFunctions, size: int) -> None:
+        self.at, self.size = at, size
+
+    @abstractmethod
+    def complete(self, rows: Sequence[int]) -> Readings:
+        """Find what the points lack; return what is read along the run.
+
+        Parameters
+        ----------
+        rows
+            Rows of what is computed, see `SystemExpressions.computed`.
+        """
+
+    def readings(self, read: Floats) -> Readings:
+        """Return what is read along a run from that at its points, shape (points, rows)."""
+        points = self.at.points
+        return Readings(points.times, read[points.begins], read[points.ends])
+
+    def first_interval(self, step: int) -> int:
+        """Return the first interval of a step of the solver."""
+        return step
+
+    @property
+    def step_ends(self) -> Indices:
+        """Indices of the times of `Readings` at which steps of the solver begin and end: inputs are linear between."""
+        return np.arange(len(self.at.points.times))
+
+    def chunks(self, first: int, last: int) -> list[slice]:
+        """Return slices of intervals, few enough that their matrices fit into a cache."""
+        return chunks(last, first)
+
+    @abstractmethod
+    def missed(self) -> tuple[Floats, Floats]:
+        """Return by how much recorded steps miss the equations, (quantities, steps), and magnitudes, (quantities,)."""
+
+    @abstractmethod
+    def steps(self, part: slice, rows: Sequence[int]) -> StepSlopes:
+        """Return derivatives by w of steps, and of rows of what is computed where they begin and end."""
+
+    @abstractmethod
+    def steps_by_parameters(
+        self, steps: StepSlopes, columns: Sequence[int], rows: Sequence[int]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return derivatives by parameters.
+
+        Parameters
+        ----------
+        steps
+            What `steps` gives for the rows.
+        columns, rows
+            Indices of the parameters, and of what is computed.
+
+        Returns
+        -------
+        steps, read_begin, read_end
+            Of L w_{n+1}, shape (steps, size, columns), and of what is read where steps begin and end, (steps, rows,
+            columns).
+        """
+
+    @abstractmethod
+    def steps_pulled_back(
+        self, steps: StepSlopes, by_steps: Floats, row: int, weights: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return products of rows with derivatives by all parameters and inputs.
+
+        Parameters
+        ----------
+        steps
+            What `steps` gives for the row alone.
+        by_steps
+            Rows of L w_{n+1}, shape (steps, size).
+        row, weights
+            Index of what is computed, and its weights where steps begin and end, each of shape (steps,).
+
+        Returns
+        -------
+        parameters, inputs_begin, inputs_end
+            Sum over the steps, shape (all parameters,), and by the inputs where steps begin and end, (steps, inputs).
+        """
+
+    def rechosen(self, before: int, after: int) -> tuple[Floats, Floats] | None:  # noqa: ARG002 - some stay
+        """Return how changes of w, and parameters, enter w where another choice is made; None where w stays.
+
+        Parameters
+        ----------
+        before, after
+            Indices of the point where a step ends, and of that where the next one begins.
+
+        Returns
+        -------
+        by_motion, by_parameters
+            Shapes (size, size) and (size, all parameters).
+        """
+        return None
+
+    @abstractmethod
+    def at_start(self, start: StartDerivatives) -> Floats:
+        """Return the derivatives of w at the start, shape (size, directions)."""

@@ -87,7 +87,7 @@ class ModelMachine:
     Parameters
     ----------
     simulation
-        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
+        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
     """
 
     derivatives = ""

@@ -71,9 +71,9 @@ class _Rows:
 class Adjoint:
     """Discrete adjoint of a run for scalars of it.
 
-    Trapezoidal steps are w_{n+1} = w_n + h/2 (F_n + F_{n+1}); with A = ∂F/∂w, B = ∂F/∂p and a scalar J(w, p) the
-    derivative follows backward: (I − h/2 A_{n+1})ᵀ η = μ_{n+1}, μ_n = (I + h/2 A_n)ᵀ η + ∂J/∂w_n, and
-    dJ/dp = Σ h/2 (B_n + B_{n+1})ᵀ η + ∂J/∂p + (∂w_0/∂p)ᵀ μ_0: the transpose of the very steps that were made, as
+    Steps are L w_{n+1} = R w_n + …, trapezoidal ones w_{n+1} = w_n + h/2 (F_n + F_{n+1}); with A = ∂F/∂w, B = ∂F/∂p and
+    a scalar J(w, p) the derivative follows backward: (I − h/2 A_{n+1})ᵀ η = μ_{n+1}, μ_n = (I + h/2 A_n)ᵀ η + ∂J/∂w_n,
+    and dJ/dp = Σ h/2 (B_n + B_{n+1})ᵀ η + ∂J/∂p + (∂w_0/∂p)ᵀ μ_0: the transpose of the very steps that were made, as
     automatic differentiation in reverse would have it [Sandu 2006; Maciąg, Malczyk, Frączek 2020 for the continuous
     adjoint of HDCA]. The states at all steps are the checkpoints; matrices are made anew from them, one at a time in
     compiled code (`runtime/adjoint/adjoint.c`), some hundred where there is no compiler. Products with Bᵀ are passes of
@@ -82,7 +82,7 @@ class Adjoint:
     Parameters
     ----------
     simulation
-        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
+        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
     measures
         Scalars of the run.
     stop
@@ -189,7 +189,7 @@ def gradient(
     Parameters
     ----------
     simulation
-        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
+        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
     of
         The scalar: a measure, or its text as `max(cylinder.pressure_piston)`.
     parameters

@@ -223,7 +223,7 @@ def optimize(
     Parameters
     ----------
     simulation
-        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
+        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
     minimize
         The scalar: a measure or its text.
     free

@@ -30,7 +30,7 @@ class SensitivityResult:
     Attributes
     ----------
     time
-        Ends of the internal steps in s, shape (N + 1,).
+        Ends of the internal steps in s, and output times where steps pass over them; shape (N + 1,).
     outputs, parameters
         Names.
     output_units, parameter_units
@@ -116,12 +116,13 @@ def named_once(given: Sequence[str], found: list[int]) -> list[int]:
 class DifferentiableRun:
     """A run, and the derivatives of what it computes by parameters, which are found when they are asked for.
 
-    The step w_{n+1} = w_n + h/2 (F_n + F_{n+1}) is differentiated as it is, so that derivatives are those of the
-    computed run: (I − h/2 A_{n+1}) S_{n+1} = (I + h/2 A_n) S_n + h/2 (B_n + B_{n+1}) with A = ∂F/∂w, B = ∂F/∂p. That is
-    the staggered direct method [Caracotsios, Stewart 1985] with the Jacobian of the converged step. Where inputs jump,
-    A and B jump with them and w does not; the instants do not depend on parameters. Where other coordinates become
-    independent, S follows from the derivatives of the loop equations. Long runs, and runs that are repeated, do it in
-    compiled code (`runtime/adjoint/sensitivities.c`).
+    Steps are differentiated as they are, so that derivatives are those of the computed run: those of Rosenbrock methods
+    as in `RosenbrockStepEquations`, and w_{n+1} = w_n + h/2 (F_n + F_{n+1}) as
+    (I − h/2 A_{n+1}) S_{n+1} = (I + h/2 A_n) S_n + h/2 (B_n + B_{n+1}) with A = ∂F/∂w, B = ∂F/∂p, the staggered direct
+    method [Caracotsios, Stewart 1985] with the Jacobian of the converged step. Where inputs jump, A and B jump with
+    them and w does not; the instants do not depend on parameters. Where other coordinates become independent, S follows
+    from the derivatives of the loop equations. Long runs by the trapezoidal rule, and such runs that are repeated, do
+    it in compiled code (`runtime/adjoint/sensitivities.c`).
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class DifferentiableRun:
     Attributes
     ----------
     times
-        Ends of steps in s, shape (N + 1,).
+        Ends of steps and output times in s, shape (N + 1,).
     begin, end
         What is computed where steps begin and end, shape (N, rows).
     """
@@ -243,7 +244,7 @@ def sensitivities(
     Parameters
     ----------
     simulation
-        By the trapezoidal rule and a formulation of `DIFFERENTIATED`.
+        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
     parameters
         Names of parameters; start values are parameters too.
     outputs
@@ -256,7 +257,7 @@ def sensitivities(
     InputError
         When a name means nothing, or the model has what is not differentiated.
     SimulationError
-        When the run fails or its steps are halved.
+        When the run fails, or its trapezoidal steps are halved.
     """
     computed, chosen = computed_variables(simulation), parameter_places(simulation, parameters)
     rows = chosen_places(outputs, computed, "output", simulation)

@@ -10,7 +10,7 @@ from differentiated_cases import CASES
 from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, motion, oscillator
 from scipy.linalg import expm
 
-from mbsfmu import InputError, LinearSignal
+from mbsfmu import CoupledModel, InputError, LinearSignal
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.stage_linearization import Linearization
@@ -124,21 +124,18 @@ def test_an_oscillator_in_closed_form(solver: str) -> None:
 
 def test_the_gradient_by_samples_of_an_input() -> None:
     """The motion is linear in the force, which bends at its samples: two runs give the derivative by one of them."""
-    bends = (0.0, 0.13, 0.41, 0.8)
-    values = np.array([5.0, -20.0, 12.0, 3.0])
-    ends = {}
-    for moved in (0.0, 1.0):
-        signal = LinearSignal(times=bends, values=tuple((values + moved * np.eye(4)[1]).tolist()))
-        model = oscillator(driven=False).model_copy(update={"signals": {"mechanism.motor.force": signal}})
-        run = model.simulation(**options(1e-11)).run(0.6)
-        ends[moved] = run["slider.displacement"][-1], np.trapezoid(run["slider.acceleration"], run.time)
-        if not moved:
-            chosen = [model.gradient(of, ["slider.mass"], [MOTOR], stop=0.6, **options(1e-8)) for of in
-                      ("slider.displacement", "integral(slider.acceleration)")]  # fmt: skip
-    for of, (before, after) in zip(chosen, zip(*ends.values(), strict=True), strict=True):
-        (by_samples,) = of.inputs.values()
-        weights = np.interp(of.time, bends, np.eye(4)[1])
-        assert weights @ by_samples == pytest.approx(after - before, rel=1e-5)
+    bends, values, unit = (0.0, 0.13, 0.41, 0.8), np.array([5.0, -20.0, 12.0, 3.0]), np.eye(4)[1]
+
+    def driven(moved: float) -> CoupledModel:
+        signal = LinearSignal(times=bends, values=tuple((values + moved * unit).tolist()))
+        return oscillator(driven=False).model_copy(update={"signals": {"mechanism.motor.force": signal}})
+
+    runs = [driven(moved).simulation(**options(1e-11)).run(0.6) for moved in (0.0, 1.0)]
+    ends = [(run["slider.displacement"][-1], np.trapezoid(run["slider.acceleration"], run.time)) for run in runs]
+    for of, before, after in zip(("slider.displacement", "integral(slider.acceleration)"), *ends, strict=True):
+        found = driven(0.0).gradient(of, ["slider.mass"], [MOTOR], stop=0.6, **options(1e-8))
+        (by_samples,) = found.inputs.values()
+        assert np.interp(found.time, bends, unit) @ by_samples == pytest.approx(after - before, rel=1e-5)
 
 
 def test_scalars_of_a_run_and_their_derivatives_by_forward_sensitivities() -> None:

@@ -48,9 +48,9 @@ def refuse_locked_motion(functions: SystemFunctions, guess: Floats) -> None:
         When a prescribed motion drives such a coordinate, or one freedom has two prescribed motions.
     """
     system, driven = functions.system, list(functions.driven)
-    held = np.setdiff1d(np.arange(len(functions.rows)), driven)
-    if not driven or len(driven) + len(held) < 2:
+    if not driven or len(functions.rows) < 2:
         return
+    held = np.setdiff1d(np.arange(len(functions.rows)), driven)
     jacobians = closed_nearby(functions, guess, held)
     for index, row in enumerate(driven if jacobians else ()):
         if all(_locks(jacobian, held, row) for jacobian in jacobians):

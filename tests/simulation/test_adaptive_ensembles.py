@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
 from driven_crank import CRANK, ROD, SPEED, START, driven_crank
 from ensemble_cases import LANES, assert_bennett, assert_machine, cranks_that_choose, tumbling
 from oscillator_in_closed_form import DAMPING, MASS, STIFFNESS, oscillator
+from oscillator_in_closed_form import SPEED as FIRST_SPEED
+from oscillator_in_closed_form import START as FIRST
 from sampled_control import controlled, discrete
 from scipy.linalg import expm
 
 from mbsfmu import (
+    Array,
+    Block,
     CoupledModel,
     EnsembleResult,
     FirstOrder,
     InputError,
+    Numbers,
+    Parameter,
     PolynomialSignal,
+    Quantity,
     Result,
     SineSignal,
     StepSignal,
@@ -208,6 +215,82 @@ def test_loops_that_do_not_close_change_nothing_in_other_machines() -> None:
     result = assert_independent(model, "link_2.mass", masses, 4.0, **rough)
     for machine, mass in enumerate(masses):
         assert_alike(result, machine, single(model, {"link_2.mass": mass}, 4.0, 0.05, **rough), 1e-6)
+
+
+class Relay(Block):
+    """ẋ = push − sign x until a time, then push + 1: having come to zero, x chatters about it until then."""
+
+    type: Literal["relay-in-lanes"] = "relay-in-lanes"
+    until: Annotated[float, Parameter("s", "end of the relay")] = 0.1
+
+    def states(self) -> tuple[Quantity, ...]:
+        return Quantity("x", "m"), Quantity("clock", "s")
+
+    def inputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("push", "m/s", 0.0),)
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("position", "m"),)
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        relay = 0.5 * (1.0 + np.sign(now["until"] - now["clock"]))
+        return {"x": now["push"] + 1.0 - relay * (1.0 + np.sign(now["x"])), "clock": 1.0 + 0.0 * now["x"]}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        return {"position": now["x"]}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, float]:
+        return {"x": 0.1, "clock": 0.0}
+
+
+def test_steps_that_crawl_are_those_of_their_machine_alone() -> None:
+    """Some 10⁻¹¹ s each: one machine soon goes on, one never does within reason, one has none; x in closed form."""
+    relayed = np.array([0.1 + 3e-8, 0.1 + 1e-5, 0.05])
+    model, push = CoupledModel(name="relay", systems={"relay": Relay()}), StepSignal(times=(0.4,), values=(2.0,))
+    tight = {"solver": "rodas5p", "relative_tolerance": 1e-12, "absolute_tolerance": 1e-12}
+    driven = model.model_copy(update={"signals": {"relay.push": push}})
+    result = driven.ensemble({"until": relayed}, **tight).run(1.0, output_step=0.05)
+    assert result.completed.tolist() == [True, False, True]
+    for machine, least in ((0, 0.0), (2, 0.05)):
+        until, time = relayed[machine], result.time
+        expected = np.where(time < until, 0.1 - time, least + (time - until)) + 2.0 * np.maximum(time - 0.4, 0.0)
+        np.testing.assert_allclose(result["position"][machine], expected, atol=1e-10)
+    assert 100 < result.scalar_steps[0] < 1000, "from where steps crawl to the next jump"
+    assert result.scalar_steps[2] == 0
+    with pytest.raises(Exception, match="1000 steps have come no farther than") as alone:
+        single(driven, {"until": relayed[1]}, 1.0, 0.05, **tight)
+    assert "1000 steps have come no farther than" in result.failures[1]
+    time_of = re.compile(r"at t = (\S+) s")
+    found, expected_time = (float(time_of.findall(each)[0]) for each in (result.failures[1], str(alone.value)))
+    assert 0.1 < found < 0.1 + 1e-7
+    assert abs(found - expected_time) < 5e-8
+
+
+def test_many_steps_without_a_halt_crawl_nowhere() -> None:
+    """Free oscillators without damping in closed form, in more steps than are looked at together."""
+    frequencies, free = np.array([25.0, 30.0]), oscillator(driven=False)
+    values = {"slider.mass": STIFFNESS / frequencies**2, "spring.damping": 0.0}
+    result = free.ensemble(values, **ACCURATE).run(8.0, output_step=4.0, outputs=["slider.displacement"])
+    for machine, frequency in enumerate(frequencies):
+        angle = frequency * result.time
+        expected = FIRST * np.cos(angle) + FIRST_SPEED / frequency * np.sin(angle)
+        np.testing.assert_allclose(result["slider.displacement"][machine], expected, atol=1e-6)
+    assert np.all(result.steps > 1000)
+    assert not np.any(result.scalar_steps)
+
+
+def test_statistics_are_those_of_single_runs() -> None:
+    """Steps, rejected ones and evaluations of the right-hand side, with jumps of the force."""
+    model, masses = oscillator(), np.array([0.1 * MASS, MASS])
+    for run, mass in zip(model.ensemble({"slider.mass": masses}, **ACCURATE).single_runs(1.0), masses, strict=True):
+        assert run is not None
+        found, expected = run.result.statistics, single(model, {"slider.mass": mass}, 1.0, 0.01).statistics
+        assert (found.steps, found.retries, found.rhs_evaluations) == (
+            expected.steps,
+            expected.retries,
+            expected.rhs_evaluations,
+        )
+        assert expected.retries > 0
 
 
 def test_starts_that_are_refused_change_nothing_in_other_machines() -> None:

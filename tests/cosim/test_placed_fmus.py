@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from cosim.linear_units import CONNECTIONS
 from fmpy.ssp.ssd import read_ssd
+from foreign_fmus import build_c_unit, has_wine
 
 from mbsfmu import Cosimulation, CosimulationError, InputError, cosimulate
 from mbsfmu.cosim.ssp import read_structure, write_ssp
@@ -67,6 +68,16 @@ def test_runs_are_those_of_one_host(cluster: Cluster, halves_exact: list[Path], 
     )
     np.testing.assert_array_equal(apart.values_by_column, here.values_by_column)
     assert (apart.iterations, apart.unit_steps) == (here.iterations, here.unit_steps)
+
+
+@pytest.mark.skipif(not has_wine(), reason="needs Linux, Wine and the extra 'cross'")
+def test_an_fmu_for_windows_runs_under_wine_on_a_worker(cluster: Cluster, foreign: Foreign, tmp_path: Path) -> None:
+    call: dict[str, Any] = {"step": 0.1, "stop": 1.0}
+    here = cosimulate(foreign("rocker"), **call)
+    windows = build_c_unit("rocker", tmp_path, windows=True)
+    there = cosimulate(windows, place={"all": "south"}, scheduler=cluster.scheduler, **call)
+    np.testing.assert_allclose(there.values_by_column, here.values_by_column, rtol=1e-12)
+    assert np.ptp(there.values_by_column[:, 1:]) > 0.0
 
 
 def test_a_worker_that_is_lost_loses_no_row(cluster: Cluster, halves_exact: list[Path], tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,16 +18,13 @@ import numpy as np
 import pytest
 from fmpy import fmi2
 from fmpy.logging import addLoggerProxy
-from foreign_fmus import build_c_unit
+from foreign_fmus import build_c_unit, has_wine
 from runtime_sources import INCLUDES
 
 from mbsfmu import CosimulationError, cosimulate
 from mbsfmu.cosim.fmus.wine.bridge import WINDOWS, bridge
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or shutil.which("wine") is None or importlib.util.find_spec("ziglang") is None,
-    reason="needs Linux, Wine and the extra 'cross'",
-)
+pytestmark = pytest.mark.skipif(not has_wine(), reason="needs Linux, Wine and the extra 'cross'")
 ECHO = Path(__file__).with_name("echo.c")
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from lxml import etree
@@ -22,6 +23,11 @@ C_FMUS = tuple(sorted(path.stem for path in SOURCES.glob("*.xml")))
 def compiler() -> str | None:
     """Return the C compiler of this machine."""
     return next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
+
+
+def has_wine() -> bool:
+    """Return whether FMUs for Windows can be built and run here."""
+    return sys.platform == "linux" and shutil.which("wine") is not None and find_spec("ziglang") is not None
 
 
 def build_c_unit(name: str, folder: Path, *, windows: bool = False) -> Path:

@@ -104,6 +104,23 @@ def test_energy_that_drifts_is_told_once(stopping: Importer, caplog: pytest.LogC
         slave.exitInitializationMode()
 
 
+@pytest.mark.parametrize("saves", [False, True])
+def test_hosts_that_never_say_that_steps_stay_hear_of_it_unless_they_can_go_back(
+    stopping: Importer, saves: bool
+) -> None:
+    """Many leave `noSetFMUStatePriorToCurrentPoint` false throughout; without a saved state nothing can be set back."""
+    stopping.messages.clear()
+    slave = stopping.running()
+    saved = slave.getFMUstate() if saves else None
+    for index in range(8):
+        slave.doStep(index * COARSE, COARSE, 0)
+    assert sum("is not resolved" in each for each in warnings(stopping)) == (0 if saves else 1)
+    if saved is not None:
+        slave.freeFMUstate(saved)
+    slave.terminate()
+    assert sum("is not resolved" in each for each in warnings(stopping)) == 1
+
+
 def test_units_whose_steps_are_fine_say_nothing_of_energy(stopping: Importer) -> None:
     stopping.messages.clear()
     slave = stopping.running(**{"solver.step": 2e-6})

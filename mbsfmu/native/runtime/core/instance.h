@@ -155,6 +155,7 @@ struct Instance {
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_warned[ROOM(BALANCES)];   /* decides on nothing but what is told */
+    int was_saved;                      /* whether a host has a state of it, or has had one: only such hosts take steps back */
     Discarded discarded;
     Known known;                        /* which of these fit the state */
 #if MODEL_EXCHANGE

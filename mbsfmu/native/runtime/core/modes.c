@@ -234,7 +234,7 @@ static Status step_to(Instance *instance, double time, double length, const Wish
     if (!ticks_made(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
-    if (wishes->stays) report_drifts(instance);
+    if (wishes->stays || !instance->was_saved) report_drifts(instance);
     if (simulate_as(instance, time + length, wishes)) {
         instance->discarded.is_set = 0;
         follow_energy_if_due(instance);

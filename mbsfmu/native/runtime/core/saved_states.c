@@ -138,6 +138,7 @@ static Status make_room(Instance *instance, void **saved) {
 static Status save(Instance *instance, void **saved) {
     if (make_room(instance, saved) != DONE) return REFUSED;
     seal(*saved, &instance->state);
+    instance->was_saved = 1;
     return DONE;
 }
 
@@ -161,6 +162,7 @@ static Status restore(Instance *instance, const void *saved) {
     instance->flow_known = 0;
 #endif
     memcpy(&instance->state, &((const Saved *)saved)->state, sizeof(State));
+    instance->was_saved = 1;
     instance->watch.follows = 0;
     instance->discarded.is_set = 0;
     instance->known = NOTHING;
@@ -197,5 +199,6 @@ static Status deserialize(Instance *instance, const char *bytes, size_t size, vo
     if (why) REFUSE_STATE(why);
     if (make_room(instance, saved) != DONE) return REFUSED;
     memcpy(*saved, &given, sizeof given);
+    instance->was_saved = 1;
     return DONE;
 }

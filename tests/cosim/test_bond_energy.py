@@ -101,6 +101,18 @@ def test_bonds_of_one_name_are_told_apart(hung: list[str], tmp_path: Path, suffi
     assert not list(tmp_path.glob("*.part"))
 
 
+def test_bonds_of_one_output_that_goes_to_two_inputs_are_told_apart(hung: list[str]) -> None:
+    """One spring that pushes twice does what two equal ones do."""
+    options = {"algorithm": "jacobi", "extrapolation": "zero", "step": 2e-3, "stop": STOP}
+    force, velocity = "left.end.force", "mass.left.velocity=left.end.velocity"
+    connections = [f"{force}=mass.left.force", f"{force}=mass.right.force", velocity]
+    result = cosimulate(hung[:2], connections=connections, **options)
+    (expected, _) = cosimulate(hung, connections=HUNG, **options).energy_residual.values()
+    assert list(result.energy_residual) == [f"{each},{velocity}" for each in connections[:2]]
+    assert list(result.energy_residual.values()) == pytest.approx([expected] * 2, rel=1e-9)
+    assert len(set(result.names)) == len(result.names)
+
+
 def test_declared_bonds_are_counted_once(hung: list[str]) -> None:
     """Whichever way round, and beside what units of measurement tell."""
     bonds = ["mass.left.velocity,left.end.force", "left.end.force,mass.left.velocity"]

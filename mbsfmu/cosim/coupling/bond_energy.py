@@ -77,7 +77,8 @@ def find_bonds(
 
     Force and velocity, torque and angular velocity, pressure and flow count. Where several pairs are possible
     between two instances, variables of the same component (`cylinder.force`, `cylinder.velocity`) make a bond. A bond
-    has the name of the component that gives the effort; bonds of one name have their FMUs too, then both outputs.
+    has the name of the component that gives the effort; bonds of one name have their FMUs too, then both outputs,
+    and the inputs that these go to.
 
     Parameters
     ----------
@@ -146,11 +147,12 @@ def _names(pairs: Sequence[tuple[Connection, Connection]]) -> list[str]:
             _component(effort.source[1]) or effort.source[1],
             f"{effort.source[0]}.{_component(effort.source[1]) or effort.source[1]}",
             f"{'.'.join(effort.source)},{'.'.join(flow.source)}",
+            f"{'.'.join(effort.source)}={'.'.join(effort.target)},{'.'.join(flow.source)}={'.'.join(flow.target)}",
         )
         for effort, flow in pairs
     ]
     names = [each[0] for each in forms]
-    for form in (1, 2):
+    for form in (1, 2, 3):
         counts = Counter(names)
         names = [each[form] if counts[name] > 1 else name for name, each in zip(names, forms, strict=True)]
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +18,10 @@ SAMPLES = 20
 """Communication steps of a run: errors are taken at their ends."""
 
 
-def crane() -> CoupledModel:
-    """Return the crane of the examples."""
+def example(name: str) -> CoupledModel:
+    """Return a machine of the examples."""
     sys.path.insert(0, str(Path(mbsfmu.__file__).parents[1] / "examples"))
-    from crane import crane as example  # noqa: PLC0415 - the examples are no package
-
-    return example()
+    return getattr(importlib.import_module(name), name)()
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ MACHINES = tuple(
         ("four-bar without friction", lambda: mbsfmu.models.four_bar("frictionless"), "cylinder.pressure_piston", 10.0),
         ("four-bar", mbsfmu.models.four_bar, "cylinder.pressure_piston", 10.0),
         ("quick-return", mbsfmu.models.quick_return, "cylinder.pressure_piston", 10.0),
-        ("crane", crane, "lift.pressure_piston", 5.0),
+        ("crane", lambda: example("crane"), "lift.pressure_piston", 5.0),
+        ("excavator", lambda: example("excavator"), "boom_cylinder.pressure_piston", 5.0),
         ("loop-8", mbsfmu.models.loop_8, "link_4.angle", 2.0),
         ("five-bar", mbsfmu.models.five_bar, "link_2.angle", 2.0),
     )

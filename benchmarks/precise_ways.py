@@ -1,19 +1,16 @@
-"""Ways to run a machine at several settings: native units, SciPy's Radau, CVODES and Exudyn."""
+"""Ways to run a machine at several settings: native units, SciPy's Radau and Exudyn."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import casadi as ca
 import fmpy
 import numpy as np
 from fmpy.simulation import instantiate_fmu
@@ -21,11 +18,8 @@ from precise_machines import SAMPLES, Machine
 
 import mbsfmu
 from mbsfmu.compiling.compiler import OPTIMIZATION
-from mbsfmu.formulations.first_order import FirstOrderFormulation
 
 os.environ.setdefault(OPTIMIZATION, "suited")  # what is timed is optimized from its first step on
-CLOSE = 1e-9
-"""Times that differ by less, in s, are one."""
 
 
 class Way(ABC):
@@ -125,93 +119,6 @@ class Radau(Way):
         begin = time.process_time()
         result = simulation.run(self._machine.stop, output_step=self._machine.communication)
         return result[self._machine.variable][1:], time.process_time() - begin
-
-
-class Cvodes(Way):
-    """SUNDIALS' CVODES through CasADi, on the rates of `dca` and their exact Jacobian, both compiled with -O2.
-
-    Parameters
-    ----------
-    machine, settings
-        What is run, and relative tolerances.
-    folder
-        Where the rates are compiled.
-    """
-
-    name = "CVODES, dca"
-
-    def __init__(self, machine: Machine, settings: tuple[float, ...], folder: Path) -> None:
-        self.settings = settings
-        self._machine = machine
-        self._simulation = simulation = machine.make().simulation(formulation="dca", compiled=False)
-        simulation.initialize()
-        self._rates = self._compiled(folder)
-        self._made: dict[float, list[tuple[ca.Function, np.ndarray, np.ndarray]]] = {}
-
-    def _compiled(self, folder: Path) -> ca.Function:
-        """Return the rates of what is scaled, compiled, and keep how the variable follows from it."""
-        simulation, formulation = self._simulation, self._simulation.formulation
-        assert isinstance(formulation, FirstOrderFormulation)
-        functions, given = simulation.functions, simulation.functions.expressions
-        sizes = [len(functions.coordinates), len(functions.velocities), len(functions.states)]
-        self._scales = formulation.explicit_scale[: sum(sizes)]
-        scaled, inputs = ca.SX.sym("scaled", sum(sizes)), ca.SX.sym("inputs", len(functions.inputs))
-        parts = ca.vertsplit(ca.DM(self._scales) * scaled, np.cumsum([0, *sizes]).tolist())
-        known = dict(zip(("coordinates", "velocities", "states"), parts, strict=True)) | {"inputs": inputs}
-
-        def of_scaled(function: ca.Function) -> ca.SX:
-            arguments = [known.get(name, ca.DM(getattr(functions, name, 0))) for name in function.name_in()]
-            return function.call(arguments, True, False)[0]
-
-        system = functions.system
-        names = [each.name for each in (*system.coordinates, *system.outputs)]
-        values = ca.vertcat(given.symbol_by_part["coordinates"], given.outputs)
-        variable = functions.traced("variable", [values[names.index(self._machine.variable)]]).function
-        self._variable = ca.Function("variable", [scaled, inputs], [of_scaled(variable)])
-        rates = of_scaled(formulation.explicit.function)[: sum(sizes)] / ca.DM(self._scales)
-        function = ca.Function("rates", [scaled, inputs], [rates])
-        code = ca.CodeGenerator("rates.c")
-        code.add(function)
-        code.add(function.jacobian())
-        place = folder / f"cvodes-{self._machine.name}".replace(" ", "-")
-        place.mkdir()
-        code.generate(f"{place}/")
-        subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "rates.c", "-o", "rates.so", "-lm"], cwd=place, check=True)
-        return ca.external("rates", f"{place}/rates.so")
-
-    def _stretches(self, tolerance: float) -> list[tuple[ca.Function, np.ndarray, np.ndarray]]:
-        """Make an integrator for each stretch between events; beside it the inputs, and which of its times count."""
-        machine, simulation = self._machine, self._simulation
-        signals = simulation.signals
-        events = sorted({time for signal in signals.values() for time in signal.events if 0.0 < time < machine.stop})
-        samples = machine.communication * np.arange(1, SAMPLES + 1)
-        x, u = ca.MX.sym("x", len(self._scales)), ca.MX.sym("u", len(simulation.functions.inputs))
-        problem = {"x": x, "p": u, "ode": self._rates(x, u)}
-        options = {"reltol": tolerance, "abstol": tolerance, "max_num_steps": 1_000_000}
-        made = []
-        for begin, end in pairwise([0.0, *events, machine.stop]):
-            inputs = simulation.functions.inputs.copy()
-            for index, signal in signals.items():
-                inputs[index] = signal.after(begin)
-            inside = [time for time in samples if begin + CLOSE < time < end - CLOSE]
-            counts = np.array([*(True for _ in inside), bool(np.any(np.abs(samples - end) < CLOSE))])
-            made.append((ca.integrator("stretch", "cvodes", problem, begin, [*inside, end], options), inputs, counts))
-        return made
-
-    def run(self, setting: float) -> tuple[np.ndarray, float]:
-        """Integrate from event to event."""
-        if setting not in self._made:
-            self._made[setting] = self._stretches(setting)
-        state = self._simulation._started()
-        y = np.concatenate([state.coordinates, state.velocities, state.states]) / self._scales
-        found, seconds = list[float](), 0.0
-        for integrator, inputs, counts in self._made[setting]:
-            begin = time.process_time()
-            values = np.array(integrator(x0=y, p=inputs)["xf"])
-            seconds += time.process_time() - begin
-            found += [float(self._variable(column, inputs)) for column in values[:, counts].T]
-            y = values[:, -1]
-        return np.array(found), seconds
 
 
 class Exudyn(Way):

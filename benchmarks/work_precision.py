@@ -3,7 +3,8 @@
 python benchmarks/work_precision.py [FOLDER] [--rounds 5] [--quick]
 
 All ways take turns; of each the least and the median processor time of the rounds counts, which other work on the
-machine disturbs less than the clock. Figures go into the folder. Without Exudyn, its lines are missing.
+machine disturbs less than the clock. Figures go into the folder. Without Exudyn, its lines are missing; without
+SUNDIALS (the package `scikit-sundae`), those of CVODE and IDA.
 """
 
 from __future__ import annotations
@@ -19,22 +20,23 @@ import matplotlib as mpl
 import numpy as np
 from fmpy.fmi1 import FMICallException
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from precise_machines import MACHINES, Machine
-from precise_ways import Cvodes, Exudyn, Radau, Unit, Way
+from precise_sundials import Rates, Sundials, libraries
+from precise_ways import Exudyn, Radau, Unit, Way
 
 from mbsfmu.base.errors import SimulationError
 
 FORMULATIONS = ("double-step", "dca")
 STEPS = (1.6e-2, 4e-3, 1e-3, 2.5e-4, 6.25e-5)
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+TIGHTEST = 1e-9
+"""A tolerance of SUNDIALS' solvers beyond, whose errors are the larger ones."""
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5)
 PIECES = (1, 50, 500)
 """Parts that communication steps are divided into."""
 INPUTS, INPUT_SET = (1e-9, 2e-9), "an input set anew before each"
 """What is set in turn; the machine then rests but for its load."""
-LEAP = 0.7
-"""By how many decades an error may lie beyond the ones measured where a time is told for it."""
-
 Measured = dict[tuple[str, float], tuple[float, list[float]]]
 """Error, and processor times in s, by way and setting."""
 
@@ -49,7 +51,10 @@ def ways_of(machine: Machine, folder: Path, *, quick: bool) -> list[Way]:
         for solver, settings in solvers.items()
         for formulation in formulations
     ]
-    made += [Cvodes(machine, tolerances[-5:], folder), Radau(machine, tolerances[-5::2])]
+    made.append(Radau(machine, tolerances[-5::2]))
+    if libraries():
+        rates = Rates(machine, folder)
+        made += [Sundials(rates, solver, (*tolerances, TIGHTEST)) for solver in ("CVODE", "IDA")]
     if machine.name in Exudyn.MODELLED and Exudyn.is_there():
         made += [Exudyn(machine, solver, steps[1:], 2e-5) for solver in ("TrapezoidalIndex2", "GeneralizedAlpha")]
     return made
@@ -73,18 +78,12 @@ def measure(machine: Machine, ways: list[Way], rounds: int) -> Measured:
 
 
 def time_for(accuracy: float, measured: Measured, name: str) -> float:
-    """Return the processor time in s of a way for an error, between its settings; NaN where that is far beyond them."""
+    """Return the processor time in s of a way for an error, between its settings; NaN where none reaches it."""
     points = sorted((error, min(times)) for (way, _), (error, times) in measured.items() if way == name and error > 0)
     reached = [(error, seconds) for error, seconds in points if error <= accuracy]
     missed = [(error, seconds) for error, seconds in points if error > accuracy]
     if not reached:
-        if len(points) < 2:
-            return np.nan
-        (one, first), (other, second) = points[:2]
-        if one > accuracy * 10**LEAP or not one < other or not first > second:
-            return np.nan
-        slope = np.log(first / second) / np.log(one / other)
-        return float(first * (accuracy / one) ** slope)
+        return np.nan
     best = min(seconds for _, seconds in reached)
     if not missed:
         return best
@@ -107,19 +106,22 @@ def print_machine(machine: Machine, measured: Measured) -> None:
 
 
 def print_accuracies(results: dict[str, Measured]) -> None:
-    """Print what the accuracies cost, and how many times as much by the trapezoidal rule."""
-    print("\n| machine | error | trapezoidal [ms] | rodas5p [ms] | ratio | rodas4 | CVODES | Radau | Exudyn |")
-    print("|" + " --- |" * 9)
+    """Print what the accuracies cost, and how many times as much as `rodas5p` others take."""
+    print(
+        "\n| machine | error | rodas5p [ms] | rodas4 | trapezoidal | CVODE | IDA | Radau | Exudyn "
+        "| trapezoidal/rodas5p | CVODE/rodas5p | IDA/rodas5p |"
+    )
+    print("|" + " --- |" * 12)
     for name, measured in results.items():
         ways = {way for way, _ in measured}
         for accuracy in ACCURACIES:
             least = {
                 kind: min((time_for(accuracy, measured, way) for way in ways if kind in way), default=np.nan)
-                for kind in ("trapezoidal", "rodas5p", "rodas4", "CVODES", "Radau", "Exudyn")
+                for kind in ("rodas5p", "rodas4", "trapezoidal", "CVODE", "IDA", "Radau", "Exudyn")
             }
             cells = [_milliseconds(seconds) for seconds in least.values()]
-            ratio = least["trapezoidal"] / least["rodas5p"]
-            cells.insert(2, "–" if np.isnan(ratio) else f"{ratio:.1f}")
+            ratios = [least[kind] / least["rodas5p"] for kind in ("trapezoidal", "CVODE", "IDA")]
+            cells += ["–" if np.isnan(ratio) else f"{ratio:.2g}" for ratio in ratios]
             print(f"| {name} | {accuracy:.0e} | {' | '.join(cells)} |")
 
 
@@ -150,23 +152,29 @@ def print_communication(machine: Machine, ways: list[Way], rounds: int) -> None:
 def draw(results: dict[str, Measured], path: Path) -> None:
     """Draw error against time for each machine."""
     mpl.rcParams.update({"svg.hashsalt": "mbsfmu", "svg.fonttype": "none"})
-    figure = Figure(figsize=(13, 8), layout="constrained")
+    figure = Figure(figsize=(16, 8.5), layout="constrained")
     names = sorted({way for measured in results.values() for way, _ in measured})
-    looks = {name: (f"C{index % 10}", "os^vDP*Xd<>"[index % 11]) for index, name in enumerate(names)}
-    for axis, (title, measured) in zip(figure.subplots(2, 3, squeeze=False).flat, results.items(), strict=False):
+    kinds = sorted({name.partition(",")[0] for name in names})
+    axes = figure.subplots(2, 4).ravel()
+    handles: dict[str, Line2D] = {}
+    for axis, (title, measured) in zip(axes, results.items(), strict=False):
         for name in names:
-            points = sorted((error, min(times)) for (way, _), (error, times) in measured.items() if way == name)
+            points = [(1e3 * min(times), error) for (way, _), (error, times) in measured.items() if way == name]
             if points:
-                errors, seconds = zip(*points, strict=True)
-                colour, marker = looks[name]
-                milliseconds = [1e3 * each for each in seconds]
-                axis.loglog(milliseconds, errors, marker=marker, color=colour, markersize=4, linewidth=1, label=name)
+                kind = kinds.index(name.partition(",")[0])
+                style = "-" if name.endswith(("dca", "TrapezoidalIndex2")) else "--"
+                look = {"marker": "osD^v*P"[kind % 7], "color": f"C{kind}", "linestyle": style}
+                (handles[name],) = axis.loglog(
+                    *zip(*points, strict=True), markersize=4, linewidth=1, label=name, **look
+                )
         axis.set_title(title, fontsize=10)
         axis.set_ylim(1e-9, 2.0)
         axis.grid(True, linewidth=0.3)
         axis.set_xlabel("processor time [ms]")
         axis.set_ylabel("error, share of the span")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    for axis in axes[len(results) :]:
+        axis.axis("off")
+    figure.legend(handles=[handles[name] for name in sorted(handles)], loc="lower right", bbox_to_anchor=(0.98, 0.1))
     figure.savefig(path, metadata={"Date": None})
 
 

@@ -17,6 +17,7 @@ from mbsfmu import StepSignal
 from mbsfmu.cosim.compiled.layout import InverseTable
 from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
 from mbsfmu.cosim.coupling.interface_newton import InterfaceNewton
+from mbsfmu.cosim.coupling.learned_inverse import LearnedInverse
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -218,3 +219,48 @@ def test_updates_make_secants() -> None:
         np.testing.assert_allclose(inverse.apply(difference), change, atol=1e-10)
     vector = random.normal(size=4)
     np.testing.assert_allclose(inverse.apply(vector), np.linalg.solve(exact, vector), rtol=1e-8)
+
+
+def test_a_learned_inverse_knows_the_last_corrections_along_all_directions() -> None:
+    """After as many corrections as unknowns a constant Jacobian is known but for noise; Broyden's update is far off."""
+    random = np.random.default_rng(4)
+    true = random.normal(size=(4, 4)) - 3.0 * np.eye(4)
+    learned, broyden = LearnedInverse(4, InverseTable()), InterfaceInverse(4, 30, InverseTable())
+    wrong = true + 0.1 * random.normal(size=(4, 4))
+    learned.set(wrong)
+    broyden.set(wrong)
+    for _ in range(4):
+        change = 1e-3 * random.normal(size=4)
+        learned.learn(change, true @ change)
+        broyden.update(change, true @ change, np.ones(4))
+        np.testing.assert_allclose(learned.apply(true @ change), change, rtol=0.02)
+    exact = np.linalg.inv(true)
+    left = np.linalg.norm(learned.columns.T - exact)
+    others = np.linalg.norm(np.stack([broyden.apply(each) for each in np.eye(4)], axis=1) - exact)
+    assert left < 0.1 * others < 0.1 * np.linalg.norm(np.linalg.inv(wrong) - exact)
+
+
+def test_a_learned_inverse_follows_a_jacobian_that_drifts() -> None:
+    """Variances never exceed 1, so that nothing grows along directions without corrections."""
+    random = np.random.default_rng(5)
+    inverse = LearnedInverse(3, InverseTable())
+    inverse.set(np.eye(3))
+    true = np.eye(3)
+    for _ in range(300):
+        true[:2, :2] += 0.01 * random.normal(size=(2, 2))
+        change = np.array([*random.normal(size=2), 0.0])
+        inverse.learn(change, true @ change)
+    found = np.linalg.inv(inverse.columns.T)
+    np.testing.assert_allclose(found[:2, :2], true[:2, :2], atol=0.1)
+    np.testing.assert_array_equal(inverse.columns[2], [0.0, 0.0, 1.0])
+    assert np.max(np.diag(inverse.covariance)) == 1.0
+    assert np.linalg.eigvalsh(inverse.covariance)[0] > 0.0
+
+
+def test_a_learned_inverse_learns_nothing_of_nothing() -> None:
+    inverse = LearnedInverse(2, InverseTable())
+    inverse.set(np.eye(2))
+    for change, difference in (([0.0, 0.0], [1.0, 0.0]), ([np.nan, 0.0], [1.0, 0.0]), ([1.0, 0.0], [-1e-4, 0.0])):
+        inverse.learn(np.array(change), np.array(difference))
+        np.testing.assert_array_equal(inverse.columns, np.eye(2))
+        np.testing.assert_array_equal(inverse.covariance, np.eye(2))

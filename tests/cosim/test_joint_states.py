@@ -15,7 +15,7 @@ from model_exchange_fmus.runs import Jumper
 
 from mbsfmu import Cosimulation
 from mbsfmu.cosim.compiled.layout import ClosingTable
-from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
+from mbsfmu.cosim.coupling.learned_inverse import LearnedInverse
 from mbsfmu.cosim.fmus.model_exchange.integrator import FmuIntegrator
 from mbsfmu.cosim.joints.joined_models import JoinedModels, _least
 from mbsfmu.cosim.joints.joint_closing import JointClosing
@@ -125,7 +125,7 @@ def test_differences_with_hardly_an_effect_are_left_out(
     monkeypatch.setattr(JointClosing, "_jacobian", lambda self, differences: np.diag([1.0, share]))
     closing = JointClosing.__new__(JointClosing)
     closing.trials, closing.table, closing.directions = type("Trials", (), {"count": 1})(), ClosingTable(), np.eye(2)
-    closing.inverse = InterfaceInverse(2, 1, closing.table.inverse)
+    closing.inverse = LearnedInverse(2, closing.table.inverse)
     closing._renew(1.0, lambda multipliers, perturbations: multipliers)
     np.testing.assert_allclose(closing.inverse.columns, np.diag([1.0, 1.0 / share if kept else 0.0]), rtol=1e-9)
     assert closing._rank == 1 + kept

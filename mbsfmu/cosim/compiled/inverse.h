@@ -1,4 +1,4 @@
-/* Inverse of a Jacobian with Broyden's updates: mbsfmu/cosim/coupling/interface_inverse.py. */
+/* Inverse of a Jacobian with Broyden's updates, or learned: mbsfmu/cosim/coupling/interface_inverse.py, learned_inverse.py. */
 
 #ifndef INVERSE_H
 #define INVERSE_H
@@ -68,12 +68,52 @@ static void update(struct Inverse *inverse, const double *change, const double *
     inverse->updates++;
 }
 
-/* Take the updates into the matrix. */
-static void fold(struct Inverse *inverse)
+/* Let the covariance of the Jacobian fall along what was seen, and rise along all directions. */
+static void learn_covariance(struct Inverse *inverse, const double *weight, double variance)
 {
-    for (size_t j = 0; inverse->updates && j < inverse->count; j++)
-        apply_updates(inverse, inverse->columns + j * inverse->count);
-    inverse->updates = 0;
+    size_t n = inverse->count;
+    double *covariance = inverse->covariance, largest = 0.0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            covariance[i * n + j] -= weight[i] * weight[j] / variance;
+    for (size_t i = 0; i < n; i++) {
+        covariance[i * n + i] += inverse->drift;
+        if (covariance[i * n + i] > largest)
+            largest = covariance[i * n + i];
+    }
+    for (size_t k = 0; largest > 1.0 && k < n * n; k++)
+        covariance[k] /= largest;
+}
+
+/* Learn from the last change, which has led from the last residual to another one, unless it says nothing. */
+static void learn(struct Inverse *inverse, const double *change, const double *residual, const double *last)
+{
+    size_t n = inverse->count;
+    double *direction = inverse->room, *missed = direction + n, *weight = missed + n, *move = weight + n;
+    double squared = inner_product(change, change, n), length = sqrt(squared);
+    if (!(squared > 0.0))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        direction[i] = change[i] / length;
+        move[i] = (residual[i] - last[i]) / length;
+    }
+    for (size_t i = 0; i < n; i++)
+        weight[i] = inner_product(inverse->covariance + i * n, direction, n);
+    double variance = inverse->noise + inner_product(direction, weight, n);
+    apply(inverse, move, missed);
+    for (size_t i = 0; i < n; i++)
+        missed[i] = direction[i] - missed[i];
+    double along = variance - inner_product(weight, missed, n);
+    if (!(fabs(along) > inverse->least * variance))
+        return;
+    for (size_t i = 0; i < n; i++)
+        move[i] = missed[i] / along;
+    for (size_t j = 0; j < n; j++) {
+        double *column = inverse->columns + j * n, share = inner_product(column, weight, n);
+        for (size_t i = 0; i < n; i++)
+            column[i] += move[i] * share;
+    }
+    learn_covariance(inverse, weight, variance);
 }
 
 #endif

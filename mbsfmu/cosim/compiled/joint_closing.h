@@ -255,10 +255,8 @@ static enum outcome close_joints(struct Exchange *exchange)
             outcome = evaluate(exchange);
             if (outcome != MADE)
                 return outcome;
-            if (closing->learns) {
-                update(&closing->inverse, closing->change, closing->residual, closing->last, closing->ones);
-                fold(&closing->inverse);
-            }
+            if (closing->learns)
+                learn(&closing->inverse, closing->change, closing->residual, closing->last);
             closing->size_before = closing->size;
             closing->size = largest_share(closing);
             closing->is_compared = 1;

@@ -201,7 +201,10 @@ class Bond(Structure):
 
 
 class InverseTable(Structure):
-    """Inverse of a Jacobian with its updates: `InterfaceInverse` says what the fields are."""
+    """Inverse of a Jacobian with its updates: `InterfaceInverse` and `LearnedInverse` say what the fields are.
+
+    `covariance` is null where nothing is learned beyond updates.
+    """
 
     _fields_: ClassVar = [
         ("columns", _Doubles),
@@ -214,6 +217,9 @@ class InverseTable(Structure):
         ("is_known", c_int),
         ("least", c_double),
         ("worth", c_double),
+        ("covariance", _Doubles),
+        ("drift", c_double),
+        ("noise", c_double),
     ]
 
 
@@ -265,7 +271,6 @@ class ClosingTable(Structure):
         ("residual", _Doubles),
         ("last", _Doubles),
         ("change", _Doubles),
-        ("ones", _Doubles),
         ("limits", _Doubles),
         ("maximum", c_int),
         ("slow", c_double),

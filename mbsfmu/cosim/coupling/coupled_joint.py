@@ -15,8 +15,9 @@ Triple = tuple[Component, Component, Component]
 
 _FORM = "it must read kind:a.handle=b.handle, with the axis behind another colon, as revolute:a.pin=b.pin:0,0,1"
 _AXIAL = ("revolute", "prismatic")
-TOLERANCE = 1e-10
-"""Default of what a joint may be open by at a communication point, in m and rad."""
+TOLERANCE = 5e-10
+"""Default of what a joint may be open by at a communication point, in m and rad: three components make less than 1e-9.
+A fifth of it takes a tenth more evaluations, and leaves five digits of the errors as they are."""
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,6 @@ class InterfaceInverse:
             result += move * inner_product(weight, result)
         return result
 
-    def fold(self) -> None:
-        """Take the updates into the matrix, so that more can be added."""
-        for move, weight in zip(self.moves[: self.updates], self.weights, strict=False):
-            along = np.add.accumulate(self.columns * weight, axis=1)[:, -1:]
-            self.columns += move * along
-        self.updates = 0
-
     def update(self, change: Floats, difference: Floats, scales: Floats) -> None:
         """Add the update for changes of iterates and residual, unless it is full.
 

@@ -22,8 +22,8 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.cosim.compiled.layout import ClosingTable, HandleTable, JointTable
 from mbsfmu.cosim.coupling.coupled_joint import JOINT_KINDS
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
-from mbsfmu.cosim.coupling.interface_inverse import InterfaceInverse
 from mbsfmu.cosim.coupling.iterated import pointer_to
+from mbsfmu.cosim.coupling.learned_inverse import LearnedInverse
 from mbsfmu.cosim.coupling.sweeps import Settings, names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, Port
 from mbsfmu.cosim.joints.bound_joints import BoundJoint
@@ -59,7 +59,8 @@ exactly, 0.24 in two steps of the trapezoidal rule, in one of them what the moti
 class JointClosing(JointAlgorithm):
     """Closes joints at the end of each communication step by Newton's method on their multipliers.
 
-    The Jacobian comes from differences of steps from saved states, once, and is kept by Broyden's updates. Redundant
+    The Jacobian comes from differences of steps from saved states, once, and every correction teaches it
+    more. Redundant
     components get the least multipliers. Compiled code does the same in `compiled/joint_closing.h`.
 
     Parameters
@@ -109,14 +110,13 @@ class JointClosing(JointAlgorithm):
         self._limits = np.tile(np.repeat([joint.joint.tolerance for joint in joints], sizes), 2)
         self._is_moment = np.tile(np.concatenate([joint.equations.are_moments for joint in joints]), 2)
         self._lines = np.zeros((_REMEMBERED, 2, trials.count))  # of the last steps: multipliers at both ends
-        self.inverse = InterfaceInverse(unknowns, 1, table.inverse)
+        self.inverse = LearnedInverse(unknowns, table.inverse)
         self.multipliers, self.directions = np.zeros((2, trials.count)), np.zeros((unknowns, unknowns))
         self.residual, self._last, self._change = (np.zeros(unknowns) for _ in range(3))
-        self._ones = np.ones(unknowns)
         self._moves = np.ones(2)  # perturbations of forces and moments
         self.jacobians = 0
         table.lines, table.directions = pointer_to(self._lines), pointer_to(self.directions)
-        table.limits, table.ones = pointer_to(self._limits), pointer_to(self._ones)
+        table.limits = pointer_to(self._limits)
         table.multipliers, table.residual = pointer_to(self.multipliers), pointer_to(self.residual)
         table.last, table.change = pointer_to(self._last), pointer_to(self._change)
 
@@ -187,8 +187,7 @@ class JointClosing(JointAlgorithm):
             self._last[:] = self.residual
             self._evaluate()
             if turned <= _TURNED:
-                self.inverse.update(self._change, self.residual - self._last, self._ones)
-                self.inverse.fold()
+                self.inverse.learn(self._change, self.residual - self._last)
         raise self.failure(time)
 
     def _evaluate(self) -> None:

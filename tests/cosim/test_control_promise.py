@@ -105,7 +105,7 @@ def test_defect_of_an_input() -> None:
     """Of y = t³, converted to 2 y + 1, the mean is 1/4, and 0.2 was given; of a signal 0.6 t² it is 0.2, and 0 was."""
     member = SimpleNamespace(
         instance=SimpleNamespace(name="a"), sources=np.array([0, 1]), factors=np.array([2.0, 1.0]),
-        offsets=np.array([1.0, 0.0]), applied=np.array([1.4, 0.0]),
+        offsets=np.array([1.0, 0.0]),
     )  # fmt: skip
     exchange = SimpleNamespace(
         members=[member], columns={"y": 0, "s": 1}, names=["y"], held=[], entry_sources=member.sources
@@ -117,10 +117,12 @@ def test_defect_of_an_input() -> None:
     points = np.array([0.0]), np.array([0.125]), np.array([1.0])
     sample, of_signals = Sample(0.6 * np.linspace(0.0, 1.0, 5)[:, np.newaxis] ** 2), np.array([0.8])
     each = defects(False, set())
-    assert each.largest(points, sample, each.applied(), np.array([0.1]), of_signals) == pytest.approx(0.05 / 0.1)
-    assert each.largest(points, sample, each.applied(), np.array([9.0]), of_signals) == pytest.approx(0.2 / 0.8)
-    assert len(defects(True, set()).applied()) == 1
-    assert len(defects(False, {"a"}).applied()) == 0
+    inputs = np.array([1.1, 0.0]), np.array([1.7, 0.0])
+    assert each.largest(points, sample, inputs, np.array([0.1]), of_signals) == pytest.approx(0.05 / 0.1)
+    assert each.largest(points, sample, inputs, np.array([9.0]), of_signals) == pytest.approx(0.2 / 0.8)
+    shown = defects(True, set()).largest(points, sample, inputs, np.array([0.1]), of_signals)
+    assert shown == pytest.approx(0.2 / 0.8), "the signal alone"
+    assert defects(False, {"a"}).largest(points, sample, inputs, np.array([0.1]), of_signals) == 0.0
 
 
 def test_what_does_not_fall_with_the_step_is_not_of_its_length() -> None:

@@ -32,7 +32,6 @@ class Defects:
 
     def __init__(self, stepping: Stepping, seen: Collection[str]) -> None:
         exchange = stepping.exchange
-        self._members = exchange.members
         left_out = np.zeros(len(exchange.columns), dtype=bool)
         left_out[exchange.held] = True
         left_out[: len(exchange.names)] |= stepping.shows_inputs
@@ -46,17 +45,11 @@ class Defects:
         self._factors = factors[self._chosen]
         self._offsets = np.concatenate([member.offsets for member in exchange.members])[self._chosen]
 
-    def applied(self) -> Floats:
-        """Return the means of the inputs over the last step, shape (observed inputs,)."""
-        if not len(self._chosen):
-            return np.zeros(0)
-        return np.concatenate([member.applied for member in self._members])[self._chosen]
-
     def largest(
         self,
         points: tuple[Floats, Floats, Floats],
         sample: Sample,
-        applied: Floats,
+        inputs: tuple[Floats, Floats],
         weights: Floats,
         of_signals: Floats,
     ) -> float:
@@ -68,8 +61,8 @@ class Defects:
             Outputs at the beginning, the middle and the end of the step.
         sample
             The followed signals in it.
-        applied
-            Means that the inputs had over it.
+        inputs
+            Means that all inputs had over both of its halves.
         weights, of_signals
             What may be wrong about outputs (and states) and about signals.
         """
@@ -77,5 +70,6 @@ class Defects:
             return 0.0
         begin, middle, end = points
         true = np.concatenate([(begin + 4.0 * middle + end) / 6.0, sample.mean()])[self._sources]
+        applied = 0.5 * (inputs[0] + inputs[1])[self._chosen]
         allowed = np.concatenate([weights[: len(begin)], of_signals])[self._sources] * np.abs(self._factors)
         return float(np.max(np.abs(true * self._factors + self._offsets - applied) / allowed))

@@ -122,10 +122,10 @@ class RichardsonControl(Controller):
         half = 0.5 * step
         first = self.stepping.advance(fine, time, half)
         middle, inside = fine.copy(), self.watched.read(first.outputs)
-        applied, inputs = self._defects.applied(), self._standstill.inputs()
+        exchange = self.stepping.exchange
+        given = exchange.applied()
         points = [first, self.stepping.advance(fine, time + half, half)]
-        applied = 0.5 * (applied + self._defects.applied())
-        inputs = inputs, self._standstill.inputs()
+        inputs = given, exchange.applied()
         end = self.watched.read(fine.now)
         weights = self._weights.of(begin, inside, end, step=step)
         error = np.abs(end - whole) / (2.0**self.power - 1.0) / weights
@@ -141,7 +141,7 @@ class RichardsonControl(Controller):
             effect = np.abs(self._finder.effect(history.now, fine.now, sample, time, step) - end) / weights
         jumps = self._suspect is not None and self._suspect.is_discontinuity(step, defect)
         duration = self._stop - self._start
-        missed = self._defects.largest((history.now, middle.now, fine.now), sample, applied, weights, of_signals)
+        missed = self._defects.largest((history.now, middle.now, fine.now), sample, inputs, weights, of_signals)
         gathered = max(missed, float(np.max(error[self._gathered], initial=0.0)) * duration / step)
         tried = Tried(time, step, gathered)
         self._own, self._length = float(np.max(error[self._gathered], initial=0.0)), step

@@ -33,17 +33,12 @@ class Standstill:
     CHANGES: ClassVar = ("_counts", "_moved", "_largest", "_since")
 
     def __init__(self, exchange: CouplingData, watched: Watched) -> None:
-        self._exchange = exchange
         self._members = [member for member in exchange.members if len(member.sources)]
         self._columns = [watched.columns(member) for member in self._members]
         count = len(self._members)
         self._counts, self._since = np.zeros(count), np.zeros(count)
         self._moved = np.zeros(count, dtype=bool)
         self._largest = np.zeros(len(exchange.entry_sources))
-
-    def inputs(self) -> Floats:
-        """Return the means of all inputs over the last step."""
-        return np.concatenate([member.applied for member in self._exchange.members])
 
     def look(
         self,
@@ -59,7 +54,7 @@ class Standstill:
         points
             What is watched at its beginning, middle and end.
         inputs
-            What `inputs` has given after both halves.
+            Means of all inputs over both halves.
         elsewhere
             Whether a variable has moved in another run of the same members.
         time

@@ -307,6 +307,10 @@ class CouplingData:
             member.outputs.read()
         return self.outputs
 
+    def applied(self) -> Floats:
+        """Return the mean values of all inputs over the last communication step, shape (entries,)."""
+        return mean(np.concatenate([member.taken for member in self.members], axis=1))
+
     def save(self, slot: str, time: float) -> None:
         """Save the states of all instances at a time in s under a name."""
         for member in self.members:

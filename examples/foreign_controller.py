@@ -56,7 +56,7 @@ def run(folder: Path, wanted: float = 0.05, step: float = 2e-3, stop: float = 4.
             "four-bar.cylinder.length=LengthController.length",
             "LengthController.command=four-bar.valve.command",
         ],
-        parameters={"LengthController.wanted": start + wanted, "LengthController.length": start},
+        parameters={"LengthController.wanted": start + wanted},
         step=step,
         stop=stop,
     )

@@ -68,6 +68,14 @@ def test_it_runs_with_a_unit_of_fmi_2(foreign: Foreign, algorithm: str) -> None:
     assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.05)
 
 
+def test_connected_inputs_take_start_values(foreign: Foreign) -> None:
+    """FMI 1.0 has no initialization mode: what is set counts there, and connections from then on."""
+    units = [foreign("dahlquist"), foreign("lag")]
+    given = {"connections": ["dahlquist.x=lag.u"], "step": 0.1, "stop": 0.2}
+    one, two = (cosimulate(units, parameters=each, **given) for each in ({"lag.u": 5.0}, {}))
+    np.testing.assert_array_equal(one["lag.x"], two["lag.x"])
+
+
 def test_booleans_are_set(foreign: Foreign) -> None:
     """Two of them, a byte each: twice the rate from 0.5 s on, and a state that stays from 1 s on."""
     signals = {

@@ -327,7 +327,7 @@ def test_controller_brings_our_cylinder_where_it_shall(foreign: Foreign, four_ba
             "mechanism.cylinder.length=positioner.length",
             "positioner.command=circuit.valve.command",
         ),
-        parameters={"positioner.wanted": start + 0.02, "positioner.gain": 200.0, "positioner.length": start},
+        parameters={"positioner.wanted": start + 0.02, "positioner.gain": 200.0},
         step=1e-3,
         stop=3.0,
         algorithm="gauss-seidel",

@@ -93,6 +93,19 @@ def test_values_of_every_type_by_a_scenario(foreign: Foreign) -> None:
     assert result.texts["feed_through.text_out"] == [(0.0, "nothing"), (1.25, "late")]
 
 
+def test_what_connections_drive_takes_no_start_values(halves_exact: list[Path], foreign: Callable[[str], Path]) -> None:
+    options = {"connections": CONNECTIONS, "step": 0.1, "stop": 0.2}
+    sentence = r"one\.force cannot be given a start value: the connection two\.force=one\.force drives it"
+    for given in ({"parameters": {"one.force": 1.0}}, {"scenario": {0.0: {"one.force": 1.0}}}):
+        with pytest.raises(InputError, match=sentence):
+            cosimulate(halves_exact, **options, **given)
+    masses = [f"one={foreign('sprung')}", f"two={foreign('sprung')}"]
+    options["connections"] = ("one.x=two.u", "two.x=one.u", "one.x=two.ground")
+    cosimulate(masses, parameters={"one.ground": 20.0}, **options)
+    with pytest.raises(InputError, match=r"two\.ground cannot be given .* the connection one\.x=two\.ground drives it"):
+        cosimulate(masses, parameters={"two.ground": 1.0}, **options)
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [

@@ -51,6 +51,27 @@ def initialize_values(exchange: CouplingData, time: float) -> None:
             member.entries.write()
 
 
+def guessed_inputs(exchange: CouplingData) -> set[tuple[str, str]]:
+    """Return the connected inputs in algebraic loops at the start, as (instance, variable).
+
+    Their start values are where the solution of the loop begins; those of other connected inputs have no effect. An
+    output of which its FMU does not say what it depends on makes no loop here.
+    """
+    dependencies: Dependencies = {
+        member.instance.name: {
+            name: member.instance.initial_dependencies.get(name) or () for name in member.outputs.names
+        }
+        for member in exchange.members
+    }
+    return {
+        (part.member.instance.name, part.inputs.names[entry])
+        for columns in sort_outputs(exchange, dependencies)
+        if is_loop(exchange, columns, dependencies)
+        for part in OutputGroup(exchange, columns, dependencies).parts
+        for entry in np.flatnonzero(np.isin(part.sources, columns))
+    }
+
+
 class OutputsOfInstance:
     """The outputs of one member in a group, and the entries that they depend on."""
 

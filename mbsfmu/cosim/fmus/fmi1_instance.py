@@ -61,6 +61,7 @@ class Fmi1Instance(PlainSteps):
         truth=c_char,
         prefixed=True,
     )
+    has_initialization_mode = False
 
     def __init__(self, name: str, archive: Archive) -> None:
         super().__init__(name, archive, fmi1.FMU1Slave)

@@ -165,6 +165,8 @@ class Instance(ABC):
         Whether the state can be handed to another process.
     takes_any_step
         Whether communication steps may differ.
+    has_initialization_mode
+        Whether inputs may be set again before it is initialized; else start values alone count for that.
     is_exchanged
         Whether it is an FMU for model exchange, which the master integrates.
     clock
@@ -200,6 +202,7 @@ class Instance(ABC):
     saves_state: bool
     serializes_state: bool = False
     takes_any_step: bool
+    has_initialization_mode: bool = True
     is_exchanged: bool = False
     events: int | None = None
     happened: float = math.inf

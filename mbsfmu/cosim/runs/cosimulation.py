@@ -196,7 +196,7 @@ class Cosimulation:
         texts = Texts(instances, graph.connections)
         rows = max(settings.extrapolation.rows, ROWS if joints and not exchanged else 1)
         exchange = preparation.initialize(
-            instances, graph.connections, values, driven, texts, rates, rows, graph.start, stop,
+            instances, graph.connections, values, given, driven, texts, rates, rows, graph.start, stop,
             chosen.unit_tolerance,
         )  # fmt: skip
         self.statistics = RunStatistics(

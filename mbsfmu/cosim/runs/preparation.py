@@ -9,7 +9,7 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.times import check_grid, check_span
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
-from mbsfmu.cosim.coupling.consistent_start import initialize_values
+from mbsfmu.cosim.coupling.consistent_start import guessed_inputs, initialize_values
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.driven import DrivenInputs
@@ -88,7 +88,7 @@ def check_starts(
     followed: Collection[tuple[str, str]],
     loads: Mapping[tuple[str, str], CoupledJoint],
 ) -> None:
-    """Check that start values are not those of inputs that something else sets from the start on.
+    """Check that start values are not those of inputs that signals or joints set from the start on.
 
     Parameters
     ----------
@@ -112,6 +112,47 @@ def check_starts(
             )
         if end in followed:
             raise InputError(f"the start value of {'.'.join(end)} has no effect: a signal drives it from the start on")
+
+
+def check_connected_starts(
+    starts: Collection[tuple[str, str]], connections: Sequence[Connection], exchange: CouplingData
+) -> None:
+    """Check that start values are not those of inputs or parameters that connections set at the start.
+
+    Start values of inputs in an algebraic loop that FMUs declare have an effect: its solution begins there; so have
+    those of FMUs that are initialized before values of others reach them. An array may be given whole where connections
+    drive some of its elements.
+
+    Parameters
+    ----------
+    starts
+        What the call gives a start value, as (instance, variable).
+    connections, exchange
+        All connections, and the instances with them.
+
+    Raises
+    ------
+    InputError
+        When one is.
+    """
+    at_once = {each.instance.name for each in exchange.members if not each.instance.has_initialization_mode}
+    driven = {each.target: each for each in connections if each.target in starts and each.target[0] not in at_once}
+    guessed = guessed_inputs(exchange) if driven else set()
+    whole = {
+        (member.instance.name, element)
+        for member in exchange.members
+        for elements in (member.instance.arrays.values() if driven else ())
+        if any(
+            (member.instance.name, each) in starts and (member.instance.name, each) not in driven for each in elements
+        )
+        for element in elements
+    }
+    for end, connection in driven.items():
+        if end not in guessed | whole:
+            raise InputError(
+                f"{'.'.join(end)} cannot be given a start value: the connection {connection} drives it from the start "
+                "on"
+            )
 
 
 def check_size(options: CouplingOptions, grid: tuple[float, float, float], columns: int | None) -> None:
@@ -140,6 +181,7 @@ def initialize(
     instances: Mapping[str, Instance],
     connections: Sequence[Connection],
     parameters: Mapping[tuple[str, str], Any],
+    given: Collection[tuple[str, str]],
     driven: DrivenInputs,
     texts: Texts,
     rates: Mapping[str, int],
@@ -148,7 +190,10 @@ def initialize(
     stop: float,
     unit_tolerance: float | None,
 ) -> CouplingData:
-    """Bring all instances into step mode; connections to parameters count for the start only."""
+    """Bring all instances into step mode; connections to parameters count for the start only.
+
+    Errors as for `check_connected_starts`, of the parameters that are given by the call.
+    """
     with alike_messages(len(instances)):
         for instance in instances.values():
             instance.setup(start, stop, unit_tolerance)
@@ -156,7 +201,9 @@ def initialize(
             instances[name].set_start(variable, value)
         for instance in instances.values():
             instance.enter_initialization()
-        initialize_values(CouplingData(instances, connections, driven), start)
+        exchange = CouplingData(instances, connections, driven)
+        check_connected_starts(given, connections, exchange)
+        initialize_values(exchange, start)
         texts.propagate()
         for instance in instances.values():
             instance.exit_initialization()

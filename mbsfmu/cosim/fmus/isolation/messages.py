@@ -29,6 +29,7 @@ DESCRIBED = (
     "saves_state",
     "serializes_state",
     "takes_any_step",
+    "has_initialization_mode",
     "is_exchanged",
 )
 """Instance attributes that the master knows, including `arrays`."""

@@ -40,8 +40,6 @@ _GROWTH = 1e3
 """Growth of the fastest unstable mode to which the linear system is followed."""
 _STILL = 1e-9
 """Share of nominal values below which outputs of the linear motion do not move."""
-_CLOSE = 1.02
-"""Ratio of costs within which the first of two settings is kept."""
 _STEP = 1e-3  # s, of runs that are not made
 _MOST_ORDERS = 4  # FMUs of which all orders are tried
 
@@ -274,9 +272,7 @@ def _search(linear: LinearCoupling, facts: _Facts, accuracy: float) -> Recommend
             f"no algorithm reaches {100 * accuracy:.3g} % of the linear system at the start with steps down to "
             f"{horizon / _FIRST / _RATIO**_MOST:.2g} s; couple the FMUs otherwise, or take one FMU of both"
         )
-    found.sort(key=lambda each: each.cost)
-    first = next(each for each in found if each.cost <= _CLOSE * found[0].cost)
-    ordered = (first, *(each for each in found if each is not first))
+    ordered = tuple(sorted(found, key=lambda each: each.cost))
     fastest = _fastest(linear)
     return Recommendation(ordered, _reasons(linear, facts, ordered, fastest, horizon, accuracy), accuracy, fastest)
 

@@ -43,6 +43,14 @@ def test_round_off_has_no_order() -> None:
     assert observed_order([run("jacobi", step, 1.8e-21, 1.0) for step in errors]) is None
 
 
+def test_what_the_reference_cannot_tell_has_no_order() -> None:
+    """Errors that stay at its own error are left out of the slope of those that fall with the square of the step."""
+    runs = [run("jacobi", step, max(step**2, 2e-6), 1.0) for step in (4e-3, 2e-3, 1e-3, 5e-4)]
+    assert observed_order(runs, 3e-6) == pytest.approx(2.0)
+    assert observed_order(runs) == pytest.approx(1.0), "by hand, of 16, 4, 2 and 2e-6"
+    assert observed_order(runs, 5e-6) is None
+
+
 @pytest.mark.parametrize(("accuracy", "index"), [(0.2, 0), (0.07, 3), (0.045, 2), (0.02, 4), (0.01, None)])
 def test_cheapest_is_accurate_enough_and_costs_least(accuracy: float, index: int | None) -> None:
     assert cheapest_runs(RUNS, accuracy) == ([] if index is None else [RUNS[index]])

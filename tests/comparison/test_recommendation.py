@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from comparison.linear_pairs import linear
 from cosim.coupled_pairs import Pair, force_and_velocity, masses
-from cosim.linear_units import CONNECTIONS, LinearSystem, degrade, export_linear, halves
+from cosim.linear_units import CONNECTIONS, LinearSystem, change_description, degrade, export_linear, halves
 from cosim.oscillator_theory import spectral_radius
 
 import mbsfmu
@@ -131,6 +131,23 @@ def test_fmus_are_linearized_by_what_is_connected(tmp_path: Path) -> None:
         np.testing.assert_allclose(fmu.rates, [pushed], rtol=1e-9)
     assert (one.interpolates, two.interpolates) == (True, False)
     assert (facts.span, facts.excited, coupling.repeats) == (1.0, False, True)
+
+
+def test_discrete_outputs_are_left_out_and_named(tmp_path: Path) -> None:
+    """A connection from an output that the FMU calls discrete makes no part of the linear system."""
+    matrices = [[[-1.0]], [[1.0, 2.0]], [[1.0], [3.0]], [[0.0, 0.5], [0.0, 0.0]]]
+    names = [dict.fromkeys((f"{letter}1", f"{letter}2"), "1") for letter in "uy"]
+    (path,) = exported([LinearSystem("mixer", [np.array(each) for each in matrices], [1.0], *names)], tmp_path)
+    change_description(path, r'(name="y2"[^>]*variability=)"continuous"', r'\1"discrete"')
+    fmus = CoupledFmus([f"one={path}", f"two={path}"], ["one.y1=two.u1", "two.y1=one.u1", "one.y2=two.u2"])
+    coupling, facts = _linear(fmus, 1.0)
+    assert facts.held == ("one.y2",)
+    np.testing.assert_allclose(coupling.gains, [[0, 1], [1, 0]])
+    advice = mbsfmu.recommend([f"one={path}", f"two={path}"], connections=fmus.connections, stop=1.0)
+    assert "Discrete outputs (one.y2) are held between events and left out." in advice.reasons
+    assert not any("Discrete" in each for each in mbsfmu.recommend(
+        [f"one={path}", f"two={path}"], connections=fmus.connections[:2], stop=1.0
+    ).reasons)  # fmt: skip
 
 
 def _columns(matrices: list[list[list[float]]], inputs: list[int]) -> list[np.ndarray]:

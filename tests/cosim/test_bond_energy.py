@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from cosim.oscillator_theory import step_map
 
 import mbsfmu
 from mbsfmu import CosimulationResult, cosimulate
+from mbsfmu.cosim.coupling.bond_energy import find_bonds
 
 STOP = 1.5
 
@@ -111,6 +115,46 @@ def test_bonds_of_one_output_that_goes_to_two_inputs_are_told_apart(hung: list[s
     assert list(result.energy_residual) == [f"{each},{velocity}" for each in connections[:2]]
     assert list(result.energy_residual.values()) == pytest.approx([expected] * 2, rel=1e-9)
     assert len(set(result.names)) == len(result.names)
+
+
+def test_a_gear_between_makes_no_bond(undamped: list[Path]) -> None:
+    """What one side gives is not what the other one takes; declared it counts nevertheless."""
+    options = {"step": 2e-3, "stop": 0.01}
+    assert list(cosimulate(undamped, connections=CONNECTIONS, **options).energy_residual)
+    for changed in (0, 1):
+        connections = list(map(mbsfmu.Connection.of, CONNECTIONS))
+        connections[changed] = replace(connections[changed], factor=0.5)
+        assert not cosimulate(undamped, connections=connections, **options).energy_residual
+        declared = cosimulate(undamped, connections=connections, bonds=["two.force,one.velocity"], **options)
+        assert list(declared.energy_residual) == ["force"]
+
+
+def test_an_effort_with_two_flows_makes_two_bonds() -> None:
+    """Which flow belongs to an effort is not certain only where both could also belong to another effort."""
+    unit = {"f": "N", "g": "N", "v": "m/s", "w": "m/s", "u": "", "t": ""}
+    members = {
+        name: SimpleNamespace(
+            instance=SimpleNamespace(name=name, variables={each: SimpleNamespace(unit=unit[each]) for each in unit}),
+            entries=SimpleNamespace(names=["u", "t"]),
+        )
+        for name in "ab"
+    }
+    exchange = SimpleNamespace(
+        members=list(members.values()),
+        member=members.__getitem__,
+        names=[(name, each) for name in "ab" for each in unit],
+    )
+
+    def bonds(*texts: str) -> tuple[list[str], list[str]]:
+        told = list[str]()
+        found = find_bonds(cast("Any", exchange), [mbsfmu.Connection.of(text) for text in texts], (), told.append)
+        return [bond.name for bond in found], told
+
+    assert bonds("a.f=b.u", "b.v=a.u") == (["f"], [])
+    assert bonds("a.f=b.u", "b.v=a.u", "b.w=a.t") == (["a.f,b.v", "a.f,b.w"], [])
+    names, told = bonds("a.f=b.u", "a.g=b.t", "b.v=a.u", "b.w=a.t")
+    assert names == []
+    assert "which of b.v and b.w makes a power with which of a.f and a.g is not certain" in told[0]
 
 
 def test_declared_bonds_are_counted_once(hung: list[str]) -> None:

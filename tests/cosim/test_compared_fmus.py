@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,11 @@ from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.comparison import Comparison
 from mbsfmu.comparison.coupled_fmus import CoupledFmus
 from mbsfmu.comparison.coupled_reference import SHARE
-from mbsfmu.comparison.internal_steps import InternalSteps
+from mbsfmu.comparison.internal_steps import InternalSteps, _is_step
 from mbsfmu.cosim.coupling.choices import parted
 from mbsfmu.cosim.ssp import write_ssp
+from mbsfmu.modelling.variables import Causality
+from mbsfmu.simulation.variable_table import STEP
 
 GROUND, SPRING, START, STOP, STEPS = (30.0, 50.0), (10.0, 20.0), 0.1, 2.0, (0.02, 0.01, 5e-3)
 CROSSED = ("one.x=two.u", "two.x=one.u")
@@ -242,6 +245,13 @@ def test_solvers_that_choose_their_steps_are_refined_by_tolerance(
     assert refined.coupling["unit_tolerance"] == pytest.approx(tolerance)
     assert steps == {"one": 1.25e-4, "two": 1.25e-4}
     assert refined.parameters == {"one.solver.step": 1.25e-4, "two.solver.step": 1.25e-4}
+
+
+def test_a_step_is_a_parameter_in_seconds() -> None:
+    assert _is_step(STEP)
+    assert not _is_step(replace(STEP, unit="1"))
+    assert not _is_step(replace(STEP, causality=Causality.OUTPUT))
+    assert not _is_step(None)
 
 
 def test_errors_inside_are_told_of_the_fmus_that_allow_it(halves_exact: list[Path], oscillators: list[Path]) -> None:

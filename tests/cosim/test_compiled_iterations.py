@@ -255,6 +255,8 @@ def test_a_learned_inverse_follows_a_jacobian_that_drifts() -> None:
     np.testing.assert_array_equal(inverse.columns[2], [0.0, 0.0, 1.0])
     assert np.max(np.diag(inverse.covariance)) == 1.0
     assert np.linalg.eigvalsh(inverse.covariance)[0] > 0.0
+    inverse.set(true)
+    np.testing.assert_array_equal(inverse.covariance, np.eye(3))
 
 
 def test_a_learned_inverse_learns_nothing_of_nothing() -> None:

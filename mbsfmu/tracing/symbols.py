@@ -27,18 +27,19 @@ def _folded(value: ca.SX) -> Scalar:
     return float(value) if value.is_constant() else value
 
 
-def _elementwise(function: Callable[..., Any], arguments: int) -> np.ufunc:
-    def apply(*elements: Scalar) -> Scalar:
-        return _folded(function(*(ca.SX(element) for element in elements)))
-
-    return np.frompyfunc(apply, arguments, 1)
-
-
 # CasADi folds zeros and ones too, but a call of it takes longer than all that is done here: in a planar mechanism most
 # sums and products have such a number in them. Its operators look for all that their operands could be, which takes
 # several times as long as `SX.binary`.
 _SX = ca.SX
 _binary = ca.SX.binary
+
+
+def _elementwise(function: Callable[..., Any], arguments: int) -> np.ufunc:
+    def apply(*elements: Scalar) -> Scalar:
+        # A copy of a symbol takes several times as long as the function.
+        return _folded(function(*(each if type(each) is _SX else _SX(each) for each in elements)))
+
+    return np.frompyfunc(apply, arguments, 1)
 
 
 def _product(one: Scalar, other: Scalar) -> Scalar:
@@ -307,4 +308,5 @@ def expression(array: NDArray[Any] | float) -> ca.SX:
     """Return the result of traced code, of shape (), (k,) or (k, l), as a CasADi matrix."""
     plain = np.atleast_1d(np.asarray(array, dtype=object).view(np.ndarray))
     columns = plain.reshape(len(plain), -1).T if plain.size else np.empty((1, 0), dtype=object)
-    return ca.horzcat(*(ca.vertcat(*(ca.SX(element) for element in column)) for column in columns))
+    rows = ([each if type(each) is _SX else _SX(each) for each in column] for column in columns)
+    return ca.horzcat(*(ca.vertcat(*row) for row in rows))

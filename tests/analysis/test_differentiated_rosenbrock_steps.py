@@ -10,7 +10,7 @@ from differentiated_cases import CASES
 from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START, STIFFNESS, motion, oscillator
 from scipy.linalg import expm
 
-import mbsfmu
+from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
 from mbsfmu import CoupledModel, InputError, LinearSignal
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Rosenbrock
@@ -139,29 +139,41 @@ def test_the_gradient_by_samples_of_an_input() -> None:
         assert np.interp(found.time, bends, unit) @ by_samples == pytest.approx(after - before, rel=1e-5)
 
 
-def test_a_valve_whose_command_rises() -> None:
-    """By a sample of the command, and by the time constant that its slope meets; of the accepted steps."""
-    bends, values, unit = (0.0, 0.1), np.array([2.0, 5.0]), np.array([0.0, 1.0])
-    model, chosen = mbsfmu.models.built_in("four-bar"), options(1e-4)
-    of, slow, places = "cylinder.pressure_piston", "valve.time_constant", (-2.0, -1.0, 1.0, 2.0)
+def test_an_orifice_that_opens() -> None:
+    """Its flow is not linear in opening and pressure: by a sample of the opening and by the area; of accepted steps."""
+    gate = VariableOrifice(name="gate", inlet="P", outlet="A", area=1e-6, discharge_coefficient=0.65)
+    pump, tank = PressureSource(name="pump", node="P", pressure=7e6), Tank(name="tank", node="T", pressure=1e5)
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0),
+        components=(
+            *(pump, gate, Volume(name="near", node="A", volume=1e-4), tank),
+            Throttle(name="out", inlet="A", outlet="T", orifice_diameter=8e-4, discharge_coefficient=0.7),
+        ),
+        initial_pressures={"A": 1e6},
+    )
+    bends, values, unit, places = (0.0, 0.1), np.array([0.2, 0.9]), np.array([0.0, 1.0]), (-2.0, -1.0, 1.0, 2.0)
+    of, area, chosen = "A.pressure", "gate.area", options(1e-4)
 
     def driven(moved: float) -> CoupledModel:
         signal = LinearSignal(times=bends, values=tuple((values + moved * unit).tolist()))
-        return model.model_copy(update={"signals": {"circuit.valve.command": signal}})
+        return CoupledModel(
+            name="fed", systems={"circuit": circuit}, signals={"circuit.gate.command": signal}, outputs=(of,)
+        )
 
     ends = step_ends(driven(0.0).simulation(**chosen), 0.05)
-    found = driven(0.0).gradient(of, [slow], ["valve.command"], stop=0.05, **chosen)
+    assert len(ends) > 3
+    found = driven(0.0).gradient(of, [area], ["gate.command"], stop=0.05, **chosen)
     (by_samples,) = found.inputs.values()
-    there = [in_steps(driven(0.2 * each).simulation(compiled=False, **chosen), ends, [of])[0] for each in places]
-    expected = _WEIGHTS @ np.array(there) / 0.2
+    there = [in_steps(driven(1e-3 * each).simulation(compiled=False, **chosen), ends, [of])[0] for each in places]
+    expected = _WEIGHTS @ np.array(there) / 1e-3
     assert np.interp(found.time, bends, unit) @ by_samples == pytest.approx(expected, rel=1e-8)
     simulation = driven(0.0).simulation(compiled=False, **chosen)
-    value, there = simulation.get(slow), []
+    value, there = simulation.get(area), []
     for each in places:
         simulation.reset()
-        simulation.set(slow, value * (1.0 + 1e-3 * each))
+        simulation.set(area, value * (1.0 + 1e-3 * each))
         there.append(in_steps(simulation, ends, [of])[0])
-    assert found.parameters[slow] == pytest.approx(_WEIGHTS @ np.array(there) / (1e-3 * value), rel=1e-8)
+    assert found.parameters[area] == pytest.approx(_WEIGHTS @ np.array(there) / (1e-3 * value), rel=1e-8)
 
 
 def test_scalars_of_a_run_and_their_derivatives_by_forward_sensitivities() -> None:

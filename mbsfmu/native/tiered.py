@@ -51,7 +51,8 @@ class TieredRunner(Runner):
     optimized
         Makes the runner of optimized code, which takes long; called once, in a thread, while steps are made.
     patience
-        For how many s of steps nothing is optimized: processor time, as a clock runs on while others compute.
+        For how many s of steps nothing is optimized: processor time, as a clock runs on while others compute; that of
+        the process, as runs that record are made in a thread of their own.
     spent
         How many were spent already.
     """
@@ -70,7 +71,7 @@ class TieredRunner(Runner):
 
     def run(self, run_loop: RunLoop, recording: Recording) -> None:
         """Run from the present time of the run loop to the last time of a recording; errors as for every runner."""
-        begin, self._began = time.perf_counter(), time.thread_time()
+        begin, self._began = time.perf_counter(), time.process_time()
         self.interim_seconds = 0.0
         self._goes_over()
         if self._is_last:
@@ -80,7 +81,7 @@ class TieredRunner(Runner):
             stands = self._runner.attempt(run_loop, recording, self._goes_over)
         finally:
             self.interim_seconds = time.perf_counter() - begin
-            self._spend(time.thread_time() - self._began)
+            self._spend(time.process_time() - self._began)
         if not stands:
             self._runner.run(run_loop, recording)
 
@@ -95,7 +96,7 @@ class TieredRunner(Runner):
         if self._is_last:
             return False
         if self._made is None:
-            if self._spent.seconds + time.thread_time() - self._began > self._patience:
+            if self._spent.seconds + time.process_time() - self._began > self._patience:
                 self._made = Future()
                 threading.Thread(target=self._make, args=(self._made,), daemon=True).start()
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,16 @@ def test_a_run_that_goes_over_is_one_that_does_not(name: str, formulation: str, 
     assert_same(went, optimized)
     assert went.wall_seconds > went.interim_seconds > 0.0 == optimized.interim_seconds
     assert simulation.run(stop, output_step=0.01).interim_seconds == 0.0, "the next run is optimized from its start"
+
+
+@pytest.mark.usefixtures("tiers")
+def test_time_of_recorded_runs_counts_for_what_is_optimized() -> None:
+    """They are made in another thread than the one that asks for them."""
+    simulation, runner = tiered("four-bar", asks=10**9, formulation="double-step", solver="trapezoidal")
+    begin = time.process_time()
+    simulation.run(10.0, output_step=0.01)
+    used = time.process_time() - begin
+    assert 0.5 * used < runner._spent.seconds < used
 
 
 @pytest.mark.usefixtures("tiers")

@@ -266,6 +266,41 @@ def test_steps_that_crawl_are_those_of_their_machine_alone() -> None:
     assert abs(found - expected_time) < 5e-8
 
 
+class Gap(Block):
+    """ẋ = √((t − c)² − w²) / |t − c|, which is hardly less than 1, and no number within w of c."""
+
+    type: Literal["gap-in-lanes"] = "gap-in-lanes"
+    centre: Annotated[float, Parameter("s", "middle of the gap")] = 0.5
+
+    def states(self) -> tuple[Quantity, ...]:
+        return Quantity("x", "m"), Quantity("clock", "s")
+
+    def outputs(self) -> tuple[Quantity, ...]:
+        return (Quantity("position", "m"),)
+
+    def rates(self, now: Numbers) -> Mapping[str, Array]:
+        off = (now["clock"] - now["centre"]) ** 2
+        return {"x": np.sqrt((off - 1e-12) / off), "clock": 1.0 + 0.0 * now["x"]}
+
+    def evaluate_outputs(self, now: Numbers) -> Mapping[str, Array]:
+        return {"position": now["x"]}
+
+    def initial_states(self, now: Numbers) -> Mapping[str, float]:
+        return {"x": 0.0, "clock": 0.0}
+
+
+def test_rows_inside_steps_are_none_where_rates_are_no_numbers() -> None:
+    """Steps go past the gap, a row in it does not: its machine fails, as in a single run; x = t to w in the others."""
+    model, centres = CoupledModel(name="gap", systems={"gap": Gap()}), np.array([0.5, 0.513, 7.0])
+    result = model.ensemble({"centre": centres}, **ACCURATE).run(1.0, output_step=0.1)
+    assert result.completed.tolist() == [False, True, True]
+    for machine in (1, 2):
+        np.testing.assert_allclose(result["position"][machine], result.time, atol=1e-5)
+    with pytest.raises(Exception, match="fails however small it is") as alone:
+        single(model, {"centre": centres[0]}, 1.0, 0.1)
+    assert result.failures[0].endswith(str(alone.value))
+
+
 def test_many_steps_without_a_halt_crawl_nowhere() -> None:
     """Free oscillators without damping in closed form, in more steps than are looked at together."""
     frequencies, free = np.array([25.0, 30.0]), oscillator(driven=False)

@@ -46,6 +46,11 @@ class Machine:
     stop: float
 
     @property
+    def smooth(self) -> bool:
+        """Whether it is a mechanism alone, which explicit methods can run in steps of a sensible length."""
+        return not self.variable.endswith("pressure_piston")
+
+    @property
     def communication(self) -> float:
         """The communication step in s."""
         return self.stop / SAMPLES

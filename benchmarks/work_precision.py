@@ -46,6 +46,8 @@ def ways_of(machine: Machine, folder: Path, *, quick: bool) -> list[Way]:
     steps, tolerances = (STEPS[1:3], TOLERANCES[2:5:2]) if quick else (STEPS, TOLERANCES)
     formulations = FORMULATIONS[:1] if quick else FORMULATIONS
     solvers = {"trapezoidal": steps, "rodas5p": tolerances} | ({} if quick else {"rodas4": tolerances})
+    if machine.smooth and not quick:
+        solvers["rk45"] = tolerances
     made: list[Way] = [
         Unit(machine, formulation, solver, settings, folder)
         for solver, settings in solvers.items()
@@ -108,16 +110,16 @@ def print_machine(machine: Machine, measured: Measured) -> None:
 def print_accuracies(results: dict[str, Measured]) -> None:
     """Print what the accuracies cost, and how many times as much as `rodas5p` others take."""
     print(
-        "\n| machine | error | rodas5p [ms] | rodas4 | trapezoidal | CVODE | IDA | Radau | Exudyn "
+        "\n| machine | error | rodas5p [ms] | rodas4 | rk45 | trapezoidal | CVODE | IDA | Radau | Exudyn "
         "| trapezoidal/rodas5p | CVODE/rodas5p | IDA/rodas5p |"
     )
-    print("|" + " --- |" * 12)
+    print("|" + " --- |" * 13)
     for name, measured in results.items():
         ways = {way for way, _ in measured}
         for accuracy in ACCURACIES:
             least = {
                 kind: min((time_for(accuracy, measured, way) for way in ways if kind in way), default=np.nan)
-                for kind in ("rodas5p", "rodas4", "trapezoidal", "CVODE", "IDA", "Radau", "Exudyn")
+                for kind in ("rodas5p", "rodas4", "rk45", "trapezoidal", "CVODE", "IDA", "Radau", "Exudyn")
             }
             cells = [_milliseconds(seconds) for seconds in least.values()]
             ratios = [least[kind] / least["rodas5p"] for kind in ("trapezoidal", "CVODE", "IDA")]
@@ -163,7 +165,7 @@ def draw(results: dict[str, Measured], path: Path) -> None:
             if points:
                 kind = kinds.index(name.partition(",")[0])
                 style = "-" if name.endswith(("dca", "TrapezoidalIndex2")) else "--"
-                look = {"marker": "osD^v*P"[kind % 7], "color": f"C{kind}", "linestyle": style}
+                look = {"marker": "osD^Xv*P"[kind % 8], "color": f"C{kind}", "linestyle": style}
                 (handles[name],) = axis.loglog(
                     *zip(*points, strict=True), markersize=4, linewidth=1, label=name, **look
                 )

@@ -14,12 +14,17 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|inf|nan)(?![
 def alike(said: Iterable[tuple[Source, str]]) -> list[tuple[str, list[Source]]]:
     """Return the first of each group of sentences that differ in numbers alone, and the sources of the group.
 
+    What one source says differently is in different groups: the second of its sentences is like the second of others.
+
     Parameters
     ----------
     said
         Who says each sentence, and the sentence.
     """
-    groups: dict[str, tuple[str, dict[Source, None]]] = {}
+    groups: dict[tuple[str, int], tuple[str, dict[Source, None]]] = {}
+    before: dict[tuple[Source, str], dict[str, int]] = {}
     for source, sentence in said:
-        groups.setdefault(_NUMBER.sub("#", sentence), (sentence, {}))[1][source] = None
+        form = _NUMBER.sub("#", sentence)
+        own = before.setdefault((source, form), {})
+        groups.setdefault((form, own.setdefault(sentence, len(own))), (sentence, {}))[1][source] = None
     return [(sentence, list(sources)) for sentence, sources in groups.values()]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import mbsfmu
+from mbsfmu.base.alike import alike
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
@@ -38,7 +39,7 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
 ) -> None:
     """Isolated ones have their messages written already; what differs by more than numbers is another warning."""
     monkeypatch.setattr(preparation, "initialize_values", lambda *_: None)
-    monkeypatch.setattr(preparation, "CouplingData", lambda *_: None)
+    monkeypatch.setattr(preparation, "CouplingData", lambda *_: SimpleNamespace(members=()))
     said: dict[str, tuple[Any, ...]] = {
         "left": ("%s [%s]: %s", "left", "logStatusWarning", "left: arm_2 would move at -1.5e-03 m/s2"),
         "right": ("%s", "right [logStatusWarning]: right: arm_2 would move at 2 m/s2"),
@@ -53,7 +54,7 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
         start.exit_initialization = lambda: logger.warning(*said[name])
         return start
 
-    none = ({}, SimpleNamespace(), SimpleNamespace(propagate=nothing), {}, 1, 0.0, 1.0, None)
+    none = ({}, [], SimpleNamespace(), SimpleNamespace(propagate=nothing), {}, 1, 0.0, 1.0, None)
     preparation.initialize({name: instance(name) for name in said}, [], *none)
     assert caplog.messages == [
         "2 of 3 FMUs, first left [logStatusWarning]: arm_2 would move at -1.5e-03 m/s2",
@@ -61,3 +62,8 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
     ]
     logger.warning(*said["left"])
     assert caplog.messages[-1] == "left [logStatusWarning]: left: arm_2 would move at -1.5e-03 m/s2"
+
+
+def test_what_one_unit_says_of_two_things_is_not_one() -> None:
+    said = [("a", "row 3 falls"), ("a", "row 17 falls"), ("b", "row 5 falls"), ("a", "row 17 falls"), ("b", "no row 4")]
+    assert alike(said) == [("row 3 falls", ["a", "b"]), ("row 17 falls", ["a"]), ("no row 4", ["b"])]

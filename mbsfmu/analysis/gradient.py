@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
-from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
+from mbsfmu.analysis.sensitivities import check_numbers, computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
 from mbsfmu.base.errors import InputError
 from mbsfmu.io.tabular import NamedValues
@@ -109,6 +109,8 @@ class Adjoint:
     def gradient(self, index: int, chosen: Sequence[int], inputs: Sequence[int]) -> tuple[Floats, Floats]:
         """Return the derivatives of a scalar with respect to parameters, shape (chosen,), and inputs, (N + 1, inputs).
 
+        Errors as for `check_numbers`.
+
         Parameters
         ----------
         index
@@ -155,6 +157,7 @@ class Adjoint:
         if inputs and start_follows_inputs(run.simulation, inputs):
             by_inputs[0] += by_start(start_by_inputs(run.simulation, inputs))
         by_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
+        check_numbers(by_parameters, by_inputs)
         return by_parameters, by_inputs
 
     def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:

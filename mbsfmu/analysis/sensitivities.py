@@ -10,7 +10,7 @@ import numpy as np
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.start_derivatives import start_derivatives
-from mbsfmu.base.errors import InputError
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.native.sensitivity_library import (
@@ -113,6 +113,21 @@ def named_once(given: Sequence[str], found: list[int]) -> list[int]:
     return found
 
 
+def check_numbers(*derivatives: Floats) -> None:
+    """Refuse derivatives of a run that are no numbers.
+
+    Raises
+    ------
+    SimulationError
+        When one of them is not.
+    """
+    if not all(np.isfinite(each).all() for each in derivatives):
+        raise SimulationError(
+            "the derivatives of the run are no numbers: an equation has no derivative at one of its points, or none of "
+            "second order, which steps of Rosenbrock methods take; take differences of runs"
+        )
+
+
 class DifferentiableRun:
     """A run, and the derivatives of what it computes by parameters, which are found when they are asked for.
 
@@ -149,7 +164,7 @@ class DifferentiableRun:
     def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
         """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
 
-        The simulation must still have the parameters of the run.
+        The simulation must still have the parameters of the run. Errors as for `check_numbers`.
 
         Parameters
         ----------
@@ -174,6 +189,7 @@ class DifferentiableRun:
                 sensitivity = _go_forward(run, steps, (columns, self._rows), effect, sensitivity, found)
             else:
                 sensitivity = _go_forward_compiled(library, run, steps, effect, sensitivity, found)
+        check_numbers(sensitivity)
         return found[0], found[1]
 
 
@@ -257,7 +273,7 @@ def sensitivities(
     InputError
         When a name means nothing, or the model has what is not differentiated.
     SimulationError
-        When the run fails, or its trapezoidal steps are halved.
+        When the run fails, its trapezoidal steps are halved, or derivatives are no numbers.
     """
     computed, chosen = computed_variables(simulation), parameter_places(simulation, parameters)
     rows = chosen_places(outputs, computed, "output", simulation)

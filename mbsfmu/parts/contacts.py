@@ -123,6 +123,8 @@ class PlaneContact(Force):
         approach = -(normal @ passing)
         gap = height - now["radius"]
         depth = np.maximum(-gap, 0.0)
-        elastic = now["stiffness"] * depth**self.exponent
+        touching = depth > 0.0
+        # The second derivative of δⁿ at δ = 0 is infinite for n < 2, and of no contact it is 0.
+        elastic = now["stiffness"] * np.where(touching, np.where(touching, depth, 1.0) ** self.exponent, 0.0)
         force = elastic * np.maximum(1.0 + now["damping"] * approach, 0.0)
         return _Touch(normal, place, gap, depth, approach, passing + normal * approach, elastic, force)

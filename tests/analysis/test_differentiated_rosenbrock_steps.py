@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START
 from scipy.linalg import expm
 
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
-from mbsfmu import CoupledModel, InputError, LinearSignal
+from mbsfmu import CoupledModel, InputError, LinearSignal, SimulationError
+from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.stage_linearization import Linearization
@@ -230,3 +232,14 @@ def test_fits_and_optimizations_take_these_steps() -> None:
 def test_what_is_not_differentiated_is_refused(chosen: Any, match: str) -> None:
     with pytest.raises(InputError, match=match):
         oscillator().sensitivities(["slider.mass"], stop=0.1, **chosen)
+
+
+def test_derivatives_that_are_no_numbers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where an equation has no second derivative: it spoils all that follows."""
+    made = RosenbrockStepEquations.steps
+    spoil = lambda *given: replace(made(*given), right=np.full_like(made(*given).right, np.nan))  # noqa: E731
+    monkeypatch.setattr(RosenbrockStepEquations, "steps", spoil)
+    with pytest.raises(SimulationError, match="the derivatives of the run are no numbers"):
+        oscillator().sensitivities(["slider.mass"], stop=0.1, **options(1e-5))
+    with pytest.raises(SimulationError, match="the derivatives of the run are no numbers"):
+        oscillator().gradient("end(slider.displacement)", ["slider.mass"], stop=0.1, **options(1e-5))

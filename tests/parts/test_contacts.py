@@ -236,3 +236,15 @@ def test_wrong_data_are_refused_in_words() -> None:
         PlaneContact(name="touch", sphere="a.p", plane="b.p", stiffness=1.0, exponent=0.5)
     with pytest.raises(DataError, match="must not be the zero vector"):
         PlaneContact(name="touch", sphere="a.p", plane="b.p", stiffness=1.0, normal=(0.0, 0.0, 0.0))
+
+
+def test_derivatives_before_and_after_a_contact() -> None:
+    """Of steps of rodas5p, which take second derivatives: in flight the height, then energy, are those of the start."""
+    tolerances: Any = {"relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
+    found = falling(0.2, damping=0.0).sensitivities(
+        ["ball.displacement_start"], ["ball.displacement", "energy.*"], stop=0.3, solver="rodas5p", **tolerances
+    )
+    flying = found.time < 0.19
+    np.testing.assert_allclose(found.derivative("ball.displacement", "ball.displacement_start")[flying], 1.0)
+    kinds = [found.derivative(f"energy.{kind}", "ball.displacement_start") for kind in ("kinetic", "potential")]
+    np.testing.assert_allclose(kinds[0] + kinds[1], MASS * 9.81, rtol=1e-3)

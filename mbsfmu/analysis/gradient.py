@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_errors import tell_inexact
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
@@ -160,6 +161,13 @@ class Adjoint:
         check_numbers(by_parameters, by_inputs)
         return by_parameters, by_inputs
 
+    def embedded_gradient(
+        self, index: int, chosen: Sequence[int], inputs: Sequence[int]
+    ) -> tuple[Floats, Floats] | None:
+        """Return derivatives as `gradient` by the steps' formula of lower order; None where there is none."""
+        with self.run.equations.by_embedded_formula() as embedded:
+            return self.gradient(index, chosen, inputs) if embedded else None
+
     def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:
         """Go back over steps with one choice of coordinates; rows become those before them."""
         equations, row = self.run.equations, self._rows[column]
@@ -217,6 +225,18 @@ def gradient(
     short = simulation.exposed.by_system
     adjoint = Adjoint(simulation, [measure(of) if isinstance(of, str) else of], stop)
     by_parameters, by_inputs = adjoint.gradient(0, chosen, driving)
+    if (embedded := adjoint.embedded_gradient(0, chosen, driving)) is not None:
+        # Samples of an input are judged together: what counts is the effect of them all.
+        found = np.concatenate([by_parameters, np.linalg.norm(by_inputs, axis=0)])
+        off = np.concatenate([embedded[0] - by_parameters, np.linalg.norm(embedded[1] - by_inputs, axis=0)])
+        tell_inexact(
+            simulation.solver.name,
+            [of if isinstance(of, str) else f"the scalar of {of.output}"],
+            [each.name for each in (*(system.parameters[k] for k in chosen), *(system.inputs[k] for k in driving))],
+            np.append(simulation.functions.parameters[chosen], np.ones(len(driving))),
+            (found[None, None], (found + off)[None, None]),
+            np.array([[adjoint.values[0]]]),
+        )
     return Gradient(
         adjoint.values[0],
         NamedValues(

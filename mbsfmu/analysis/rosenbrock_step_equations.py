@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -134,6 +135,16 @@ class RosenbrockStepEquations(StepEquations):
         self._firsts = steps + np.searchsorted(inputs.step, steps)
         self._step_of = np.sort(np.concatenate([steps, inputs.step]))
         self._missed = np.zeros((self.size, len(steps)))
+
+    @contextmanager
+    def by_embedded_formula(self) -> Iterator[bool]:
+        """Let derivatives inside be those of the embedded formula, which omits the last increment."""
+        own = self._at_end
+        self._at_end = self._couplings[-1]
+        try:
+            yield True
+        finally:
+            self._at_end = own
 
     # -- intervals ------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_errors import tell_inexact
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.start_derivatives import start_derivatives
@@ -192,6 +193,11 @@ class DifferentiableRun:
         check_numbers(sensitivity)
         return found[0], found[1]
 
+    def embedded_slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats] | None:
+        """Return derivatives as `slopes` does by the formula of lower order of the steps; None where there is none."""
+        with self._run.equations.by_embedded_formula() as embedded:
+            return self.slopes(chosen) if embedded else None
+
 
 def _go_forward_compiled(
     library: SensitivityLibrary, run: RecordedRun, part: slice, effect: Floats, sensitivity: Floats, found: Floats
@@ -281,8 +287,14 @@ def sensitivities(
         rows = list(range(len(simulation.functions.system.outputs)))
     run = DifferentiableRun(simulation, stop, rows)
     at_begin, at_end = run.slopes(chosen)
+    embedded = run.embedded_slopes(chosen)
     given = [simulation.functions.system.parameters[each] for each in chosen]
     read = [computed[each] for each in rows]
+    if embedded is not None:
+        tell_inexact(
+            simulation.solver.name, [each.name for each in read], [each.name for each in given],
+            simulation.functions.parameters[chosen], (at_end, embedded[1]), run.end,
+        )  # fmt: skip
     return SensitivityResult(
         run.times,
         tuple(each.name for each in read),

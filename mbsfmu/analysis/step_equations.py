@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,6 +95,14 @@ class StepEquations(ABC):
     def step_ends(self) -> Indices:
         """Indices of the times of `Readings` at which steps of the solver begin and end: inputs are linear between."""
         return np.arange(len(self.at.points.times))
+
+    @contextmanager
+    def by_embedded_formula(self) -> Iterator[bool]:
+        """Let derivatives inside be those of a formula of lower order in the same steps; whether there is such a one.
+
+        What differs tells how exact they are, for step sizes are chosen for the run alone.
+        """
+        yield False
 
     def chunks(self, first: int, last: int) -> list[slice]:
         """Return slices of intervals, few enough that their matrices fit into a cache."""

@@ -12,7 +12,16 @@ from oscillator_in_closed_form import DAMPING, FORCES, JUMPS, MASS, SPEED, START
 from scipy.linalg import expm
 
 from hydraulics import Circuit, Oil, PressureSource, Tank, Throttle, VariableOrifice, Volume
-from mbsfmu import CoupledModel, InputError, LinearSignal, SimulationError
+from mbsfmu import (
+    CoupledModel,
+    InputError,
+    JointSpringDamper,
+    LinearSignal,
+    Mechanism,
+    Prismatic,
+    RigidBody,
+    SimulationError,
+)
 from mbsfmu.analysis.rosenbrock_step_equations import RosenbrockStepEquations
 from mbsfmu.integration.explicit import CountedRates
 from mbsfmu.integration.rosenbrock import Rosenbrock
@@ -243,3 +252,44 @@ def test_derivatives_that_are_no_numbers_are_refused(monkeypatch: pytest.MonkeyP
         oscillator().sensitivities(["slider.mass"], stop=0.1, **options(1e-5))
     with pytest.raises(SimulationError, match="the derivatives of the run are no numbers"):
         oscillator().gradient("end(slider.displacement)", ["slider.mass"], stop=0.1, **options(1e-5))
+
+
+def hanging(start: float) -> CoupledModel:
+    """Return a mass of 10 kg on a spring of 4 kN/m and a damper, which starts above where it would be at rest."""
+    mechanism = Mechanism(
+        ground={"o": (0.0, 0.0, 0.0)},
+        bodies=[RigidBody(name="b", mass=10.0, inertia=(1.0, 1.0, 1.0))],
+        joints=[
+            Prismatic(
+                name="j", parent="ground.o", child="b.origin", axis=(0.0, 1.0, 0.0),
+                displacement=start - 10.0 * 9.81 / 4000.0,
+            )
+        ],
+        forces=[JointSpringDamper(name="s", joint="j", stiffness=4000.0, damping=8.0)],
+    )  # fmt: skip
+    return CoupledModel(name="hanging", systems={"mechanism": mechanism}, stop_time=1.0)
+
+
+def hung(time: float, mass: float, start: float) -> float:
+    """Return the displacement of such a mass in closed form."""
+    rest, decay = -mass * 9.81 / 4000.0, 4.0 / mass
+    speed = np.sqrt(4000.0 / mass - decay**2)
+    moved = np.cos(speed * time) + decay / speed * np.sin(speed * time)
+    return float(rest + (start - 10.0 * 9.81 / 4000.0 - rest) * np.exp(-decay * time) * moved)
+
+
+@pytest.mark.parametrize("start", [0.0, 1e-6, 1e-3])
+@pytest.mark.parametrize("forward", [True, False], ids=["forward", "adjoint"])
+def test_steps_too_long_for_derivatives_are_told(start: float, forward: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """A run at rest has a step of a second, whatever the tolerance; what is not told is right, and the other way."""
+    exact = (hung(1.0, 10.0 + 1e-4, start) - hung(1.0, 10.0 - 1e-4, start)) / 2e-4
+    model, given = hanging(start), {"solver": "rodas5p", "relative_tolerance": 1e-6}
+    if forward:
+        found = model.sensitivities(["b.mass"], ["b.displacement"], stop=1.0, **given)
+        derivative = found.derivative("b.displacement", "b.mass")[-1]
+    else:
+        derivative = model.gradient("end(b.displacement)", ["b.mass"], stop=1.0, **given).parameters["b.mass"]
+    told = "displacement" in caplog.text and "by b.mass is uncertain by" in caplog.text
+    assert told == (start < 1e-4)
+    assert told == (abs(derivative / exact - 1.0) > 1e-2)
+    assert told or derivative == pytest.approx(exact, rel=1e-3)

@@ -18,14 +18,28 @@ from cosim.joined_mechanisms import (
     export_half,
     four_bar_halves,
     four_bar_thirds,
+    handle,
     inside,
     largest_gap,
+    model,
     off,
 )
 from model_exchange_fmus import DISCARDS
 from model_exchange_fmus.runs import SOLVERS, VERSIONS, Jumper
 
-from mbsfmu import CosimulationError, CoupledJoint, InputError, JointHandle, LinearSignal, SimulationError, cosimulate
+from mbsfmu import (
+    Beam,
+    CosimulationError,
+    CoupledJoint,
+    InputError,
+    JointHandle,
+    LinearSignal,
+    Mechanism,
+    Planar,
+    Revolute,
+    SimulationError,
+    cosimulate,
+)
 from mbsfmu.simulation.run_result import Result
 
 GRAVITY = 9.81
@@ -72,6 +86,39 @@ def test_every_kind_of_joint_in_space_is_that_of_the_whole(chained: list[Path], 
     accelerations = [f"seen.acceleration.{axis}" for axis in "xyz"]
     for name in accelerations:
         np.testing.assert_allclose(result[f"blob.{name}"][[0, -1]], whole[name][[0, -1]], atol=1e-6)
+
+
+def test_joints_hold_what_is_at_rest(tmp_path: Path) -> None:
+    """A bar hangs on two pendulums, over two joints that close a loop: each bears half of it, nothing accelerates."""
+    down, weight = -0.5 * np.pi, 2.0 * GRAVITY
+    both = [handle("p.end", suffix="_a"), handle("q.end", suffix="_b")]
+    pendulums = Mechanism(
+        ground={"g": (0.0, 0.0, 0.0), "h": (1.0, 0.0, 0.0)},
+        bodies=[Beam(name=name, length=1.0, mass=2.0) for name in "pq"],
+        joints=[
+            Revolute(name=f"{name}_hinge", parent=f"ground.{at}", child=f"{name}.start", angle=down)
+            for name, at in (("p", "g"), ("q", "h"))
+        ],
+        forces=[each for one in both for each in one["forces"]],
+        sensors=[each for one in both for each in one["sensors"]],
+    )
+    both = [handle("c.start", suffix="_a"), handle("c.end", suffix="_b")]
+    bar = Mechanism(
+        ground={"rail": (0.0, 0.0, 0.0)},
+        bodies=[Beam(name="c", length=1.0, mass=2.0)],
+        joints=[Planar(name="fly", parent="ground.rail", child="c.start", displacements=(0.0, -1.0))],
+        forces=[each for one in both for each in one["forces"]],
+        sensors=[each for one in both for each in one["sensors"]],
+    )
+    fmus = [export_half(model(name, each), tmp_path, kind="me") for name, each in (("two", pendulums), ("bar", bar))]
+    joints = [
+        f"revolute:two.{each}=bar.{each}:0,0,1"
+        for each in ("load_a+turn_a+seen_a+facing_a", "load_b+turn_b+seen_b+facing_b")
+    ]
+    result = cosimulate(fmus, joints=joints, step=1e-2, stop=0.1, unit_solver="dop853", unit_tolerance=1e-10)
+    for side in "ab":
+        np.testing.assert_allclose(result[f"reaction.load_{side}.force.y"], 0.5 * weight, rtol=1e-9)
+        assert np.max(np.abs(result[f"two.seen_{side}.acceleration.y"])) < 1e-9
 
 
 def test_a_loop_cut_twice_has_a_free_body_between_two_joints(tmp_path: Path, tight: Result) -> None:

@@ -337,7 +337,9 @@ class JoinedModels(IntegratedModel):
                 inverse = np.linalg.pinv(towards @ rows.T, rcond=_RANK)
             free = rows @ accelerations - towards @ self.wrenches + bias
             change = -rows.T @ (inverse @ free) - self.wrenches
-            scale = float(np.max(np.abs(rows) @ np.abs(accelerations) + np.abs(bias), initial=0.0))
+            # Where the whole is at rest, accelerations vanish, and what they are the differences of does not.
+            terms = np.abs(rows) @ np.abs(accelerations) + np.abs(bias) + np.abs(towards) @ np.abs(self.wrenches)
+            scale = float(np.max(terms, initial=0.0))
             size = float(np.max(np.abs(towards @ change)))
             if iteration and (size <= _EXACT * scale or (fresh and before <= size <= _NOISE * scale)):
                 return

@@ -47,7 +47,7 @@ def tell_inexact(
     share[[place for place, name in enumerate(of) if name.rpartition(".")[2] in LEFT_OUT]] = 0.0
     if not share.size or share.max() <= _TOLD:
         return
-    row, column = np.unravel_index(int(np.argmax(share)), share.shape)
+    row, column = divmod(int(np.argmax(share)), len(by))
     _LOGGER.warning(
         "the derivative of %s by %s is uncertain by %s, for steps of '%s' are chosen for the run alone: take a smaller "
         "tolerance or, above all where the machine is at rest, solver='trapezoidal'",

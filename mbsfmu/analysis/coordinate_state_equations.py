@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -23,8 +22,6 @@ from mbsfmu.tracing.workspace import Floats
 _ROUND_OFF, _SAME = 1e-10, 1e-8
 """Share of the largest momentum and its change in a step: of round-off in M ż, and by which momenta before and after a
 restart are the same."""
-_flow_maps: WeakKeyDictionary[FirstOrderFormulation, ImplicitMap] = WeakKeyDictionary()
-"""Those of formulations whose runs have been differentiated: fits do so again and again."""
 _ITERATIONS = 4
 """Of Newton's, from momenta of an explicit step: F is all but linear in them."""
 
@@ -134,15 +131,14 @@ class CoordinateStateEquations(StateEquations):
         return found
 
     @property
-    def flow_map(self) -> ImplicitMap:
-        """F, for which no equations have to be solved."""
-        made, derivatives = _flow_maps, self._derivatives
-        if self._formulation not in made:
-            nothing = ca.SX(0, 1)
-            made[self._formulation] = ImplicitMap(
-                self.at.functions, "flow", nothing, nothing, derivatives.flow, derivatives.values
-            )
-        return made[self._formulation]
+    def traced(self) -> FirstOrderFormulation:
+        """The formulation."""
+        return self._formulation
+
+    def _made_flow_map(self) -> ImplicitMap:
+        """Return F, for which no equations have to be solved."""
+        nothing, derivatives = ca.SX(0, 1), self._derivatives
+        return ImplicitMap(self.at.functions, "flow", nothing, nothing, derivatives.flow, derivatives.values)
 
     def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:
         """Return nothing more; see `StateEquations`."""

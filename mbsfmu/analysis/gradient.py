@@ -119,14 +119,28 @@ class Adjoint:
         chosen, inputs
             Indices of parameters and of inputs.
         """
+        return self._gradients(index, chosen, inputs, 1)[0]
+
+    def gradient_by_formulas(
+        self, index: int, chosen: Sequence[int], inputs: Sequence[int]
+    ) -> list[tuple[Floats, Floats]]:
+        """Return derivatives as `gradient`, and those by the embedded formula of the steps where there is one."""
+        return self._gradients(index, chosen, inputs, self.run.equations.formula_count)
+
+    def _gradients(
+        self, index: int, chosen: Sequence[int], inputs: Sequence[int], formulas: int
+    ) -> list[tuple[Floats, Floats]]:
         run, points = self.run, self.run.points
         column = self._columns[index]
         weights = self._measures[index].weights(self._ends(column))
-        found = _Rows(
-            np.zeros(run.equations.size),
-            np.zeros(len(run.functions.parameters)),
-            np.zeros((len(run.readings.times), len(run.functions.inputs))),
-        )
+        found = [
+            _Rows(
+                np.zeros(run.equations.size),
+                np.zeros(len(run.functions.parameters)),
+                np.zeros((len(run.readings.times), len(run.functions.inputs))),
+            )
+            for _ in range(formulas)
+        ]
         last = len(run.readings.begin)
         for first, change in [*reversed(run.changes), (0, None)]:
             if self._library is None:
@@ -141,55 +155,53 @@ class Adjoint:
                     row=self._rows[column],
                     at_begin=np.ascontiguousarray(weights.begin),
                     at_end=np.ascontiguousarray(weights.end),
-                    adjoint=found.motion,
-                    by_parameters=found.parameters,
-                    by_inputs=found.inputs,
+                    adjoint=found[0].motion,
+                    by_parameters=found[0].parameters,
+                    by_inputs=found[0].inputs,
                 )
                 self._library.go_back(run.reduced.arrays, steps)
             if change is not None:
-                found.parameters[:] += found.motion @ change[1]
-                found.motion[:] = found.motion @ change[0]
+                for rows in found:
+                    rows.parameters[:] += rows.motion @ change[1]
+                    rows.motion[:] = rows.motion @ change[0]
             last = first
+        return [self._from_start(rows, chosen, inputs) for rows in found]
+
+    def _from_start(self, rows: _Rows, chosen: Sequence[int], inputs: Sequence[int]) -> tuple[Floats, Floats]:
+        """Return derivatives by parameters and inputs, which enter the start too; errors as for `check_numbers`."""
+        run = self.run
 
         def by_start(start: StartDerivatives) -> Floats:
-            return found.parameters @ start.parameters + found.motion @ run.equations.at_start(start)
+            return rows.parameters @ start.parameters + rows.motion @ run.equations.at_start(start)
 
-        by_inputs = found.inputs[run.equations.step_ends][:, list(inputs)]
+        by_inputs = rows.inputs[run.equations.step_ends][:, list(inputs)]
         if inputs and start_follows_inputs(run.simulation, inputs):
             by_inputs[0] += by_start(start_by_inputs(run.simulation, inputs))
         by_parameters = by_start(start_derivatives(run.simulation, chosen)) if len(chosen) else np.zeros(0)
         check_numbers(by_parameters, by_inputs)
         return by_parameters, by_inputs
 
-    def embedded_gradient(
-        self, index: int, chosen: Sequence[int], inputs: Sequence[int]
-    ) -> tuple[Floats, Floats] | None:
-        """Return derivatives as `gradient` by the steps' formula of lower order; None where there is none."""
-        with self.run.equations.by_embedded_formula() as embedded:
-            return self.gradient(index, chosen, inputs) if embedded else None
-
-    def _go_back(self, column: int, given: OutputWeights, steps: slice, found: _Rows) -> None:
-        """Go back over steps with one choice of coordinates; rows become those before them."""
+    def _go_back(self, column: int, given: OutputWeights, steps: slice, found: Sequence[_Rows]) -> None:
+        """Go back over steps with one choice of coordinates, by a formula for each; rows become those before them."""
         equations, row = self.run.equations, self._rows[column]
-        adjoint = found.motion
         for part in reversed(equations.chunks(steps.start, steps.stop)):
-            along = equations.steps(part, [row])
-            backward = np.linalg.inv(along.left).transpose(0, 2, 1)
-            forward = along.right.transpose(0, 2, 1)
-            weights = given.begin[part], given.end[part]
-            read_begin, read_end = (
-                along.read_begin[:, 0] * weights[0][:, None],
-                along.read_end[:, 0] * weights[1][:, None],
-            )
-            solved = np.empty((len(backward), equations.size))
-            for step in range(len(solved) - 1, -1, -1):
-                solved[step] = backward[step] @ (adjoint + read_end[step])
-                adjoint = forward[step] @ solved[step] + read_begin[step]
-            by_parameters, inputs_begin, inputs_end = equations.steps_pulled_back(along, solved, row, weights)
-            found.parameters[:] += by_parameters
-            found.inputs[part] += inputs_begin
-            found.inputs[part.start + 1 : part.stop + 1] += inputs_end
-        found.motion[:] = adjoint
+            own = equations.steps(part, [row])
+            for rows, along in zip(found, equations.formulas(own), strict=False):
+                backward = np.linalg.inv(along.left).transpose(0, 2, 1)
+                forward = along.right.transpose(0, 2, 1)
+                weights = given.begin[part], given.end[part]
+                read_begin, read_end = (
+                    along.read_begin[:, 0] * weights[0][:, None],
+                    along.read_end[:, 0] * weights[1][:, None],
+                )
+                solved = np.empty((len(backward), equations.size))
+                for step in range(len(solved) - 1, -1, -1):
+                    solved[step] = backward[step] @ (rows.motion + read_end[step])
+                    rows.motion[:] = forward[step] @ solved[step] + read_begin[step]
+                by_parameters, inputs_begin, inputs_end = equations.steps_pulled_back(along, solved, row, weights)
+                rows.parameters[:] += by_parameters
+                rows.inputs[part] += inputs_begin
+                rows.inputs[part.start + 1 : part.stop + 1] += inputs_end
 
 
 def gradient(
@@ -224,11 +236,11 @@ def gradient(
     driving = chosen_places(inputs, system.inputs, "input", simulation) if inputs else []
     short = simulation.exposed.by_system
     adjoint = Adjoint(simulation, [measure(of) if isinstance(of, str) else of], stop)
-    by_parameters, by_inputs = adjoint.gradient(0, chosen, driving)
-    if (embedded := adjoint.embedded_gradient(0, chosen, driving)) is not None:
+    (by_parameters, by_inputs), *embedded = adjoint.gradient_by_formulas(0, chosen, driving)
+    for other in embedded:
         # Samples of an input are judged together: what counts is the effect of them all.
         found = np.concatenate([by_parameters, np.linalg.norm(by_inputs, axis=0)])
-        off = np.concatenate([embedded[0] - by_parameters, np.linalg.norm(embedded[1] - by_inputs, axis=0)])
+        off = np.concatenate([other[0] - by_parameters, np.linalg.norm(other[1] - by_inputs, axis=0)])
         tell_inexact(
             simulation.solver.name,
             [of if isinstance(of, str) else f"the scalar of {of.output}"],

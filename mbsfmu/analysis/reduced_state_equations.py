@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
@@ -21,8 +20,6 @@ from mbsfmu.native.point_library import PointArrays, PointLibrary
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import AnyFunction, Floats
 
-_flow_maps: WeakKeyDictionary[ReducedEquations, ImplicitMap] = WeakKeyDictionary()
-"""Those of equations whose runs have been differentiated: fits do so again and again."""
 _MOST, _CLOSED = 30, 1e-13
 """Iterations of the closure of loops, and the last increment as a share of the coordinates."""
 
@@ -174,18 +171,17 @@ class ReducedStateEquations(StateEquations):
         )
 
     @property
-    def flow_map(self) -> ImplicitMap:
-        """F from all coordinates and velocities, of which independent ones count.
+    def traced(self) -> ReducedEquations:
+        """The equations."""
+        return self.equations
+
+    def _made_flow_map(self) -> ImplicitMap:
+        """Return F from all coordinates and velocities, of which independent ones count.
 
         With the part `independent` D, ones for these, z and ż solve D (z − ζ) + G Φ = 0 and D (ż − ζ̇) + G Φ̇ = 0, z̈ and
         λ = Gᵀ κ solve M z̈ − Q + Φ_zᵀ λ = 0 and D κ + G Φ̈ = 0. G is constant: where loop equations hold, derivatives do
         not depend on what combines them.
         """
-        if self.equations not in _flow_maps:
-            _flow_maps[self.equations] = self._flow_map()
-        return _flow_maps[self.equations]
-
-    def _flow_map(self) -> ImplicitMap:
         functions, given = self.at.functions, self.at.functions.expressions
         n, symbol = len(functions.coordinates), functions.symbol
         names = ("independent", "given_coordinates", "given_velocities", "dependent_forces")

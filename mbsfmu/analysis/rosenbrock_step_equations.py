@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -93,6 +93,12 @@ class _RosenbrockSlopes(StepSlopes):
         The indices of w in the map of F, and derivatives of its changes along (uᵢ, γᵢ h u̇).
     ends, inside
         Derivatives where steps end, and where something is read inside them.
+    readings, read_at
+        Which readings are inside the steps, and the equations there.
+    moved
+        Changes of the increments with w_n, shape (stages, steps, size, size).
+    weights
+        Factors of the increments in w_{n+1}, shape (stages,).
     """
 
     stages: _Stages
@@ -102,6 +108,10 @@ class _RosenbrockSlopes(StepSlopes):
     tangents: list[TangentSlopes]
     ends: Slopes
     inside: Slopes
+    readings: Indices
+    read_at: StateEquations
+    moved: Floats
+    weights: Floats
 
 
 class RosenbrockStepEquations(StepEquations):
@@ -122,6 +132,8 @@ class RosenbrockStepEquations(StepEquations):
         Inputs inside steps.
     """
 
+    formula_count: ClassVar[int] = 2
+
     def __init__(self, states: StateEquations, method: RosenbrockMethod, inputs: StepInputs) -> None:
         super().__init__(states.at, states.size)
         self.states, self._method, self._inputs = states, method, inputs
@@ -135,16 +147,6 @@ class RosenbrockStepEquations(StepEquations):
         self._firsts = steps + np.searchsorted(inputs.step, steps)
         self._step_of = np.sort(np.concatenate([steps, inputs.step]))
         self._missed = np.zeros((self.size, len(steps)))
-
-    @contextmanager
-    def by_embedded_formula(self) -> Iterator[bool]:
-        """Let derivatives inside be those of the embedded formula, which omits the last increment."""
-        own = self._at_end
-        self._at_end = self._couplings[-1]
-        try:
-            yield True
-        finally:
-            self._at_end = own
 
     # -- intervals ------------------------------------------------------------------------------------------
 
@@ -183,13 +185,21 @@ class RosenbrockStepEquations(StepEquations):
     def _readings_in(self, first: int, last: int) -> Indices:
         return np.arange(*np.searchsorted(self._inputs.step, [first, last]))
 
-    def _share(self, readings: Indices) -> tuple[Floats, Indices]:
-        """Return the factors of increments in w where something is read, shape (readings, stages), and their steps."""
+    def _share(self, readings: Indices, weights: Floats) -> tuple[Floats, Indices]:
+        """Return the factors of increments in w where something is read, shape (readings, stages), and their steps.
+
+        Parameters
+        ----------
+        readings
+            Which readings.
+        weights
+            The factors where steps end.
+        """
         share = self._inputs.share[readings, None]
         bent = np.zeros((len(readings), self._method.stages))
         for row in self._method.interpolants[::-1]:
             bent = row + share * bent
-        return share * self._at_end + share * (1.0 - share) * bent, self._inputs.step[readings]
+        return share * weights + share * (1.0 - share) * bent, self._inputs.step[readings]
 
     # -- steps ----------------------------------------------------------------------------------------------
 
@@ -290,7 +300,7 @@ class RosenbrockStepEquations(StepEquations):
     def _inside(self, stages: _Stages) -> tuple[Indices, StateEquations]:
         """Return which readings are inside steps, and the equations there."""
         readings = self._readings_in(stages.first, stages.first + len(stages.begins))
-        factors, steps = self._share(readings)
+        factors, steps = self._share(readings, self._at_end)
         own = steps - stages.first
         motion = self.states.motion()[:, stages.begins[own]]
         motion = motion + np.einsum("ij,jik->ki", factors, np.array(stages.increments)[:, own])
@@ -308,18 +318,34 @@ class RosenbrockStepEquations(StepEquations):
         one = np.broadcast_to(np.eye(self.size), stages.inverse.shape)
         directly = [each.by_sources[:, indices[:, None], indices] for each in tangents]
         moved = self._increments(stages, slopes, one, directly, stages.matrices.by_motion)
-        readings, inside = self._inside(stages)
-        of_inside, (factors, own) = inside.slopes(np.arange(len(readings)), rows), self._share(readings)
-        own = own - first
-        read_inside = of_inside.read_by_motion @ (one[own] + np.einsum("ij,jikl->ikl", factors, moved[:, own]))
+        readings, read_at = self._inside(stages)
+        inside = read_at.slopes(np.arange(len(readings)), rows)
         ends = self.states.slopes(self.at.points.ends[first:last], rows)
         lasts = self.step_ends[first + 1 : last + 1] - 1 - part.start
-        count = part.stop - part.start
-        right = np.tile(np.eye(self.size), (count, 1, 1))
-        right[lasts] += np.tensordot(self._at_end, moved, 1)
-        read = self._spread(lasts, count, stages.matrices.read_by_motion, ends.read_by_motion, read_inside)
-        left = np.broadcast_to(np.eye(self.size), right.shape)
-        return _RosenbrockSlopes(part, left, right, *read, stages, lasts, slopes, indices, tangents, ends, of_inside)
+        left = np.broadcast_to(np.eye(self.size), (part.stop - part.start, self.size, self.size))
+        found = _RosenbrockSlopes(
+            part, left, left, stages.matrices.read_by_motion, ends.read_by_motion, stages, lasts, slopes, indices,
+            tangents, ends, inside, readings, read_at, moved, self._at_end,
+        )  # fmt: skip
+        return self._by_weights(found, self._at_end)
+
+    def formulas(self, steps: StepSlopes) -> Iterator[_RosenbrockSlopes]:
+        """Yield derivatives, and those by the embedded formula, which omits the last increment; see `StepEquations`."""
+        assert isinstance(steps, _RosenbrockSlopes)
+        yield steps
+        yield self._by_weights(steps, self._couplings[-1])
+
+    def _by_weights(self, steps: _RosenbrockSlopes, weights: Floats) -> _RosenbrockSlopes:
+        """Return the derivatives of steps that end with these factors of the increments."""
+        one = np.broadcast_to(np.eye(self.size), steps.stages.inverse.shape)
+        factors, own = self._share(steps.readings, weights)
+        own = own - steps.stages.first
+        moved = one[own] + np.einsum("ij,jikl->ikl", factors, steps.moved[:, own])
+        right = np.tile(np.eye(self.size), (len(steps.left), 1, 1))
+        right[steps.lasts] += np.tensordot(weights, steps.moved, 1)
+        begin, end = steps.stages.matrices.read_by_motion, steps.ends.read_by_motion
+        read = self._spread(steps.lasts, len(right), begin, end, steps.inside.read_by_motion @ moved)
+        return replace(steps, right=right, read_begin=read[0], read_end=read[1], weights=weights)
 
     def _increments(
         self, stages: _Stages, slopes: list[Slopes], start: Floats | float, directly: list[Floats], begin: Floats
@@ -360,9 +386,8 @@ class RosenbrockStepEquations(StepEquations):
         for stage, (each, slopes) in enumerate(zip(stages.at, steps.slopes, strict=True), start=1):
             directly[stage] = directly[stage] + each.by_parameters(every, slopes, columns, ())[0]
         moved = self._increments(stages, steps.slopes, 0.0, directly, begin)
-        readings, inside = self._inside(stages)
-        factors, own = self._share(readings)
-        by_inside = inside.by_parameters(np.arange(len(readings)), steps.inside, columns, rows)[1]
+        factors, own = self._share(steps.readings, steps.weights)
+        by_inside = steps.read_at.by_parameters(np.arange(len(own)), steps.inside, columns, rows)[1]
         by_inside = by_inside + steps.inside.read_by_motion @ np.einsum(
             "ij,jikl->ikl", factors, moved[:, own - stages.first]
         )
@@ -370,7 +395,7 @@ class RosenbrockStepEquations(StepEquations):
         read_end = states.by_parameters(ends, steps.ends, columns, rows)[1]
         count = steps.part.stop - steps.part.start
         added = np.zeros((count, self.size, len(columns)))
-        added[steps.lasts] = np.tensordot(self._at_end, moved, 1)
+        added[steps.lasts] = np.tensordot(steps.weights, moved, 1)
         return added, *self._spread(steps.lasts, count, read_begin, read_end, by_inside)
 
     @staticmethod
@@ -399,13 +424,12 @@ class RosenbrockStepEquations(StepEquations):
         count, every = len(weights[0]), np.arange(len(stages.begins))
         between = np.setdiff1d(np.arange(count), steps.lasts)
         firsts = np.setdiff1d(np.arange(count), between + 1)
-        readings, inside = self._inside(stages)
-        factors, own = self._share(readings)
+        factors, own = self._share(steps.readings, steps.weights)
         own = own - stages.first
         of_inside = weights[1][between] + weights[0][between + 1]
         rows_inside = of_inside[:, None] * steps.inside.read_by_motion[:, 0]
         # Rows of the increments, from those of the end and of what is read inside.
-        of_increments = self._at_end[:, None, None] * by_steps[steps.lasts]
+        of_increments = steps.weights[:, None, None] * by_steps[steps.lasts]
         np.add.at(of_increments.swapaxes(0, 1), own, factors[:, :, None] * rows_inside[:, None])
         of_stages = np.empty_like(of_increments)
         for stage in range(method.stages - 1, -1, -1):
@@ -425,15 +449,15 @@ class RosenbrockStepEquations(StepEquations):
         ends = points.ends[stages.first : stages.first + len(every)]
         still = np.zeros((len(every), self.size))
         at_end = states.pulled_back(ends, steps.ends, still, row, weighted[1])
-        there = np.zeros((len(readings), self.size))
-        at_inside = inside.pulled_back(np.arange(len(readings)), steps.inside, there, row, of_inside)
+        there = np.zeros((len(own), self.size))
+        at_inside = steps.read_at.pulled_back(np.arange(len(own)), steps.inside, there, row, of_inside)
         by_parameters = sum(each[0].sum(axis=0) for each in (*found, at_end, at_inside))
         # Inputs are linear inside steps: what enters at a share of a step belongs to both its ends.
         begin, end = np.zeros((2, len(every), found[0][1].shape[1]))
         for node, (_, by_inputs) in zip(method.nodes, found, strict=True):
             begin += (1.0 - node) * by_inputs
             end += node * by_inputs
-        share = self._inputs.share[readings, None]
+        share = self._inputs.share[steps.readings, None]
         np.add.at(begin, own, (1.0 - share) * at_inside[1])
         np.add.at(end, own, share * at_inside[1])
         end += at_end[1]

@@ -172,31 +172,33 @@ class DifferentiableRun:
         chosen
             Indices of the parameters.
         """
+        return self._slopes(chosen, 1)[0]
+
+    def slopes_by_formulas(self, chosen: Sequence[int]) -> list[tuple[Floats, Floats]]:
+        """Return derivatives as `slopes` does, and those by the embedded formula of the steps where there is one."""
+        return self._slopes(chosen, self._run.equations.formula_count)
+
+    def _slopes(self, chosen: Sequence[int], formulas: int) -> list[tuple[Floats, Floats]]:
         run, count = self._run, len(self.begin)
         start = start_derivatives(self._simulation, chosen)
         columns: list[int] = np.flatnonzero(np.any(start.parameters != 0.0, axis=1)).tolist()
         library = sensitivity_library(self._simulation, columns, self._rows, count)
         if library is not None and self._library is None:
             run.reduced.complete_in(library, self._rows)
-        found = np.empty((2, count, len(self._rows), len(chosen)))
+        found = np.empty((formulas, 2, count, len(self._rows), len(chosen)))
         changed = run.changes
         lasts = [*(step for step, _ in changed), count]
-        sensitivity = run.equations.at_start(start)
+        sensitivity = np.stack([run.equations.at_start(start)] * formulas)
         for (first, change), last in zip([(0, None), *changed], lasts, strict=True):
             if change is not None:
                 sensitivity = change[0] @ sensitivity + change[1] @ start.parameters
             effect, steps = start.parameters[columns], slice(first, last)
             if library is None:
-                sensitivity = _go_forward(run, steps, (columns, self._rows), effect, sensitivity, found)
+                _go_forward(run, steps, (columns, self._rows), effect, sensitivity, found)
             else:
-                sensitivity = _go_forward_compiled(library, run, steps, effect, sensitivity, found)
+                sensitivity[0] = _go_forward_compiled(library, run, steps, effect, sensitivity[0], found[0])
         check_numbers(sensitivity)
-        return found[0], found[1]
-
-    def embedded_slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats] | None:
-        """Return derivatives as `slopes` does by the formula of lower order of the steps; None where there is none."""
-        with self._run.equations.by_embedded_formula() as embedded:
-            return self.slopes(chosen) if embedded else None
+        return [(begin, end) for begin, end in found]
 
 
 def _go_forward_compiled(
@@ -225,8 +227,8 @@ def _go_forward(
     effect: Floats,
     sensitivity: Floats,
     found: Floats,
-) -> Floats:
-    """Write the derivatives of steps with one choice of coordinates; return those of w behind the last one.
+) -> None:
+    """Write the derivatives of steps with one choice of coordinates, by one formula or more.
 
     Parameters
     ----------
@@ -237,25 +239,26 @@ def _go_forward(
     effect
         Directions in the columns of these derivatives, shape (columns, directions).
     sensitivity
-        Derivatives of w before the first step, shape (size, directions).
+        Derivatives of w before the first step, which become those behind the last one, shape (formulas, size,
+        directions).
     found
-        Gets those of what is read where steps begin and end, shape (2, N, rows, directions).
+        Gets those of what is read where steps begin and end, shape (formulas, 2, N, rows, directions).
     """
     equations, (columns, rows) = run.equations, chosen
     for part in equations.chunks(steps.start, steps.stop):
-        slopes = equations.steps(part, rows)
-        along = equations.steps_by_parameters(slopes, columns, rows)
-        added, read_begin, read_end = (each @ effect for each in along)
-        both = np.linalg.solve(slopes.left, np.concatenate([slopes.right, added], axis=2))
-        size = equations.size
-        entered, left_with = np.empty((2, len(both), size, effect.shape[1]))
-        for index in range(len(both)):
-            entered[index] = sensitivity
-            sensitivity = both[index, :, :size] @ sensitivity + both[index, :, size:]
-            left_with[index] = sensitivity
-        found[0, part] = slopes.read_begin @ entered + read_begin
-        found[1, part] = slopes.read_end @ left_with + read_end
-    return sensitivity
+        own = equations.steps(part, rows)
+        for reached, (at_begin, at_end), slopes in zip(sensitivity, found, equations.formulas(own), strict=False):
+            along = equations.steps_by_parameters(slopes, columns, rows)
+            added, read_begin, read_end = (each @ effect for each in along)
+            both = np.linalg.solve(slopes.left, np.concatenate([slopes.right, added], axis=2))
+            size = equations.size
+            entered, left_with = np.empty((2, len(both), size, effect.shape[1]))
+            for index in range(len(both)):
+                entered[index] = reached
+                reached[:] = both[index, :, :size] @ reached + both[index, :, size:]
+                left_with[index] = reached
+            at_begin[part] = slopes.read_begin @ entered + read_begin
+            at_end[part] = slopes.read_end @ left_with + read_end
 
 
 def sensitivities(
@@ -286,14 +289,13 @@ def sensitivities(
     if not outputs:
         rows = list(range(len(simulation.functions.system.outputs)))
     run = DifferentiableRun(simulation, stop, rows)
-    at_begin, at_end = run.slopes(chosen)
-    embedded = run.embedded_slopes(chosen)
+    (at_begin, at_end), *embedded = run.slopes_by_formulas(chosen)
     given = [simulation.functions.system.parameters[each] for each in chosen]
     read = [computed[each] for each in rows]
-    if embedded is not None:
+    for _, other in embedded:
         tell_inexact(
             simulation.solver.name, [each.name for each in read], [each.name for each in given],
-            simulation.functions.parameters[chosen], (at_end, embedded[1]), run.end,
+            simulation.functions.parameters[chosen], (at_end, other), run.end,
         )  # fmt: skip
     return SensitivityResult(
         run.times,

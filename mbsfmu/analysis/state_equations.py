@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from mbsfmu.analysis.start_derivatives import StartDerivatives
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
+
+_flow_maps: WeakKeyDictionary[object, ImplicitMap] = WeakKeyDictionary()
+"""By `StateEquations.traced`."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +178,20 @@ class StateEquations(RunStates):
         """
 
     @property
-    @abstractmethod
     def flow_map(self) -> ImplicitMap:
         """F as a map from w; of all coordinates, where w has chosen ones."""
+        if self.traced not in _flow_maps:
+            _flow_maps[self.traced] = self._made_flow_map()
+        return _flow_maps[self.traced]
+
+    @property
+    @abstractmethod
+    def traced(self) -> object:
+        """What outlives a run and has the functions: fits differentiate runs of it again and again."""
+
+    @abstractmethod
+    def _made_flow_map(self) -> ImplicitMap:
+        """Return a new `flow_map`."""
 
     @abstractmethod
     def mapped(self, points: Indices) -> tuple[dict[str, Floats], Indices]:

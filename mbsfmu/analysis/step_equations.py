@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +69,9 @@ class StepEquations(ABC):
         Number of elements of w.
     """
 
+    formula_count: ClassVar[int] = 1
+    """How many `formulas` there are."""
+
     def __init__(self, at: PointFunctions, size: int) -> None:
         self.at, self.size = at, size
 
@@ -96,14 +99,6 @@ class StepEquations(ABC):
         """Indices of the times of `Readings` at which steps of the solver begin and end: inputs are linear between."""
         return np.arange(len(self.at.points.times))
 
-    @contextmanager
-    def by_embedded_formula(self) -> Iterator[bool]:
-        """Let derivatives inside be those of a formula of lower order in the same steps; whether there is such a one.
-
-        What differs tells how exact they are, for step sizes are chosen for the run alone.
-        """
-        yield False
-
     def chunks(self, first: int, last: int) -> list[slice]:
         """Return slices of intervals, few enough that their matrices fit into a cache."""
         return chunks(last, first)
@@ -115,6 +110,18 @@ class StepEquations(ABC):
     @abstractmethod
     def steps(self, part: slice, rows: Sequence[int]) -> StepSlopes:
         """Return derivatives by w of steps, and of rows of what is computed where they begin and end."""
+
+    def formulas(self, steps: StepSlopes) -> Iterator[StepSlopes]:
+        """Yield derivatives as they are, and those by the embedded formula in the same steps, where there is one.
+
+        What differs tells how exact derivatives are, for step sizes are chosen for the run alone.
+
+        Parameters
+        ----------
+        steps
+            What `steps` gives.
+        """
+        yield steps
 
     @abstractmethod
     def steps_by_parameters(

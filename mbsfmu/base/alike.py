@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 Source = TypeVar("Source")
@@ -28,3 +28,8 @@ def alike(said: Iterable[tuple[Source, str]]) -> list[tuple[str, list[Source]]]:
         own = before.setdefault((source, form), {})
         groups.setdefault((form, own.setdefault(sentence, len(own))), (sentence, {}))[1][source] = None
     return [(sentence, list(sources)) for sentence, sources in groups.values()]
+
+
+def how_many(sources: Sequence[Source], count: int, kind: str) -> str:
+    """Return how a sentence of several of so many sources of a kind begins; nothing where it is of one."""
+    return f"{len(sources)} of {count} {kind}, first " if len(sources) > 1 else ""

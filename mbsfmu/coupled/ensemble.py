@@ -13,7 +13,7 @@ import numpy as np
 
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
-from mbsfmu.base.alike import alike
+from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
@@ -407,7 +407,7 @@ class Ensemble:
         for sentence in list(failures.values())[:_TOLD]:
             _LOGGER.warning("%s", sentence)
         for sentence, machines in alike(warnings):
-            many = f"{len(machines)} of {self.machines} machines, first " if len(machines) > 1 else ""
+            many = how_many(machines, self.machines, "machines")
             _LOGGER.warning("%s%s: %s", many, self._machine(machines[0]), sentence)
         by_machine: dict[int, list[str]] = {}
         for machine, sentence in warnings:

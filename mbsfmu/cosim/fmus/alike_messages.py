@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mbsfmu.base.alike import alike
+from mbsfmu.base.alike import alike, how_many
 from mbsfmu.cosim.fmus.fmu_instance import logger
 
 
@@ -37,5 +37,4 @@ def alike_messages(count: int) -> Iterator[None]:
     finally:
         logger.removeFilter(kept)
         for sentence, names in alike(kept.said):
-            many = f"{len(names)} of {count} FMUs, first " if len(names) > 1 else ""
-            logger.warning("%s%s%s", many, names[0], sentence)
+            logger.warning("%s%s%s", how_many(names, count, "FMUs"), names[0], sentence)

@@ -59,9 +59,8 @@ exactly, 0.24 in two steps of the trapezoidal rule, in one of them what the moti
 class JointClosing(JointAlgorithm):
     """Closes joints at the end of each communication step by Newton's method on their multipliers.
 
-    The Jacobian comes from differences of steps from saved states, once, and every correction teaches it
-    more. Redundant
-    components get the least multipliers. Compiled code does the same in `compiled/joint_closing.h`.
+    The Jacobian comes from differences of steps from saved states, once, and every correction teaches it more.
+    Redundant components get the least multipliers. Compiled code does the same in `compiled/joint_closing.h`.
 
     Parameters
     ----------

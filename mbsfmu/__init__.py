@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mbsfmu import cosim as cosim
     from mbsfmu import models
     from mbsfmu import rules as rules
-    from mbsfmu.analysis.fitting import FitResult, FitSignal
+    from mbsfmu.analysis.fitting import FitResult
     from mbsfmu.analysis.fmu_fitting import fit_fmu
     from mbsfmu.analysis.fmu_linearization import linearize, root_locus_of_fmus
     from mbsfmu.analysis.gradient import Gradient
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mbsfmu.analysis.modal_analysis import ModalAnalysis, ModeShape
     from mbsfmu.analysis.model_functions import FunctionArgument, ModelFunctions
     from mbsfmu.analysis.optimization import OptimizationResult
+    from mbsfmu.analysis.residuals import FitSignal
     from mbsfmu.analysis.root_locus import RootLocus
     from mbsfmu.analysis.sensitivities import SensitivityResult
     from mbsfmu.base.errors import InputError, SimulationError
@@ -169,7 +170,7 @@ if TYPE_CHECKING:
 # Loaded when asked for: what a program does not use costs it no time, and a unit on its target, which has this package,
 # need not have FMPy and lxml.
 _HOMES = {
-    "analysis.fitting": "FitResult FitSignal",
+    "analysis.fitting": "FitResult",
     "analysis.fmu_fitting": "fit_fmu",
     "analysis.gradient": "Gradient",
     "analysis.fmu_linearization": "linearize root_locus_of_fmus",
@@ -179,6 +180,7 @@ _HOMES = {
     "analysis.measures": "EndValue Integral Largest LeastSquares Mean Measure OutputEnds OutputWeights RootMeanSquare",
     "analysis.model_functions": "FunctionArgument ModelFunctions",
     "analysis.optimization": "OptimizationResult",
+    "analysis.residuals": "FitSignal",
     "analysis.sensitivities": "SensitivityResult",
     "base.errors": "InputError SimulationError",
     "comparison": "compare Comparison ComparisonOptions Run StabilityLimit",

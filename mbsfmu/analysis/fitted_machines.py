@@ -17,6 +17,9 @@ from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
 
+_ON_BOUND = 1e-6
+"""Fraction of the range between bounds within which a value lies on one: searches within bounds end next to them."""
+
 
 class FittedRun(Protocol):
     """A run of a machine.
@@ -127,6 +130,23 @@ def checked_interval(name: str, low: float, high: float) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"{name} is to lie between {low:g} and {high:g}; give a smaller and a greater finite number")
     return low, high
+
+
+def at_bounds(names: Sequence[str], values: Floats, fractions: Floats) -> tuple[str, ...]:
+    """Return a sentence for each value on a bound: beyond it there may be a better one.
+
+    Parameters
+    ----------
+    names, values
+        Of the parameters.
+    fractions
+        Values as fractions of the ranges between the bounds, shape (p,).
+    """
+    return tuple(
+        f"{name} lies at its bound, {value:.6g}: widen it, and see whether it moves on"
+        for name, value, fraction in zip(names, values.tolist(), fractions.tolist(), strict=True)
+        if min(fraction, 1.0 - fraction) < _ON_BOUND
+    )
 
 
 def first_values(variables: Sequence[Variable], given: Floats, low: Floats, high: Floats) -> Floats:

@@ -6,35 +6,23 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment
-from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, checked_interval, first_values
+from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, at_bounds, checked_interval, first_values
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
+from mbsfmu.analysis.residuals import LOSSES, FitSignal, Loss, inflations, influence, remarks, spread
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling import closest_match
 from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)
-Loss = Literal["linear", "soft_l1", "huber", "cauchy"]
-LOSSES: tuple[Loss, ...] = ("linear", "soft_l1", "huber", "cauchy")
-"""Losses of `scipy.optimize.least_squares` that are robust to outliers."""
 _FAILED = 1e6
 """Residual in standard deviations of a failed run, so that the search shortens its step."""
-_CONSISTENT = 1.4826
-"""Standard deviation of a normal distribution over its median absolute deviation."""
-_UNEXPLAINED = 0.7
-"""Share of a signal's standard deviation: where the fit leaves as much, it describes less than half of the variance."""
-_FOLLOWING, _SURELY = 0.5, 4.0
-"""Autocorrelation of residuals from which on they are said to be no noise, which has at most 4/√k of k values."""
-_FAR, _MANY_FAR, _ONE_SIDE = 5.0, 0.01, 0.8
-"""Standard deviations, by the median, beyond which a value is an outlier: of normal noise one in two million is; share
-of a signal from which on outliers are told; share of them on one side, from which on all losses but cauchy follow them.
-"""
 _TOLERANCE, _NOISE_TOLERANCE = 1e-8, 1e-2
 """Relative change of the sum of squares that ends the search; of one for the noise, which need be no more exact."""
 _LEAVES, _ABOVE_LEVEL, _WINDOW, _MOST_OFF = 0.1, 2.0, 10, 2.0
@@ -47,37 +35,6 @@ _STAGE_RUNS, _STAGE_TOLERANCE, _PRIOR = 10, 1e-2, 0.1
 """Of a part of the log: number of runs, relative change of the sum of squares that ends the search, and the misfit, as
 a share of a signal's range, that is worth a change of a parameter over its whole range: parameters of which a part says
 nothing stay."""
-
-
-@dataclass(frozen=True)
-class FitSignal:
-    """A measured and the fitted output, in SI units.
-
-    Attributes
-    ----------
-    experiment, output, unit
-        Names, and the unit.
-    times, measured, fitted
-        Shape (k,).
-    noise
-        Standard deviation, as given or as found.
-    """
-
-    experiment: str
-    output: str
-    unit: str
-    times: Floats
-    measured: Floats
-    fitted: Floats
-    noise: float
-
-    @property
-    def succession(self) -> float:
-        """Autocorrelation of the residuals at lag 1, about 0 of noise; 0 of fewer than three values."""
-        left = self.measured - self.fitted
-        left = left - np.mean(left)
-        power = float(np.sum(left**2))
-        return float(np.sum(left[1:] * left[:-1])) / power if len(left) > 2 and power > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -465,28 +422,11 @@ def fit(
         for index, place in enumerate(places):
             if estimated[index]:
                 own = left[np.array(places)[residuals.owners] == place]  # all experiments have the noise of an output
-                sizes[index] = _spread(own, loss, len(width) / len(set(places)))
+                sizes[index] = spread(own, loss, len(width) / len(set(places)))
     values = search.values(scaled)
     fitted = residuals.at(values)
     weights = 1.0 / np.array(sizes)[residuals.owners]
     off_here = (fitted - residuals.measured) * weights
-    jacobian = residuals.slopes(values) * weights[:, None] * np.sqrt(_influence(off_here, loss))[:, None]
-    names, units = _names(first, free)
-    known = information(jacobian, names, units, values, width)
-    deviations = np.sqrt(np.diag(known.covariance))
-    from scipy.stats import t  # noqa: PLC0415 - takes long to load
-
-    reach = deviations * float(t.ppf(0.975, count - len(values)))
-    lower, upper = values - reach, values + reach
-    delays = slice(len(free.parameters), None)  # what is beyond their bounds was excluded, as a sensor that is ahead
-    lower[delays], upper[delays] = (
-        np.clip(each[delays], free.low[delays], free.high[delays]) for each in (lower, upper)
-    )
-    bounds = [
-        f"{name} lies at its bound, {value:.6g}: widen it, and see whether it moves on"
-        for name, value, share in zip(names, values, scaled, strict=True)
-        if min(share, 1.0 - share) < 1e-6
-    ]
     signals = tuple(
         FitSignal(
             each.name,
@@ -498,6 +438,23 @@ def fit(
             sizes[index],
         )
         for index, (each, place) in enumerate(residuals.outputs)
+    )
+    independent = sum(signal.effective_count for signal in signals)
+    freedom = max(independent - len(values), 1.0)
+    # `spread` divides by k − p; of correlated residuals the parameters take as much of fewer independent values.
+    taken = (1.0 - len(values) / count) * independent / freedom if any(estimated) else 1.0
+    variance_factors = taken * inflations(signals, loss)[residuals.owners]
+    information_weights = weights * np.sqrt(influence(off_here, loss) / variance_factors)
+    names, units = _names(first, free)
+    known = information(residuals.slopes(values) * information_weights[:, None], names, units, values, width)
+    deviations = np.sqrt(np.diag(known.covariance))
+    from scipy.stats import t  # noqa: PLC0415 - takes long to load
+
+    reach = deviations * float(t.ppf(0.975, freedom))
+    lower, upper = values - reach, values + reach
+    delays = slice(len(free.parameters), None)  # what is beyond their bounds was excluded, as a sensor that is ahead
+    lower[delays], upper[delays] = (
+        np.clip(each[delays], free.low[delays], free.high[delays]) for each in (lower, upper)
     )
     differences = [first.derivatives] if first.derivatives else []
     return FitResult(
@@ -511,10 +468,8 @@ def fit(
         known.correlation,
         (
             *known.sentences,
-            *bounds,
-            *_unexplained(signals),
-            *_successive(signals),
-            *_outlying(signals, loss),
+            *at_bounds(names, values, scaled),
+            *remarks(signals, loss),
             *_failing(residuals.tally),
             *differences,
         ),
@@ -558,20 +513,6 @@ def _check_delays(residuals: _Residuals, free: Free, machine: FittedMachine) -> 
             )
 
 
-def _unexplained(signals: Sequence[FitSignal]) -> list[str]:
-    """Return messages on measured signals that the fitted model does not reproduce."""
-    sentences = []
-    for each in signals:
-        left = _CONSISTENT * float(np.median(np.abs(each.fitted - each.measured)))
-        extent = float(np.std(each.measured))
-        if left > _UNEXPLAINED * extent > 0.0:
-            sentences.append(
-                f"{each.experiment}: the model does not describe {each.output}: the fit leaves {left:.3g} {each.unit}, "
-                f"and the signal varies by {extent:.3g} {each.unit} about its mean; the intervals do not count"
-            )
-    return sentences
-
-
 def _failing(tally: _Tally) -> list[str]:
     """Return a sentence on runs that failed within the bounds."""
     if not tally.failures:
@@ -580,53 +521,6 @@ def _failing(tally: _Tally) -> list[str]:
         f"{len(tally.failures)} of {tally.runs} runs failed, from which the search went back; narrow the bounds where "
         f"it ends next to them; the last: {tally.failures[-1]}"
     ]
-
-
-def _successive(signals: Sequence[FitSignal]) -> list[str]:
-    """Return sentences on signals whose residuals follow each other: they are no noise, as intervals take them."""
-    return [
-        f"{each.experiment}: residuals of {each.output} follow each other, with a correlation of {each.succession:.2f} "
-        "from one value to the next: the model or a filtered sensor is in them, and the intervals are too narrow"
-        for each in signals
-        if each.succession > max(_FOLLOWING, _SURELY / np.sqrt(len(each.times)))
-    ]
-
-
-def _outlying(signals: Sequence[FitSignal], loss: Loss) -> list[str]:
-    """Return sentences on signals whose outliers shift the fit: by a loss that is not robust, or all on one side."""
-    sentences = []
-    for each in signals:
-        left = each.measured - each.fitted
-        left = left - np.median(left)
-        far = np.abs(left) > _FAR * (_CONSISTENT * float(np.median(np.abs(left))))
-        count, above = int(far.sum()), int((left[far] > 0.0).sum())
-        one_sided = max(above, count - above) >= _ONE_SIDE * count
-        if count <= _MANY_FAR * len(left) or loss == "cauchy" or (loss != "linear" and not one_sided):
-            continue
-        side = "" if not one_sided else ", nearly all above" if above > count - above else ", nearly all below"
-        sentences.append(
-            f"{each.experiment}: {count} of {len(left)} values of {each.output} are outliers{side}, and the loss "
-            f"{loss} lets them shift the fit: take the loss cauchy, or leave them out"
-        )
-    return sentences
-
-
-def _spread(left: Floats, loss: Loss, parameters: float) -> float:
-    """Return the standard deviation of an output's residual, by the median for robust losses."""
-    if loss != "linear":
-        return _CONSISTENT * float(np.median(np.abs(left))) or np.finfo(float).tiny
-    return float(np.sqrt(np.sum(left**2) / max(len(left) - parameters, 1.0))) or np.finfo(float).tiny
-
-
-def _influence(off: Floats, loss: Loss) -> Floats:
-    """Return the weights ρ′ of the squared residuals [Triggs et al. 2000, sect. 4.3]."""
-    squares = off**2
-    return {
-        "linear": np.ones_like(squares),
-        "soft_l1": 1.0 / np.sqrt(1.0 + squares),
-        "huber": np.where(squares <= 1.0, 1.0, 1.0 / np.sqrt(np.maximum(squares, 1.0))),
-        "cauchy": 1.0 / (1.0 + squares),
-    }[loss]
 
 
 def _first_values(machine: FittedMachine, free: Free) -> Floats:

@@ -13,7 +13,8 @@ import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import FittedRun, checked_bounds
-from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_delay, checked_noise, fit
+from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
+from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import named_once
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.muted import each_once

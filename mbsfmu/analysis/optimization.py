@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.fitted_machines import checked_bounds, first_values
+from mbsfmu.analysis.fitted_machines import at_bounds, checked_bounds, first_values
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
 from mbsfmu.analysis.sensitivities import parameter_places
@@ -81,7 +81,7 @@ class OptimizationResult:
 
     Attributes
     ----------
-    names
+    names, units
         Of the parameters.
     values
         Shape (p,).
@@ -95,6 +95,8 @@ class OptimizationResult:
         What SciPy says of the end of the search, after the constraints that do not hold there.
     runs
         Number of runs.
+    sentences
+        Parameters that lie at a bound.
     failures
         Runs that failed, in words: values, and why; the search went back from there.
     model
@@ -104,6 +106,7 @@ class OptimizationResult:
     """
 
     names: tuple[str, ...]
+    units: tuple[str, ...]
     values: Floats
     first: float
     value: float
@@ -111,6 +114,7 @@ class OptimizationResult:
     converged: bool
     message: str
     runs: int
+    sentences: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     model: Any = field(repr=False, default=None)
     by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
@@ -131,7 +135,9 @@ class OptimizationResult:
         values = dict(zip(self.names, self.values.tolist(), strict=True))
         parts = ("first", "value", "limits", "converged", "message", "runs")
         rest = {part: getattr(self, part) for part in parts}
-        return {"parameters": values, **rest, "failures": list(self.failures)}
+        units = dict(zip(self.names, self.units, strict=True))
+        lists = {"notes": list(self.sentences), "failures": list(self.failures)}
+        return {"parameters": values, "units": units, **rest, **lists}
 
 
 class _Runs:
@@ -306,15 +312,18 @@ def optimize(
     ]
     if broken:
         message = f"{', '.join(broken)} where the search ends ({message}); widen the bounds, or begin elsewhere"
+    names, found_values = tuple(variable.name for variable in freed), low + (high - low) * shares
     return OptimizationResult(
-        tuple(simulation.functions.system.parameters[each].name for each in chosen),
-        low + (high - low) * shares,
+        names,
+        tuple(variable.unit for variable in freed),
+        found_values,
         first,
         float(values[0]),
         {each.text: float(value) for each, value in zip(limits, values[1:], strict=True)},
         success and not broken,
         message,
         runs.count,
+        at_bounds(names, found_values, shares),
         tuple(runs.failures),
         by_system=simulation.exposed.by_system,
     )

@@ -6,8 +6,9 @@ from functools import partial
 
 import click
 
-from mbsfmu.analysis.fitting import LOSSES, FitResult, Loss
+from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.fmu_fitting import fit_fmu
+from mbsfmu.analysis.residuals import LOSSES, Loss
 from mbsfmu.base.errors import InputError
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.completion import complete_variables

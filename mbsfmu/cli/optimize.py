@@ -62,10 +62,13 @@ def command(
     write_json(json_file, found.to_dict())
     if output is not None:
         found.model.to_file(output)
-    values = zip(found.names, found.values, strict=True)
-    print_table("found", ["parameter", "value"], [[name, f"{value:.6g}"] for name, value in values])
+    values = zip(found.names, found.units, found.values, strict=True)
+    rows = [[name, unit, f"{value:.6g}"] for name, unit, value in values]
+    print_table("found", ["parameter", "unit", "value"], rows)
     print_table("constraints", ["constraint", "value"], [[text, shown(value)] for text, value in found.limits.items()])
     say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} run{'s' * (found.runs > 1)}")
+    for sentence in found.sentences:
+        say(sentence)
     if found.failures:
         say(f"runs that failed, from which the search went back: {len(found.failures)}; the last: {found.failures[-1]}")
     if not found.converged:

@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 from pydantic import model_validator
 
 from mbsfmu.analysis.experiments import Measured
-from mbsfmu.analysis.fitting import FitResult, Loss
+from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.gradient import Gradient, gradient
 from mbsfmu.analysis.linear_system import LinearSystem
 from mbsfmu.analysis.linearization import FORMULATION, linearize, modal_analysis
@@ -18,6 +18,7 @@ from mbsfmu.analysis.modal_analysis import ModalAnalysis
 from mbsfmu.analysis.model_functions import ModelFunctions, model_functions
 from mbsfmu.analysis.optimization import OptimizationResult, optimize
 from mbsfmu.analysis.recorded_run import DIFFERENTIATED
+from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.root_locus import RootLocus, root_locus
 from mbsfmu.analysis.sensitivities import SensitivityResult, sensitivities
 from mbsfmu.base.errors import InputError

@@ -10,8 +10,9 @@ import numpy as np
 
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import ModelMachine, checked_bounds
-from mbsfmu.analysis.fitting import FitResult, Free, Loss, checked_delay, checked_noise, fit
+from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
 from mbsfmu.analysis.linearization import chosen_places
+from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import computed_variables, parameter_places
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling.variables import Variable

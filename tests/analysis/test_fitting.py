@@ -369,7 +369,7 @@ def test_residuals_that_are_no_noise_are_told(tmp_path: Path) -> None:
     """A drift of the sensor that no parameter describes; the same as noise is not told. The page of the command."""
     drifting = {"time": TIMES, "slider.displacement": motion(TIMES)[0] + 5e-3 * np.sin(9.0 * TIMES)}
     (sentence,) = started().fit(drifting, FREE).sentences
-    assert "residuals of slider.displacement follow each other, with a correlation of 0.9" in sentence
+    assert "residuals of slider.displacement are correlated by 0.9" in sentence
     assert started().fit(measured(5), FREE).sentences == ()
     log, model, page = (tmp_path / name for name in ("log.csv", "model.json", "page.html"))
     np.savetxt(
@@ -380,4 +380,4 @@ def test_residuals_that_are_no_noise_are_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["fit", str(model), "--measured", str(log), *free, "--report", str(page), "--quiet"])
     assert done.exit_code == 0, done.output
     text = page.read_text(encoding="utf-8")
-    assert "residuals of slider.displacement follow each other" in text
+    assert "residuals of slider.displacement are correlated" in text

@@ -32,6 +32,7 @@ def test_a_minimum_in_closed_form() -> None:
     assert found.converged
     assert found["spring.stiffness"] == pytest.approx(2.0 * (2.0 * math.pi) ** 2, rel=1e-3)
     assert found.value == pytest.approx(-0.3, rel=1e-5)
+    assert found.sentences == ()
     assert found.model.simulation().get("spring.stiffness") == found["mechanism.spring.stiffness"]
 
 
@@ -106,6 +107,8 @@ def test_an_objective_that_is_zero_at_first() -> None:
     found = model.optimize("slider.displacement", free, stop=0.1, newton_tolerance=1e-13)
     assert found.first == 0.0
     assert found.values == pytest.approx([-2e-11], abs=0.0)
+    assert found.sentences == (f"{found.names[0]} lies at its bound, -2e-11: widen it, and see whether it moves on",)
+    assert found.to_dict()["units"] == {found.names[0]: "m"}
     assert found.value == pytest.approx(-2e-11 * math.cos(0.1 * math.sqrt(25.0)), rel=1e-4, abs=0.0)
 
 

@@ -53,7 +53,7 @@ def test_residuals_are_described(tmp_path: Path) -> None:
     """Of a sine of one period in 400 values, σ² is ½: none beyond 2 σ, and from value to value cos(2π/400)."""
     wave = 1e-3 * np.sin(2.0 * np.pi * np.arange(400) / 400.0)
     found = fitted(wave)
-    assert found.signals[0].succession == pytest.approx(np.cos(2.0 * np.pi / 400.0), rel=1e-4)
+    assert found.signals[0].autocorrelation == pytest.approx(np.cos(2.0 * np.pi / 400.0), rel=1e-4)
     page = report_of(found, tmp_path)
     row, other = page.rows("experiment", "output")
     assert row[2:7] == ["400", "707 µm", "707 µm", "0 %", "1"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.fitting import FitResult, FitSignal
+from mbsfmu.analysis.fitting import FitResult
+from mbsfmu.analysis.residuals import FitSignal
 from mbsfmu.view.pages.blocks import answer, as_sentence, beside, heading, paragraph, section, stack, unfolded
 from mbsfmu.view.pages.download import csv_text, download
 from mbsfmu.view.pages.element import HtmlElement
@@ -153,7 +154,7 @@ def _residuals(result: FitResult) -> HtmlElement:
                 quantity(float(np.sqrt(np.mean(left**2))), each.unit),
                 quantity(each.noise, each.unit),
                 percent(outside, 2),
-                number(each.succession, 2),
+                number(each.autocorrelation, 2),
                 described,
             ]
         )

@@ -14,7 +14,7 @@ from pydantic import model_validator
 from hydraulics.component import HydraulicActuator, Space
 from hydraulics.component_context import ComponentContext
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
-from mbsfmu.modelling.course import Course, Remark
+from mbsfmu.modelling.conditions import Condition
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
@@ -210,19 +210,21 @@ class AnyCylinder(HydraulicActuator, abstract=True):
         retracted, extended = pressed_in(self._extended(now), now["stroke"])
         return now["stop_stiffness"] * (extended - retracted) * now["velocity"]
 
-    def remarks(self, course: Course, /) -> Iterator[Remark]:
-        """Tell that an end stop is reached."""
-        length = course["length"]
-        if length is None:
-            return
-        stroke = course.number("stroke", self.stroke)
-        compressions = pressed_in(length - course.number("retracted_length", self.retracted_length), stroke)
-        for end, compression in zip(("retracted", "extended"), compressions, strict=True):
-            if (time := course.first(compression > ROUND_OFF * stroke)) is not None:
-                yield Remark(
-                    f"{self.type} '{self.name}' reaches its {end} end stop at t = {time:.6g} s, and compresses it by "
-                    f"up to {compression.max():.3g} m"
-                )
+    def conditions(self) -> Iterator[Condition]:
+        """Yield the conditions that an end stop is compressed."""
+        numbers = {"retracted_length": self.retracted_length, "stroke": self.stroke}
+        ends = {
+            "retracted": {"length": -1.0, "retracted_length": 1.0},
+            "extended": {"length": 1.0, "retracted_length": -1.0, "stroke": -1.0},
+        }
+        for end, weights in ends.items():
+            yield Condition(
+                f"{self.type} '{self.name}' reaches its {end} end stop",
+                weights,
+                ROUND_OFF * self.stroke,
+                extent=", and compresses it by up to {most:.3g} m",
+                numbers=numbers,
+            )
 
     def start_limits(self, now: ComponentContext) -> Mapping[str, tuple[Array, Array, Array]]:
         """Return the limits of the initial length: the stroke, extended by the static compression of the end stops."""

@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     )
     from mbsfmu.model.sensor import Sensor
     from mbsfmu.model.shape import BoxShape, CylinderShape, MeshShape, PlateShape, RodShape, SphereShape
-    from mbsfmu.modelling import Array, Course, DataError, Parameter, Quantity, Remark
+    from mbsfmu.modelling import Array, Condition, DataError, Parameter, Quantity, Remark
     from mbsfmu.modelling.variables import Causality, Variability, Variable
     from mbsfmu.parts import (
         Actuator,
@@ -221,7 +221,7 @@ _HOMES = {
     "model.model_file_schema": "model_schema",
     "model.sensor": "Sensor",
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
-    "modelling": "Array Course DataError Parameter Quantity Remark",
+    "modelling": "Array Condition DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",
     "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
@@ -282,6 +282,7 @@ __all__ = [
     "Comparison",
     "ComparisonKeywords",
     "ComparisonOptions",
+    "Condition",
     "Connection",
     "Constraint",
     "Cosimulation",
@@ -293,7 +294,6 @@ __all__ = [
     "CouplingKeywords",
     "CouplingOptions",
     "CouplingSetting",
-    "Course",
     "Cuboid",
     "CylinderShape",
     "Cylindrical",

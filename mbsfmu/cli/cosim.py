@@ -23,13 +23,8 @@ from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import read_signal
-from mbsfmu.model.run_remarks import log_remarks
-from mbsfmu.modelling import DataError
 
 _LOGGER = logging.getLogger(__name__)
-
-MOST_READ = 200 * 10**6
-"""Size in bytes of a file of results up to which it is read for remarks: rows went there to keep memory free."""
 
 
 def workers_of(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str] | None:
@@ -158,7 +153,6 @@ def command(
         )
         if kept is not None:
             kept.remove()
-        _tell_remarks(result)
     if result.control == "fixed":
         _LOGGER.info(
             "what coupling costs in accuracy is not estimated in equal steps; --control error keeps a tolerance, "
@@ -179,23 +173,6 @@ def command(
     if bonds:
         columns = ["bond", "exchanged [J]", "residual at the end [J]", "largest residual [J]"]
         print_table("energy at each power bond", columns, bonds)
-
-
-def _tell_remarks(result: CosimulationResult) -> None:
-    """Log what happened to parts of FMUs that carry along what they are, as an end stop that was reached."""
-    if result.drawable is None:
-        return
-    try:
-        machine = result.drawable.machine()
-    except (InputError, DataError):  # those of others say nothing of their parts; parts of users may not be loaded
-        return
-    if result.recorded is not None and result.recorded[0].stat().st_size > MOST_READ:
-        _LOGGER.info(
-            "%s has more than %d MB and is not read for end stops that were reached and oil that cavitates",
-            *(result.recorded[0], MOST_READ // 10**6),
-        )
-        return
-    log_remarks(machine, result.time, result.get)
 
 
 def _run(run: Callable[[], CosimulationResult], reporter: Reporter) -> CosimulationResult:

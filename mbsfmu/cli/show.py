@@ -143,6 +143,7 @@ def _tables(model: CoupledModel, content: dict[str, Any]) -> Listed:
         ["mechanism", "coordinates", "loop equations", "degrees of freedom", "redundant equations"],
         [[name, *_freedom(each)] for name, each in content["freedom"].items()],
     )
+    yield "numbers that are hardly meant", ["remark"], [[sentence] for sentence in content["remarks"]]
     yield "connections", ["source", "drives"], [list(each) for each in model.connections]
     signals = [
         [name, signal.type, ", ".join(f"{time:g}" for time in signal.events[:_MOST_TIMES])]

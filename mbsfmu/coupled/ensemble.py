@@ -30,7 +30,6 @@ from mbsfmu.integration.error_measure import NOT_ESTIMATED, ErrorEstimate
 from mbsfmu.integration.solver import Statistics
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tables import optional
-from mbsfmu.model.run_remarks import remarks
 from mbsfmu.modelling.data import Data, DataError
 from mbsfmu.modelling.variables import Causality, Variable
 from mbsfmu.native.ensemble_library import (
@@ -47,7 +46,6 @@ from mbsfmu.simulation.gimbal_lock_watch import CardanWatch
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.simulation.run_result import Result
 from mbsfmu.simulation.simulation import Simulation
-from mbsfmu.simulation.variable_table import below_minimum, has_minimum, least_value
 from mbsfmu.systems.system import starts as start_values
 from mbsfmu.tracing.workspace import Floats
 
@@ -377,9 +375,9 @@ class Ensemble:
     @property
     def _watched(self) -> list[int]:
         """Indices of variables that show unreliable runs."""
-        continuous = self._simulation.continuous
-        least = (place for place, each in enumerate(continuous) if has_minimum(each))
-        return sorted({*least, *self._simulation.cardan_watch.columns, *self._simulation.energy_watch.columns})
+        simulation = self._simulation
+        watches = simulation.cardan_watch, simulation.energy_watch, simulation.condition_watch
+        return sorted({column for watch in watches for column in watch.columns})
 
     def _data(self) -> MachineData:
         simulation = self._simulation
@@ -401,7 +399,7 @@ class Ensemble:
         simulation = self._simulation
         assert self._library is not None
         recorded = [simulation.continuous[column] for column in columns]
-        failures, warnings = self._diagnostics(runs, times, recorded)
+        failures, warnings = self._diagnostics(runs, times, columns)
         if len(failures) > _TOLD:
             _LOGGER.warning("of %d machines, %d failed; the first are listed", self.machines, len(failures))
         for sentence in list(failures.values())[:_TOLD]:
@@ -432,17 +430,14 @@ class Ensemble:
         )
 
     def _diagnostics(
-        self, runs: MachineRuns, times: Floats, recorded: Sequence[Variable]
+        self, runs: MachineRuns, times: Floats, columns: Sequence[int]
     ) -> tuple[dict[int, str], list[tuple[int, str]]]:
         """Return failures of machines by their numbers, and warnings with the numbers of theirs, in their order."""
-        simulation, names = self._simulation, [each.name for each in recorded]
+        simulation = self._simulation
+        names = [simulation.continuous[column].name for column in columns]
         watch = CardanWatch(simulation.initialization.system.parts, names)
         scales, remedy = simulation.initialization.energy_scales, simulation.solver.remedy
         energies = EnergyWatch(simulation.functions.system.name, names, remedy, scales)
-        least = np.array([least_value(each) if has_minimum(each) else -np.inf for each in recorded])
-        low = np.zeros(self.machines, dtype=bool)
-        for column in np.flatnonzero(np.isfinite(least)):
-            low |= np.any(runs.rows[:, :, column] < least[column], axis=1)
         failures = {
             machine: f"{self._machine(machine)}: {why}{watch.cause(runs.rows[machine, : runs.done[machine]])}"
             for machine, why in runs.failures.items()
@@ -451,39 +446,15 @@ class Ensemble:
         for machine in range(self.machines):
             error = self._error(runs, machine).warning(simulation.solver.more_accurate)
             warnings += [(machine, error)] * bool(error)
-        looked_at = runs.done > 0 if watch.columns or energies.columns else low
-        for machine in np.flatnonzero(looked_at).tolist():
+        parameters = self._data().parameters
+        for machine in np.flatnonzero(runs.done > 0).tolist():
             come, rows = times[: runs.done[machine]], runs.rows[machine, : runs.done[machine]]
             energies.begin()
-            found = (*energies.diagnostics(come, rows), *watch.diagnostics(come, rows))
+            remarks = simulation.condition_watch.remarks(come, rows, parameters[machine], columns)
+            sentences = (remark.sentence for remark in remarks if remark.doubtful)
+            found = (*energies.diagnostics(come, rows), *watch.diagnostics(come, rows), *sentences)
             warnings += [(machine, sentence) for sentence in found]
-            if low[machine]:
-                warnings += [(machine, sentence) for sentence in below_minimum(recorded, come, rows)]
-        return failures, sorted([*warnings, *self._doubtful(runs, times, names)])
-
-    def _doubtful(self, runs: MachineRuns, times: Floats, names: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """Yield what real machines would hardly do, as cavitation, as far as the columns with these names show it."""
-        simulation, places = self._simulation, {name: place for place, name in enumerate(names)}
-        parameters, asked = self._data().parameters, False
-        rows = runs.rows[0]
-
-        def values_of(reference: str) -> Floats | None:
-            nonlocal asked
-            place = places.get(simulation.exposed.by_system.get(reference, reference))
-            asked = asked or place is not None
-            return None if place is None else rows[:, place]
-
-        if simulation.machine is None:
-            return
-        for number in np.flatnonzero(runs.done > 0).tolist():
-            come, rows = times[: runs.done[number]], runs.rows[number, : runs.done[number]]
-            as_run = simulation.machine_as_run(parameters[number])
-            assert as_run is not None
-            for remark in remarks(as_run, come, values_of):
-                if remark.doubtful:
-                    yield number, remark.sentence
-            if not asked:
-                return
+        return failures, sorted(warnings)
 
     def _machine(self, machine: int) -> str:
         return machine_name(self._simulation, self._numbers, machine)

@@ -14,8 +14,8 @@ from mbsfmu.io.part_files import UserParts, read_part_file
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import mechanisms_of
+from mbsfmu.model.remarks import log_data_remarks
 from mbsfmu.model.shape import without_shapes
-from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import closest_match
 from mbsfmu.native.compiled import compile_in_process
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -68,7 +68,7 @@ def _traced_simulation(
 
     New traces may be cached. The data are None where user-defined code is part of the equations.
     """
-    _warn_of_implausible_data(model)
+    log_data_remarks(model)
     content, parts = _content(model), UserParts.of(model)
     # Data and options determine the code, which user-defined code may prevent: signals too, as what they say of the
     # start, and so which loop equations count, stands in it.
@@ -153,13 +153,6 @@ def simulation_of_system(
         "machine": Machine.of(model, name),
     }
     return make_simulation(system, **described, signals=signals, options=_completed(model, options))
-
-
-def _warn_of_implausible_data(model: ModelData) -> None:
-    """Warn of implausible numbers."""
-    for name, data in model.systems.items():
-        for sentence in kind_of(data).diagnostics(data):
-            _LOGGER.warning("%s: %s", name, sentence)
 
 
 def _described(model: ModelData, name: str, content: object) -> dict[str, Any]:

@@ -22,7 +22,9 @@ from mbsfmu.equilibrium.undetermined_volumes import above_sources, describe_pres
 from mbsfmu.initialization.initialization import Initialization, beyond_start_limits
 from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.coupled import ModelData
-from mbsfmu.modelling import closest_match
+from mbsfmu.model.machine import Machine
+from mbsfmu.model.remarks import conditions_of, log_data_remarks
+from mbsfmu.modelling import closest_match, remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.input_values import InputValues
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
@@ -57,6 +59,7 @@ def find_equilibrium(
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if value is not None and not np.isfinite(value):
                 raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
+    log_data_remarks(model)
     search_of = _Search(model, hold, find)
     with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers on the way is given up there
         rest = search(search_of.equations, horizon)
@@ -148,6 +151,9 @@ class _Search(Generic[Model]):
         above = above_sources(self.model.systems, self._numbers(), values)
         if sentence := describe_pressures_above(above, values):
             _LOGGER.warning("%s: %s", name, sentence)
+        known = {**self._numbers(), **present}
+        for remark in remarks(conditions_of(Machine.of(self.model)), None, known.get):
+            _LOGGER.log(logging.WARNING if remark.doubtful else logging.INFO, "%s: %s", name, remark.sentence)
         return Equilibrium(
             model=self._model_at_rest(values, found),
             found=found,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hydraulics import Circuit
+from hydraulics.conditions import circuit_conditions
 from hydraulics.plausibility import plausibility_warnings
-from hydraulics.remarks import circuit_remarks
 from mbsfmu.model.actuator_lines import check_actuators
 from mbsfmu.model.icon_strokes import FLUID, FORCE, JOINT, Stroke
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
@@ -56,6 +56,6 @@ register_system_kind(
         topology=_topology,
         icon=_icon,
         check_connections=check_actuators,
-        remarks=circuit_remarks,
+        conditions=circuit_conditions,
     )
 )

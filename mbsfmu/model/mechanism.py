@@ -22,7 +22,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Course, Data, DataError, FrozenMap, Remark, Role, closest_match
+from mbsfmu.modelling import REFERENCE, Condition, Data, DataError, FrozenMap, Role, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -257,9 +257,9 @@ def _joint(joint: AnyJoint) -> dict[str, str]:
     return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
 
 
-def _remarks(mechanism: Mechanism, course: Course) -> Iterator[Remark]:
+def _conditions(mechanism: Mechanism) -> Iterator[Condition]:
     for force in mechanism.forces:
-        yield from force.remarks(course.of(force.name))
+        yield from (condition.of(force.name) for condition in force.conditions())
 
 
-register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology, remarks=_remarks))
+register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology, conditions=_conditions))

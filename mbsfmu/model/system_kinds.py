@@ -10,7 +10,7 @@ from pydantic import Field
 
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.icon_strokes import Stroke
-from mbsfmu.modelling import Course, Data, DataError, Kinds, Name, Remark
+from mbsfmu.modelling import Condition, Data, DataError, Kinds, Name
 from mbsfmu.modelling.part import Part
 
 
@@ -65,8 +65,8 @@ class SystemKind:
     check_connections
         Function of a system's name, a system and the connections of the model, which raises a `DataError` on wrong or
         missing ones.
-    remarks
-        Function of a system and its course that yields remarks on a run.
+    conditions
+        Function of a system that yields conditions on its variables that users of a run should know of.
     """
 
     name: str
@@ -77,7 +77,7 @@ class SystemKind:
     topology: Callable[[Any], dict[str, Any]] = lambda _: {}
     icon: Callable[[Any], Iterable[Stroke]] = lambda _: ()
     check_connections: Callable[[str, Any, ModelConnections], None] = lambda *_: None
-    remarks: Callable[[Any, Course], Iterable[Remark]] = lambda *_: ()
+    conditions: Callable[[Any], Iterable[Condition]] = lambda _: ()
 
     def is_named(self, content: dict[str, Any]) -> bool:
         """Return whether a JSON object has the field of this kind, with a known type where there are several."""
@@ -163,8 +163,8 @@ class SystemData(Part, abstract=True):
             When one is wrong or missing.
         """
 
-    def remarks(self, _course: Course, /) -> Iterable[Remark]:
-        """Yield remarks on a run."""
+    def conditions(self) -> Iterable[Condition]:
+        """Yield conditions on its variables that users of a run should know of."""
         return ()
 
     @classmethod
@@ -185,6 +185,6 @@ register_system_kind(
         topology=lambda data: data.topology(),
         icon=lambda data: data.icon(),
         check_connections=lambda name, data, given: data.check_connections(name, given),
-        remarks=lambda data, course: data.remarks(course),
+        conditions=lambda data: data.conditions(),
     )
 )

@@ -1,7 +1,7 @@
 """Base of models: parts, parameters, quantities and documents, shared by mechanisms and hydraulics."""
 
 from mbsfmu.modelling.answers import in_order
-from mbsfmu.modelling.course import Course, Remark
+from mbsfmu.modelling.conditions import Condition, Remark, remarks
 from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word
 from mbsfmu.modelling.data_schema import DIALECT, REFERENCE, DataSchema
 from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
@@ -19,7 +19,7 @@ __all__ = [
     "LARGEST",
     "REFERENCE",
     "Array",
-    "Course",
+    "Condition",
     "Data",
     "DataError",
     "DataSchema",
@@ -45,6 +45,7 @@ __all__ = [
     "is_table",
     "parameter_fields",
     "parameters_of",
+    "remarks",
     "structure_of",
     "tabulated",
     "word",

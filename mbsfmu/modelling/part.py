@@ -9,7 +9,7 @@ from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from mbsfmu.modelling.course import Course, Remark
+from mbsfmu.modelling.conditions import Condition
 from mbsfmu.modelling.data import Data, DataError, Name
 from mbsfmu.modelling.data_schema import schema_of_kinds
 from mbsfmu.modelling.kinds import Kinds
@@ -127,6 +127,6 @@ class DynamicPart(Part, abstract=True):
         """Return its outputs; those that are `shared` are outputs of an FMU."""
         return ()
 
-    def remarks(self, _course: Course, /) -> Iterable[Remark]:
-        """Yield a remark on each thing in a run that its user should know of, as an end stop that it reaches."""
+    def conditions(self) -> Iterable[Condition]:
+        """Yield conditions on its variables that users of a run should know of, as that an end stop is reached."""
         return ()

@@ -12,6 +12,7 @@ from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.integration.solver import AdaptiveSolver, Solver
 from mbsfmu.native.literals import number, string
 from mbsfmu.rules import rule_names
+from mbsfmu.simulation.condition_watch import APART
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP, VIOLATIONS
 from mbsfmu.systems.code_form import Code, can_be_in_loops
@@ -141,6 +142,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "ORDERINGS": len(system.orderings),
         "TENSORS": len(system.tensors),
         "BALANCES": len(simulation.energy_watch.balances),
+        "CONDITIONS": len(simulation.condition_watch.conditions),
         "LIMITED": len(system.limited),
         "DRIVEN": len(functions.driven),
         "COMPUTED": 0,
@@ -215,5 +217,6 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "REFRESH_COST": number(formulation.refresh_cost if isinstance(solver, ImplicitSolver) else 0.0),
         "SMALLEST_STEP": number(STEP.minimum or 0.0),
         "PENALTY": number(needs.penalty),
+        "APART": number(APART),
         "SHORTEST_SAMPLE_TIME": number(min((each.sample_time for each in samplings), default=float_info.max)),
     }

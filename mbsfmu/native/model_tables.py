@@ -200,6 +200,7 @@ class ModelTables:
                 yield f"static const int {name}[] = {{{', '.join(map(str, table.tolist()))}}};"
             yield f"static const char *const error_names[] = {strings(record.measure.names)};"
         yield f"static const Energies balances[] = {{{self._energies()}}};"
+        yield from self._conditions()
         yield f"static const char *const limited_names[] = {strings(each.name for each in system.limited)};"
         yield f"static const char *const limited_units[] = {strings(each.unit for each in system.limited)};"
         start = simulation.initialization
@@ -231,6 +232,19 @@ class ModelTables:
             yield f"static const double values_{place}[] = {numbers(values)};"
             rows.append(f"{{{index}, {kind}, {len(times)}, times_{place}, values_{place}, {number(initial)}}}")
         yield f"static const Signal signals[] = {{{', '.join(rows) or '{0, SIGNAL_STEPS, 0, NULL, NULL, 0.0}'}}};"
+
+    def _conditions(self) -> Iterable[str]:
+        """Write the conditions on a run, and which variables they weigh."""
+        rows: list[str] = []
+        weights: list[str] = []
+        for each in self._simulation.condition_watch.conditions:
+            texts = f"{string(each.before_time)}, {string(each.after_time + each.advice)}"
+            rows.append(f"{{{texts}, {int(each.doubtful)}, {len(weights)}, {len(each.weights)}, {number(each.bound)}}}")
+            for name, factor in each.weights.items():
+                kind, index = self._places[name]
+                weights.append(f"{{{kind}, {index}, {number(factor)}}}")
+        yield f"static const Weight weights[] = {{{', '.join(weights) or '{INPUT, 0, 0.0}'}}};"
+        yield f"static const Condition conditions[] = {{{', '.join(rows) or '{NULL, NULL, 0, 0, 0, 0.0}'}}};"
 
     def _energies(self) -> str:
         """Return where the energies of each mechanism and circuit stand among outputs and integrals."""

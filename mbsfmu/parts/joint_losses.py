@@ -12,7 +12,7 @@ from hydraulics.piston import friction
 from mbsfmu.model.force import Force, JointLoad
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.reference_types import JointReference, NonNegative, Positive
-from mbsfmu.modelling import Array, Course, Parameter, Quantity, Remark
+from mbsfmu.modelling import Array, Condition, Parameter, Quantity
 
 
 class JointFriction(Force):
@@ -153,11 +153,11 @@ class JointStop(Force):
         coordinate = now.joint("joint").coordinate
         return {f"{name}_gap": way * (limit - coordinate) for name, way, limit in self._limits(now)}
 
-    def remarks(self, course: Course, /) -> Iterator[Remark]:
-        """Tell that a stop is reached."""
-        load = course["load"]
-        if load is not None and (time := course.first(load != 0.0)) is not None:
-            yield Remark(f"{self.type} '{self.name}' is reached at t = {time:.6g} s")
+    def conditions(self) -> Iterator[Condition]:
+        """Yield the condition that each stop pushes."""
+        for end, way in (("lower", 1.0), ("upper", -1.0)):
+            if getattr(self, end) is not None:
+                yield Condition(f"{self.type} '{self.name}' reaches its {end} stop", {"load": way})
 
     def _depths(self, now: ForceContext) -> list[tuple[float, Array]]:
         """Return for each stop the sign of compression, and the compression."""

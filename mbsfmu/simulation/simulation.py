@@ -21,10 +21,10 @@ from mbsfmu.io.checkpoints import Checkpoint, CheckpointFile
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.run_remarks import log_remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.checkpoints import CheckedRun, call_in_words
+from mbsfmu.simulation.condition_watch import ConditionWatch
 from mbsfmu.simulation.dependencies import Dependencies
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.error_check import FIRST_SHARE, SecondRun
@@ -38,7 +38,7 @@ from mbsfmu.simulation.runner import Interpreter, Recording, Runner
 from mbsfmu.simulation.saved_state import SavedState, StateFormat
 from mbsfmu.simulation.step_resolution import roughness
 from mbsfmu.simulation.values import VariableAccess
-from mbsfmu.simulation.variable_table import VariableTable, warn_below_minimum
+from mbsfmu.simulation.variable_table import VariableTable
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.loop_equations import scale_of_arm
 from mbsfmu.systems.system import starts
@@ -94,6 +94,8 @@ class Simulation:
         Tells where the energy drifts.
     cardan_watch
         Tells where angles that loads act along are not defined.
+    condition_watch
+        Tells where end stops are reached, oil cavitates, and what else its parts have to say.
     made_tolerances
         Relative and absolute tolerance that it was made with, shape (2,), whatever was set since.
     identity, origin, exposed, machine, check_error
@@ -135,6 +137,8 @@ class Simulation:
         names = [variable.name for variable in self._table.continuous]
         self.energy_watch = EnergyWatch(self.functions.system.name, names, solver.remedy, initialization.energy_scales)
         self.cardan_watch = CardanWatch(initialization.system.parts, names)
+        parameters = self.functions.system.parameters
+        self.condition_watch = ConditionWatch(name, machine, self._table.continuous, parameters, exposed.readable)
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(
@@ -260,6 +264,7 @@ class Simulation:
         self.initialization.warn_unbalanced(start, begun.velocities, begun.accelerations)
         self._warn_of_reactions()
         self.energy_watch.begin()
+        self.condition_watch.begin()
         for count in self.formulation.iterations.values():
             count.clear()
         self.solver.statistics = Statistics(iterations=self.formulation.iterations)
@@ -293,6 +298,8 @@ class Simulation:
         run_loop.inputs.advance(time + step)
         if self.energy_watch.due():
             self._values.follow_energy()
+        if self.condition_watch.conditions:
+            self.condition_watch.follow_step(self.time, run_loop.readings(), run_loop.parameters)
 
     def run(
         self,
@@ -426,7 +433,6 @@ class Simulation:
             The values that the parameters of the system had.
         """
         variables = self.continuous
-        warn_below_minimum(variables, times, rows)
         self.energy_watch.follow(times, rows)
         self.cardan_watch.follow(times, rows)
         if told := error.warning(self.solver.more_accurate):
@@ -451,8 +457,7 @@ class Simulation:
             driving=self.exposed.driving,
             error=error,
         )
-        if result.machine is not None:
-            log_remarks(result.machine, times, result.get)
+        self.condition_watch.follow(times, rows, parameters)
         return result
 
     def _warn_of_coarse_steps(self, times: Floats, rows: Floats) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -21,10 +20,6 @@ from mbsfmu.simulation.exposed_variables import ExposedVariables
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
-
-logger = logging.getLogger(__name__)
-
-_ROUND_OFF = 1e-9  # by which a value may be below the least one, in its unit
 
 VIOLATIONS = (
     Variable("constraint.position", unit="1", description="magnitude of the loop equations' violation, m and rad"),
@@ -246,43 +241,6 @@ def readings(formulation: Formulation, state: State, inputs: Floats) -> Floats:
         parts.append(violations)
     parts.append(state.unconverged)
     return np.concatenate(parts)
-
-
-def below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> Iterable[str]:
-    """Yield a sentence on each variable that fell below what it can be: how far, and when first.
-
-    Parameters
-    ----------
-    variables
-        Variables, one for each column.
-    times, rows
-        Times in s, shape (k,), and values, shape (k, number of variables).
-    """
-    for variable, values in zip(variables, rows.T, strict=True):
-        if not has_minimum(variable):
-            continue
-        below = np.flatnonzero(values < least_value(variable))
-        if len(below):
-            yield (
-                f"{variable.name} falls to {values.min():.4g} {variable.unit}, below {variable.minimum:g} "
-                f"{variable.unit} first at t = {times[below[0]]:.6g} s; it is the {variable.description}"
-            )
-
-
-def has_minimum(variable: Variable) -> bool:
-    """Return whether a run may take a variable below its minimum."""
-    return variable.causality is not Causality.INPUT and variable.minimum is not None
-
-
-def least_value(variable: Variable) -> float:
-    """Return the least allowed value of a variable with a minimum, including round-off."""
-    return float(variable.minimum or 0.0) - _ROUND_OFF
-
-
-def warn_below_minimum(variables: Sequence[Variable], times: Floats, rows: Floats) -> None:
-    """Say in the log which variables fell below what they can be; arguments as for `below_minimum`."""
-    for sentence in below_minimum(variables, times, rows):
-        logger.warning("%s", sentence)
 
 
 def check_value(variable: Variable, value: float) -> float:

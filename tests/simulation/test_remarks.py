@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+from importer import Importer
 
 import mbsfmu
-from mbsfmu import CoupledModel, Cuboid, JointStop, Mechanism, Prismatic
+from hydraulics import Circuit, FlowSource, Oil, ReliefValve, SingleActingCylinder, Tank, Volume
+from hydraulics.conditions import circuit_conditions
+from mbsfmu import CoupledModel, Cuboid, JointStop, LinearSignal, Mechanism, Prismatic, StepSignal, cosimulate
 
 
 def remarks(caplog: pytest.LogCaptureFixture, word: str) -> list[tuple[str, str]]:
@@ -60,8 +66,11 @@ def test_oil_that_cavitates_is_a_warning(caplog: pytest.LogCaptureFixture) -> No
     assert len(told) == len(low)
 
 
-def test_a_joint_stop_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """A mass that falls freely for 0.5 m gets there after sqrt(2 s / g)."""
+FALL = (2.0 * 0.5 / 9.81) ** 0.5
+"""Time in s in which a mass falls freely for 0.5 m, to a floor."""
+
+
+def falling_mass() -> CoupledModel:
     mechanism = Mechanism(
         gravity=(9.81, 0.0, 0.0),
         ground={"O": (0.0, 0.0, 0.0)},
@@ -69,10 +78,121 @@ def test_a_joint_stop_is_told(caplog: pytest.LogCaptureFixture) -> None:
         joints=(Prismatic(name="guide", parent="ground.O", child="mass.centre"),),
         forces=(JointStop(name="floor", joint="guide", upper=0.5, stiffness=1e5, damping=0.1),),
     )
-    model = CoupledModel(name="fall", systems={"mechanism": mechanism})
+    return CoupledModel(name="fall", systems={"mechanism": mechanism}, stop_time=0.5)
+
+
+def times_of(told: list[tuple[str, str]]) -> list[float]:
+    return [float(each) for _, sentence in told for each in re.findall(r"t = (\S+) s", sentence)]
+
+
+def test_a_joint_stop_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """In a whole run, in one made step by step, and at a second touch that is more than a second later."""
     with caplog.at_level("INFO", logger="mbsfmu"):
-        model.simulation(step=1e-3, compiled=False).run(0.3)
+        falling_mass().simulation(step=1e-3, compiled=False).run(0.3)
         assert not remarks(caplog, "floor")
-        model.simulation(step=1e-3, compiled=False).run(0.5, output_step=1e-3)
+        falling_mass().simulation(step=1e-3, compiled=False).run(0.5)
+        (told,) = remarks(caplog, "reaches its upper stop")
+        assert told[0] == "INFO"
+        assert times_of([told]) == pytest.approx([FALL], abs=2e-3)
+        caplog.clear()
+        simulation = falling_mass().simulation(step=1e-3)
+        simulation.initialize()
+        for step in range(500):
+            simulation.step(step * 1e-3, 1e-3)
+        assert times_of(remarks(caplog, "floor")) == pytest.approx([FALL], abs=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["cs", "me"])
+def test_an_fmu_tells_it_too(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (path,) = mbsfmu.export(falling_mass(), tmp_path, layout="monolithic", kind=kind)
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        cosimulate([str(path)], step=1e-3, stop=0.3)
+        assert not remarks(caplog, "floor")
+        cosimulate([str(path)], step=1e-3, stop=0.5)
+    (told,) = remarks(caplog, "reaches its upper stop")
+    assert told[0] == "INFO"
+    assert times_of([told]) == pytest.approx([FALL], abs=2e-3)
+
+
+@pytest.mark.parametrize("goes_back", [False, True])
+def test_what_happens_in_steps_that_are_taken_back_is_not_told(goes_back: bool, tmp_path: Path) -> None:
+    """A host that may take steps back is told where it cannot any more, and of what is left then, once."""
+    (path,) = mbsfmu.export(falling_mass(), tmp_path, layout="monolithic")
+    importer = Importer(path, tmp_path / "unpacked")
+    slave = importer.running()
+    slave.doStep(0.0, 0.3)
+    before = slave.getFMUstate()
+    for step in range(25):
+        slave.doStep(0.3 + step * 1e-3, 1e-3, noSetFMUStatePriorToCurrentPoint=False)
+    after = slave.getFMUstate()
+    assert not [text for _, text in importer.messages if "floor" in text]
+    slave.setFMUstate(before if goes_back else after)
+    slave.terminate()
+    assert len([text for _, text in importer.messages if "reaches its upper stop" in text]) == (not goes_back)
+
+
+# -- pressures ------------------------------------------------------------------------------------------------------
+
+
+def pressed(setting: float, speed: float) -> CoupledModel:
+    """A cylinder that is pushed in at a speed in m/s against oil that is shut in, beside a pump with a relief valve."""
+    cylinder = SingleActingCylinder(
+        name="ram", piston="A", piston_diameter=0.1, stroke=1.0, retracted_length=1.0, bulk_modulus=1e15
+    )
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0),
+        components=[
+            FlowSource(name="pump", node="P", constant_flow=1e-3),
+            ReliefValve(name="relief", inlet="P", outlet="T", rated_flow=1e-3, setting=setting, override=1e6),
+            Volume(name="line", node="P", volume=1e-3),
+            Volume(name="shut", node="A", volume=1e-4),
+            Tank(name="tank", node="T"),
+            cylinder,
+        ],
+        initial_pressures={"P": setting, "A": 1e6},
+    )
+    signals = {
+        "circuit.ram.length": LinearSignal(times=(0.0, 1.0), values=(1.5, 1.5 - speed)),
+        "circuit.ram.velocity": StepSignal(times=(0.0,), values=(-speed,)),
+    }
+    return CoupledModel(name="pressed", systems={"circuit": circuit}, signals=signals)
+
+
+def test_a_pressure_beyond_what_lines_are_tested_at_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Told is the volume that a load presses, from twice what the relief valve allows; its own overshoot is usual."""
+    simulation = pressed(10e6, 0.02).simulation()
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        run = simulation.run(1.0, output_step=1e-3)
+    (told,) = remarks(caplog, "is above twice")
+    pressure = run["A.pressure"]
+    assert told[0] == "WARNING"
+    assert "the pressure at A is above twice the pressure that relief-valve 'relief' allows" in told[1]
+    assert times_of([told]) == pytest.approx([run.time[(pressure > 22e6).argmax()]])
+    assert f"rises to {pressure.max():.4g} Pa" in told[1]
+    caplog.clear()
+    simulation.reset()
+    simulation.set("relief.setting", pressure.max() / 2.0)
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        simulation.run(1.0)
+    assert not remarks(caplog, "is above twice")
+
+
+def test_a_pump_without_a_limit_has_no_such_bound() -> None:
+    whole = pressed(10e6, 0.02).systems["circuit"].to_dict()
+    data = {**whole, "components": [each for each in whole["components"] if each["name"] != "relief"]}
+    assert not [each for each in circuit_conditions(Circuit.from_dict(data)) if "twice" in each.happens]
+
+
+def test_ensembles_and_states_at_rest_tell_it_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Of two speeds one presses the oil beyond the bound; at rest a mass stands on its stop."""
+    model = pressed(10e6, 0.02)
+    ensemble = model.ensemble({"circuit.shut.volume": [1e-4, 1.0]}, step=1e-3)
+    result = ensemble.run(1.0, outputs=["P.pressure"])
+    assert [any("is above twice" in each for each in result.warnings.get(number, [])) for number in (0, 1)] == [
+        True,
+        False,
+    ]
+    with caplog.at_level("INFO", logger="mbsfmu"):
+        falling_mass().equilibrium()
     (told,) = remarks(caplog, "floor")
-    assert float(told[1].split("t = ")[1].split(" ")[0]) == pytest.approx((2.0 * 0.5 / 9.81) ** 0.5, abs=2e-3)
+    assert told == ("INFO", "fall: joint-stop 'floor' reaches its upper stop")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mbsfmu.base.alike import alike, how_many
-from mbsfmu.cosim.fmus.fmu_instance import logger
+from mbsfmu.cosim.fmus.fmu_instance import logger, message_parts
 
 
 class _Kept(logging.Filter):
@@ -21,9 +21,8 @@ class _Kept(logging.Filter):
         """Return whether a record goes on."""
         if record.levelno != logging.WARNING:
             return True
-        name, bracket, text = record.getMessage().partition(" [")
-        category, between, told = text.partition("]: ")
-        self.said.append((name, f"{bracket}{category}{between}{told.removeprefix(f'{name}: ')}"))
+        name, category, text = message_parts(record.getMessage())
+        self.said.append((name, f" [{category}]: {text.removeprefix(f'{name}: ')}"))
         return False
 
 

@@ -23,6 +23,15 @@ logger = logging.getLogger(__name__)
 
 _LEVEL = {0: logging.DEBUG, 1: logging.WARNING}
 _KEPT_MESSAGES = 5
+REMARK = "logRemark"
+"""Category of what happened in a run of one of our FMUs, as an end stop that was reached."""
+
+
+def message_parts(message: str) -> tuple[str, str, str]:
+    """Return the FMU, the category and the text of a message that `Instance.log` has logged; else text alone."""
+    name, bracket, rest = message.partition(" [")
+    category, between, text = rest.partition("]: ")
+    return (name, category, text) if bracket and between else ("", "", message)
 
 
 class FmuError(SimulationError):
@@ -255,7 +264,8 @@ class Instance(ABC):
         if status:
             self._forget_earlier_steps()
             self._messages.append(text)
-        logger.log(_LEVEL.get(status, logging.ERROR), "%s [%s]: %s", self.name, category, text)
+        level = logging.INFO if category == REMARK and not status else _LEVEL.get(status, logging.ERROR)
+        logger.log(level, "%s [%s]: %s", self.name, category, text)
 
     def _forget_earlier_steps(self) -> None:
         """Discard messages of earlier steps."""

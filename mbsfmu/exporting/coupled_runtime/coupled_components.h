@@ -92,15 +92,20 @@ static void *room_for(struct System *system, size_t count, size_t size)
 
 /* -- what a component says ------------------------------------------------------------------------------------------ */
 
-static void hear(struct Unit *unit, int status, const char *text)
+static void hear(struct Unit *unit, int status, const char *category, const char *text)
 {
-    if (status < WARNING)
+    const int remark = status < WARNING && category && strcmp(category, "logRemark") == 0;
+    if (status < WARNING && !remark)
         return;
-    snprintf(unit->said, sizeof unit->said, "%s", text);
-    if (status == WARNING && unit->system->told) {
+    if (!remark)
+        snprintf(unit->said, sizeof unit->said, "%s", text);
+    if ((remark || status == WARNING) && unit->system->told) {
         char sentence[LONGEST_SENTENCE];
-        snprintf(sentence, sizeof sentence, "%s: %s", unit->spec->name, text);
-        unit->system->told(unit->system->environment, sentence);
+        const char *name = unit->spec->name;
+        const size_t length = strlen(name);
+        const int named = strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0;
+        snprintf(sentence, sizeof sentence, "%s%s%s", named ? "" : name, named ? "" : ": ", text);
+        unit->system->told(unit->system->environment, sentence, remark);
     }
 }
 
@@ -108,20 +113,19 @@ static void hear_fmi2(void *environment, const char *name, int status, const cha
 {
     char text[400];
     va_list arguments;
-    (void)name, (void)category;
+    (void)name;
     if (!environment)
         return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format ? format : "", arguments);
     va_end(arguments);
-    hear(environment, status, text);
+    hear(environment, status, category, text);
 }
 
 static void hear_fmi3(void *environment, int status, const char *category, const char *text)
 {
-    (void)category;
     if (environment)
-        hear(environment, status, text ? text : "");
+        hear(environment, status, category, text ? text : "");
 }
 
 /* Whether a function of a component did what it should; else the reason is told. */

@@ -45,9 +45,9 @@ static void report(const Instance *instance, Status status, const char *format, 
 #define NEED_SYSTEM \
     if (!is_whole(instance->system)) return REFUSE("%s", reason_of(instance->system))
 
-static void warn(void *instance, const char *sentence)
+static void warn(void *instance, const char *sentence, int is_remark)
 {
-    report(instance, DONE_WITH_WARNING, "%s", sentence);
+    report(instance, is_remark ? NOTED : DONE_WITH_WARNING, "%s", sentence);
 }
 
 /* -- life ------------------------------------------------------------------------------------------------------------ */

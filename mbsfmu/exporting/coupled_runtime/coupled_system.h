@@ -9,8 +9,8 @@
 
 typedef struct System System;
 
-/* Told what a component warns of. */
-typedef void (*Warned)(void *environment, const char *sentence);
+/* Told what a component warns of, or remarks on the run. */
+typedef void (*Warned)(void *environment, const char *sentence, int is_remark);
 
 /* The components loaded and instantiated; NULL where there is no memory. `is_whole` tells whether all of them are. */
 INTERNAL System *create_system(Warned told, void *environment, const char *resources);

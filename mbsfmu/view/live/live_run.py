@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import queue
 import tempfile
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.cosim.fmus.fmu_instance import REMARK, message_parts
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.coupled_result import CosimulationInterrupted
 from mbsfmu.view.live.live_picture import LivePicture
@@ -45,6 +47,28 @@ class _Saved:
     values: Mapping[str, float]
     made_with: Mapping[str, float]
     changes: tuple[dict[str, float], ...]
+
+
+class _Remarks(logging.Handler):
+    """Tells the page the warnings of a run, and what happened in it, as FMUs of ours say it."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(logging.INFO)
+        self._told = tell
+
+    def __enter__(self) -> None:
+        logging.getLogger("mbsfmu").addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("mbsfmu").removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell the page a remark."""
+        name, category, text = message_parts(record.getMessage())
+        if record.levelno == logging.WARNING or category == REMARK:
+            is_named = not name or text.startswith(f"{name}: ")
+            sentence = text if is_named else f"{name}: {text}"
+            self._told({"kind": "log", "sentence": sentence, "remark": True, "run": ""})
 
 
 class LiveRun:
@@ -108,7 +132,8 @@ class LiveRun:
     # -- in the thread --------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="mbsfmu-live-") as folder:
+        remarks = _Remarks(self._tell)
+        with tempfile.TemporaryDirectory(prefix="mbsfmu-live-") as folder, remarks:
             self._folder = Path(folder)
             resume: Path | None = None
             first = True

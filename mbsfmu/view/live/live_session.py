@@ -107,6 +107,7 @@ def _page(
         "file": table_of(name),
         "replay": replay_of_fmus(name, files, connected, options, _OF_LIVE, parameters).data(),
         "inputs": variables.inputs,
+        "remarks": [],
         "parameters": variables.parameters,
         "signals": variables.signals,
         "plotted": variables.plotted,

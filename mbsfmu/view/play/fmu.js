@@ -6,6 +6,7 @@
   const OK = 0,
     WARNING = 1;
   const CO_SIMULATION = 1;
+  const REMARK = "logRemark"; // category of what happened in the run, as an end stop that was reached
   const LOGGER = 6; // arguments of a logger in C: five, and the address of those behind the format
   const CALLBACKS = 5; // pointers of the structure
 
@@ -23,7 +24,7 @@
      * Make an instance.
      *
      * module: the compiled module; name, identity: of the instance, and the GUID of its description; heard: called
-     * with each sentence of the log and whether it is a warning or worse.
+     * with each sentence of the log and whether it is a remark on the run, as warnings are.
      */
     constructor(module, name, identity, heard) {
       this.exports = new WebAssembly.Instance(module, {}).exports;
@@ -31,24 +32,24 @@
       this.heard = heard;
       const { __indirect_function_table: table } = this.exports;
       const passedOn = new WebAssembly.Instance(new WebAssembly.Module(PASSED_ON), {
-        h: { f: (_, __, status, ___, format, rest) => this.log(status, format, rest) },
+        h: { f: (_, __, status, category, format, rest) => this.log(status, category, format, rest) },
       });
       const place = table.grow(1);
       table.set(place, passedOn.exports.f);
       this.callbacks = this.exports.malloc(4 * CALLBACKS);
       new Uint32Array(this.exports.memory.buffer, this.callbacks, CALLBACKS).fill(0)[0] = place;
       const texts = [name, identity, ""].map((text) => this.text(text));
-      this.handle = this.exports.fmi2Instantiate(texts[0], CO_SIMULATION, texts[1], texts[2], this.callbacks, 0, 0);
+      this.handle = this.exports.fmi2Instantiate(texts[0], CO_SIMULATION, texts[1], texts[2], this.callbacks, 0, 1);
       if (!this.handle) throw new Error(this.sentence || "the FMU cannot be instantiated");
       this.pointer = this.exports.malloc(8);
     }
 
     /** Keep the last sentence that says why a call failed. The message is text, or a format whose one argument is. */
-    log(status, format, rest) {
+    log(status, category, format, rest) {
       let said = this.textAt(format);
       if (said === "%s") said = this.textAt(new Uint32Array(this.exports.memory.buffer, rest, 1)[0]);
       if (status !== OK) this.sentence = said;
-      this.heard?.(said, status >= WARNING);
+      this.heard?.(said, status === WARNING || this.textAt(category) === REMARK);
     }
 
     text(text) {

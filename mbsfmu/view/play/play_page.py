@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -24,6 +24,7 @@ from mbsfmu.io.ended_runs import RunError
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.remarks import data_remarks
 from mbsfmu.modelling.variables import Causality, Variability, Variable, rated_names
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources, refuse_threads
@@ -65,6 +66,7 @@ _WORKER = ("play/fmu.js", "play/coupled.js", "play/worker.js")
 _SCRIPTS = (
     *("pages/quantities.js", "pages/download.js", "assets/uplot/uPlot.iife.min.js", "plots/data.js", "plots/group.js"),
     *("plots/panel.js", "play/signals.js", "play/inputs.js", "play/parameters.js", "play/coupling.js"),
+    "play/remarks.js",
     "play/player.js",
 )
 _STYLES = ("assets/uplot/uPlot.min.css", "plots/plot.css", "play/play.css")
@@ -250,6 +252,7 @@ def play(
             replay_by_command(model.name, source, equal, named, begun)
             if source
             else replay_in_python(model.name, equal, named, begun),
+            data_remarks(model),
         )
         if algorithms:
             steps = communication_steps or [each * made.communication_step for each in _MULTIPLES]
@@ -366,8 +369,8 @@ class _Made:
         module = library.read_bytes()
         return cls(simulation, description, module, poses, preview, scene, pressures, circuits, list(circuit))
 
-    def data(self, name: str, replay: Replay) -> dict[str, Any]:
-        """Return the data for scripts of the page."""
+    def data(self, name: str, replay: Replay, remarks: Iterable[str]) -> dict[str, Any]:
+        """Return the data for scripts of the page, with remarks on the model."""
         variables = self.simulation.variables
         places = {each.name: index for index, each in enumerate(variables)}
         prescribed = rated_names([each for each in variables if each.causality is Causality.INPUT])
@@ -386,6 +389,7 @@ class _Made:
             "file": table_of(name),
             "replay": replay.data(),
             "inputs": inputs,
+            "remarks": list(remarks),
             "parameters": [
                 {**self._described(each, places), "fixed": each.variability is Variability.FIXED}
                 for each in variables

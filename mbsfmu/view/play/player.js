@@ -30,6 +30,7 @@
         const place = root.querySelector(".coupling");
         this.coupling = new window.mbsfmuPlayCoupling(place, data.coupled, (algorithm, step) => this.couple(algorithm, step));
       }
+      this.remarks = new window.mbsfmuPlayRemarks(root.querySelector(".remarks"), data.name, data.remarks);
       this.makeSpeeds();
       this.listen();
       this.begin();
@@ -168,6 +169,7 @@
           this.failed = false;
           this.root.querySelector(".fault").hidden = true;
           this.signals?.cut(-1);
+          this.remarks.cut(-Infinity);
           this.scene()?.jump();
           this.coupling?.forget();
           this.setRunning(false);
@@ -181,9 +183,10 @@
           place.firstElementChild.textContent = `At ${number(time)} s: ${sentence}`;
           place.hidden = false;
         },
-        log: ({ sentence }) => {
+        log: ({ sentence, remark, run }) => {
           this.logged = sentence;
-          if (this.data.remote) this.say(sentence);
+          if (remark) this.remarks.add(sentence, run);
+          else if (this.data.remote) this.say(sentence);
         },
         closed: ({ sentence }) => {
           this.failed = true;
@@ -203,6 +206,7 @@
           this.failed = false;
           this.root.querySelector(".fault").hidden = true;
           this.signals.cut(time);
+          this.remarks.cut(time);
           this.scene()?.jump();
           this.coupling?.forget();
           this.coupling?.show(algorithm, step);

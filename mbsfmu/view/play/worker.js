@@ -31,11 +31,14 @@
   const now = () => performance.now();
   const time = () => steps * step;
 
+  /** Return what hands sentences of an FMU's log to the page, with the name of the run that it is in. */
+  const say = (run) => (sentence, remark) => postMessage({ kind: "log", sentence, remark, run });
+
   function start(given, bytes, modules) {
     data = given;
     step = data.step;
     if (data.coupled) {
-      coupled = new MbsfmuCoupled(data.coupled, modules, (sentence) => postMessage({ kind: "log", sentence }));
+      coupled = new MbsfmuCoupled(data.coupled, modules, say("coupled"));
       ({ algorithm, step } = data.coupled.begin);
     }
     module = new WebAssembly.Module(bytes);
@@ -46,7 +49,7 @@
   }
 
   function make() {
-    fmu = new MbsfmuFmu(module, data.name, data.identity, (sentence) => postMessage({ kind: "log", sentence }));
+    fmu = new MbsfmuFmu(module, data.name, data.identity, say(""));
     groups = {
       inputs: fmu.group(data.inputs.map((each) => each.reference)),
       parameters: fmu.group(data.parameters.map((each) => each.reference)),

@@ -15,10 +15,10 @@
 #include "unit.h"
 #include "visibility.h"
 
-enum { LOGGED_OK, LOGGED_WARNING, LOGGED_DISCARD, LOGGED_ERROR, LOGGED_FATAL };
+enum { LOGGED_OK, LOGGED_WARNING, LOGGED_DISCARD, LOGGED_ERROR, LOGGED_FATAL, LOGGED_REMARK };
 
 static const char *const categories[] = {
-    "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal",
+    "logAll", "logStatusWarning", "logStatusDiscard", "logStatusError", "logStatusFatal", "logRemark",
 };
 #define CATEGORIES (sizeof categories / sizeof *categories)
 #define EVERY_STATUS ((1u << CATEGORIES) - 1u)
@@ -33,7 +33,8 @@ typedef struct {
 
 static HostStatus status_of(Status status) {
     switch (status) {
-        case DONE: return (HostStatus)LOGGED_OK;
+        case DONE:
+        case NOTED: return (HostStatus)LOGGED_OK;
         case DONE_WITH_WARNING: return (HostStatus)LOGGED_WARNING;
         case DISCARDED: return (HostStatus)LOGGED_DISCARD;
         case REFUSED: return (HostStatus)LOGGED_ERROR;
@@ -51,16 +52,20 @@ static void escape(char *to, size_t room, const char *from) {
     to[k] = '\0';
 }
 
-static void log_message(const Component *component, HostStatus status, const char *message) {
+static void log_in_category(const Component *component, HostStatus status, unsigned category, const char *message) {
     char escaped[800];
-    if (!component->logger || !((component->logged | ALWAYS_LOGGED) & 1u << status)) return;
+    if (!component->logger || !((component->logged | ALWAYS_LOGGED) & 1u << category)) return;
     escape(escaped, sizeof escaped, message); /* formatted here: not every importer formats */
-    CALL_LOGGER(component, status, categories[status], escaped);
+    CALL_LOGGER(component, status, categories[category], escaped);
+}
+
+static void log_message(const Component *component, HostStatus status, const char *message) {
+    log_in_category(component, status, (unsigned)status, message);
 }
 
 /* The logger of the unit. */
 static void log_sentence(void *component, Status status, const char *sentence) {
-    log_message(component, status_of(status), sentence);
+    log_in_category(component, status_of(status), status == NOTED ? LOGGED_REMARK : (unsigned)status_of(status), sentence);
 }
 
 /* Log why a call of the host is refused; returns the status of an error. */

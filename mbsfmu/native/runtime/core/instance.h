@@ -51,6 +51,7 @@ typedef struct {
     double steps, newton_total, newton_max, iteration_matrices, failures, retries, evaluations, repartitions; /* what the run has cost */
     double highest[ROOM(HIGHEST * BALANCES)]; /* energies until now, see energy_watch.c */
     double drifts[ROOM(DRIFTS * BALANCES)]; /* the first large drift of each, there */
+    double held_last[ROOM(CONDITIONS)], happened_at[ROOM(CONDITIONS)]; /* times in s, see conditions.c */
     uint64_t communications;            /* communication steps */
 #if MODEL_EXCHANGE
     double point[ROOM(POINT)];          /* the continuous states in continuous time, as the host has set them */
@@ -62,6 +63,7 @@ typedef struct {
 #endif
     int led;                            /* whether continuous states were set one by one since event mode was entered */
 #endif
+    int has_held[ROOM(CONDITIONS)], happened[ROOM(CONDITIONS)]; /* conditions: before, and without having been told */
     int held[ROOM(INPUTS)];             /* inputs that were set and follow no signal any more */
     int dependent[ROOM(COORDINATES)];   /* the choice of coordinates */
     int mode, has_stop_time, initialized, energies_followed;
@@ -155,6 +157,8 @@ struct Instance {
     const volatile int *stop;           /* becomes true where a run in process is to end; NULL elsewhere */
     Watch watch;
     int drift_warned[ROOM(BALANCES)];   /* decides on nothing but what is told */
+    double told_at[ROOM(CONDITIONS)];   /* times in s of what happened last of what was told … */
+    int is_told[ROOM(CONDITIONS)];      /* … where something was */
     int was_saved;                      /* whether a host has a state of it, or has had one: only such hosts take steps back */
     Discarded discarded;
     Known known;                        /* which of these fit the state */

@@ -85,6 +85,7 @@ static Status exit_initialization(Instance *instance) {
     if (instance->state.mode != INITIALIZING) return REFUSE("initialization mode was not entered");
     if (!initialized(instance)) return REFUSE("initialization fails: %s", instance->reason);
     instance->state.mode = STEPPING;
+    begin_conditions(instance);
 #if MODEL_EXCHANGE
     if (instance->exchanges) {
         instance->state.mode = AT_EVENTS;
@@ -97,8 +98,12 @@ static Status exit_initialization(Instance *instance) {
 static Status terminate(Instance *instance) {
     const State *state = &instance->state;
     if (!is_running(state)) return REFUSE("only a running unit can be terminated");
-    if (!state->contradictory && arrive(instance)) follow_energy(instance);
+    if (!state->contradictory && arrive(instance)) {
+        follow_energy(instance);
+        follow_conditions(instance);
+    }
     report_drifts(instance);
+    report_conditions(instance);
     report_error_estimate(instance);
     instance->state.mode = TERMINATED;
     report(
@@ -234,13 +239,19 @@ static Status step_to(Instance *instance, double time, double length, const Wish
     if (!ticks_made(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);
-    if (wishes->stays || !instance->was_saved) report_drifts(instance);
+    if (!state->communications) follow_conditions(instance);
+    if (wishes->stays || !instance->was_saved) {
+        report_drifts(instance);
+        report_conditions(instance);
+    }
     if (simulate_as(instance, time + length, wishes)) {
         instance->discarded.is_set = 0;
         follow_energy_if_due(instance);
+        follow_conditions(instance);
         return DONE;
     }
     report_drifts(instance);
+    report_conditions(instance);
     return discard(instance, time, length);
 }
 

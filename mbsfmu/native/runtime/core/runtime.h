@@ -120,6 +120,27 @@ typedef struct {
     double scale;
 } Energies;
 
+typedef enum {
+    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
+    OF_SOLVER, STEP_SIZE, SHARED_BY, NEXT_EVENT, ERROR_SHARE, CONTINUOUS_STATE, DERIVATIVE,
+    INDICATOR
+} Kind;
+
+/* A factor of a condition, of what has this index among its kind. */
+typedef struct {
+    Kind kind;
+    int index;
+    double factor;
+} Weight;
+
+/* What users of a run should know of where the sum of `count` weighted values is beyond the bound, and the sentence before and
+ * behind the time; it is doubtful where a real machine would hardly run like this. */
+typedef struct {
+    const char *before_time, *after_time;
+    int doubtful, first, count;
+    double bound;
+} Condition;
+
 typedef enum { SIGNAL_STEPS, SIGNAL_LINEAR, SIGNAL_SINE, SIGNAL_POLYNOMIAL } SignalKind;
 
 /* The signal that an input follows until it is set; `values` has the coefficients of each piece of polynomials, from that
@@ -131,12 +152,6 @@ typedef struct {
     const double *times, *values;   /* events; values at them, or offset, amplitude, phase, and factors of t and t² */
     double initial;
 } Signal;
-
-typedef enum {
-    INPUT, COORDINATE, VELOCITY, ACCELERATION, STATE, HELD, INTEGRAL, OUTPUT, REACTION, VIOLATION, PARAMETER, CALCULATED,
-    OF_SOLVER, STEP_SIZE, SHARED_BY, NEXT_EVENT, ERROR_SHARE, CONTINUOUS_STATE, DERIVATIVE,
-    INDICATOR
-} Kind;
 
 /* A variable; its value reference is its index. A bound that is not there is DBL_MAX. */
 typedef struct {

@@ -63,6 +63,7 @@ static int all_reached(const State *state) {
     const char *bytes = (const char *)state;
     if (!all_finite(&state->stop_time, 1) || !all_finite(state->highest, HIGHEST * BALANCES)) return 0;
     if (!all_finite(state->drifts, DRIFTS * BALANCES)) return 0;
+    if (!all_finite(state->held_last, CONDITIONS) || !all_finite(state->happened_at, CONDITIONS)) return 0;
     for (size_t i = 0; i < offsetof(State, highest); i += sizeof(double)) {
         double number;
         memcpy(&number, bytes + i, sizeof number);
@@ -79,6 +80,7 @@ static int possible(const State *state) {
     for (int j = 0; j < COORDINATES; j++) dependent += state->dependent[j];
     if (!all_flags(&state->has_stop_time, 1) || !all_flags(&state->initialized, 1)) return 0;
     if (!all_flags(&state->contradictory, 1)) return 0;
+    if (!all_flags(state->has_held, CONDITIONS) || !all_flags(state->happened, CONDITIONS)) return 0;
     if (!all_flags(&state->energies_followed, 1) || state->communications > UINT64_MAX / (4 * DENSE)) return 0;
     if (state->mode < INSTANTIATED || state->mode > TERMINATED) return 0;
 #if MODEL_EXCHANGE

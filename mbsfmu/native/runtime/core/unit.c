@@ -20,6 +20,7 @@
 #include "readings.c"
 #include "change_points.c"
 #include "energy_watch.c"
+#include "conditions.c"
 #include "run_loop.c"
 #include "error_share.c"
 #include "start.c"

@@ -17,8 +17,9 @@
 
 typedef struct Instance Instance;
 
-/* What becomes of a call; DISCARDED: a step that cannot be made, after which the instance is as it was before. */
-typedef enum { DONE, DONE_WITH_WARNING, DISCARDED, REFUSED } Status;
+/* What becomes of a call; DISCARDED: a step that cannot be made, after which the instance is as it was before.
+ * NOTED: of a sentence alone, that something happened in the run which users should know of. */
+typedef enum { DONE, DONE_WITH_WARNING, DISCARDED, REFUSED, NOTED } Status;
 
 /* What a host wants of a step beside its end; all zero, or NULL instead of it, where it wants nothing. */
 typedef struct {

@@ -208,7 +208,9 @@ static Status complete_step(Instance *instance, int *events) {
     keep_consistent_point(state);
     follow_rank(instance);
     follow_energy_if_due(instance);
+    follow_conditions(instance);
     report_drifts(instance);
+    report_conditions(instance);
     state->due = state->time + same_time(state, DBL_MAX, state->time, state->time);
     *events = needed || is_at_event(instance);
     return DONE;

@@ -88,6 +88,7 @@ CALLS = {
         {
             "inputs": "`model.driven_by(\"recorded.csv:steps\")`",
             "stop": "`.run(stop=3.0)`",
+            "output_step": "`.run(stop=3.0, output_step=0.01)`",
             "assignments": SET,
             "output": "`result.to_file(\"run.csv\")`",
             "checkpoint": "`.run(stop=3.0, checkpoint=mbsfmu.Checkpoint(\"run.checkpoint\", seconds=60))`",

@@ -18,7 +18,7 @@ from mbsfmu.analysis.state_equations import StateEquations
 from mbsfmu.analysis.step_equations import StepEquations
 from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.times import counted
+from mbsfmu.base.times import check_grid, counted
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.penalty import Penalty
@@ -175,6 +175,8 @@ class RecordedRun:
         step = simulation.step_size
         if not (np.isfinite(stop) and stop >= step):
             raise InputError(f"the run ends at {stop:g} s; it must last a step of {step:g} s at least")
+        if self._method is None:
+            check_grid(0.0, stop, step, len(simulation.continuous))
         times = counted(0.0, stop, step) if self._method is None else self._step_ends(stop)
         run_loop = simulation.run_loop
         signals = run_loop.inputs.signals.values()

@@ -9,11 +9,18 @@ from __future__ import annotations
 import math
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None
 
 SAME_TIME = 1e-6
 """Times that differ by less than this fraction of a step are equal."""
@@ -33,6 +40,7 @@ need. Nothing depends on it.
 """
 
 _UNKNOWN_MEMORY = 16e9  # bytes, where the machine does not tell
+_OF_MEMORY = 0.5  # that rows may take: what is made of them takes nearly as much again
 
 
 def resolution(*times: float) -> float:
@@ -146,12 +154,12 @@ def check_grid(start: float, stop: float, step: float, columns: int) -> None:
     """
     check_span(start, stop, step)
     count = count_steps(start, stop, step)
-    asked, there = 8.0 * (count + 1.0) * columns, _memory()
-    if count > MOST_STEPS or asked > there:
+    asked, there = 8.0 * (count + 1.0) * columns, memory()
+    if count > MOST_STEPS or asked > _OF_MEMORY * there:
         raise InputError(
-            f"a run from {start:g} s to {stop:g} s with a step of {step:g} s has {count:.3g} steps, and its result of "
-            f"{columns} columns takes {asked / 1e9:.3g} GB; possible are {MOST_STEPS:g} steps and {there / 1e9:.3g} "
-            "GB, the memory of this machine"
+            f"a run from {start:g} s to {stop:g} s with a row every {step:g} s has {count:.3g} rows, and its result of "
+            f"{columns} columns takes {asked / 1e9:.3g} GB; possible are {MOST_STEPS:g} rows and "
+            f"{_OF_MEMORY * there / 1e9:.3g} GB, half of the memory here; a longer interval between rows keeps fewer"
         )
 
 
@@ -197,9 +205,14 @@ def counted(start: float, stop: float, step: float) -> NDArray[np.float64]:
     return times
 
 
-def _memory() -> float:
-    """Return the memory of this machine in bytes."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return _UNKNOWN_MEMORY
+def memory() -> float:
+    """Return the memory in bytes that this process may have: that of the machine, its container, or its limit."""
+    found = [_UNKNOWN_MEMORY]
+    with suppress(AttributeError, OSError, ValueError):
+        found = [float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))]
+    with suppress(OSError, ValueError):
+        found.append(float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    if resource is not None:
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        found += [float(limit)] if limit != resource.RLIM_INFINITY else []
+    return min(found)

@@ -99,6 +99,8 @@ def main() -> None:
         _fail(str(error), 2)
     except (SimulationError, WriteError) as error:
         _fail(str(error), 1)
+    except MemoryError as error:
+        _fail(f"the memory of this machine is too small for it{f': {error}' if str(error) else ''}", 1)
     except OSError as error:
         _fail(f"{error.filename}: {reason(error)}" if error.filename else reason(error), 2)
     except (KeyboardInterrupt, click.Abort):

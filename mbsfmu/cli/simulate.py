@@ -33,6 +33,11 @@ from mbsfmu.simulation.run_options import RunOptions
 )
 @click.option("--stop", type=float, callback=stop_time, help="End in s; the model's by default.")
 @click.option(
+    "--output-step",
+    type=float,
+    help="Interval of the rows in s; the step by default, or a multiple that keeps a million rows at most.",
+)
+@click.option(
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for all signals over time, {FORMATS}."
 )
 @checkpoint_option
@@ -46,6 +51,7 @@ def command(
     assignments: tuple[str, ...],
     inputs: tuple[str, ...],
     stop: float | None,
+    output_step: float | None,
     output: str | None,
     checkpoint: float | None,
     report: str | None,
@@ -78,7 +84,9 @@ def command(
                 found, model, parts, page=report, option="--report", values=assigned(assignments), options=options
             )
     with progress_bar("simulating", quiet) as progress:
-        result = recorded(lambda: simulation.run(stop, progress=progress, checkpoint=kept), output, reporter)
+        result = recorded(
+            lambda: simulation.run(stop, output_step=output_step, progress=progress, checkpoint=kept), output, reporter
+        )
     if kept is not None:
         kept.remove()
     summary = result.summary()

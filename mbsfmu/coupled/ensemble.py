@@ -15,6 +15,7 @@ from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.alike import alike, how_many
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.kept_rows import default_interval, short_memory_in_words
 from mbsfmu.base.kept_warnings import KeptWarnings
 from mbsfmu.base.times import check_run, counted
 from mbsfmu.coupled.ensemble_simulation import EnsembleSimulation
@@ -178,7 +179,7 @@ class Ensemble:
         stop
             End time in s; the model's own by default.
         output_step
-            Interval of the result in s; the internal step by default.
+            Interval of the result in s; the internal step by default, or a multiple that a quarter of the memory holds.
         outputs
             Patterns such as `cylinder.*` of what is recorded; all outputs by default. Coordinates, velocities,
             accelerations, states, inputs and reactions that are no outputs can be named, too.
@@ -197,16 +198,19 @@ class Ensemble:
         """
         simulation = self._simulation
         stop = simulation.stop_time if stop is None else stop
-        output_step = simulation.step_size if output_step is None else output_step
         shown = self._columns(outputs)
         columns = list(dict.fromkeys([*shown, *self._watched]))
+        if output_step is None:
+            numbers = self.machines * len(columns)
+            output_step = default_interval(simulation.name, 0.0, stop, simulation.step_size, numbers, "output_step")
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         threads = _threads(workers)
         library = self._compiled()
         simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
-        runs = library.run(self._data(), times, columns, threads, progress)
+        with short_memory_in_words(simulation.name, "output_step"):
+            runs = library.run(self._data(), times, columns, threads, progress)
         return self._result(runs, times, columns, len(shown), clock.perf_counter() - begin)
 
     def start(self, outputs: Sequence[str] = (), *, workers: int | None = None) -> EnsembleSimulation:
@@ -326,7 +330,7 @@ class Ensemble:
         """
         simulation = self._simulation
         stop = simulation.stop_time if stop is None else stop
-        output_step = simulation.solver.output_step(stop)
+        output_step = simulation.output_step(stop)
         columns = range(len(simulation.continuous))
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         library, data = self._compiled(), self._data()

@@ -12,6 +12,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.identity import Origin
+from mbsfmu.base.kept_rows import default_interval, short_memory_in_words
 from mbsfmu.base.times import check_run, check_step, counted, tolerance
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.integration.error_measure import LARGE_ERROR, NOT_ESTIMATED, ErrorEstimate
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 INEXACT_REACTIONS = 1e-6
 """Relative error of reactions above which elimination is less accurate than the default tolerance."""
+ROWS_OPTION = "--output-step, in Python output_step,"
+"""What sets the interval of the rows of runs in process."""
 _TOLERANCE = 1e-6  # told to importers of FMUs that have none
 
 
@@ -316,7 +319,7 @@ class Simulation:
         stop
             End time in s; the model's own by default.
         output_step
-            Interval of the result in s; the internal step by default.
+            Interval of the result in s; the internal step by default, or a multiple that keeps a million rows at most.
         progress
             Called with the share that is done.
         checkpoint
@@ -336,9 +339,9 @@ class Simulation:
             When somebody ends it; the same.
         """
         stop = self.stop_time if stop is None else stop
-        output_step = self.solver.output_step(stop) if output_step is None else output_step
         names = [variable.name for variable in self.continuous]
         columns = len(names)
+        output_step = self.output_step(stop) if output_step is None else output_step
         check_run(stop, output_step, self.step_size, 1 + columns * (2 if self.check_error else 1))
         self.run_loop.sampler.check(stop)
         called = self._called(stop, output_step)
@@ -346,7 +349,8 @@ class Simulation:
         begin = clock.perf_counter()
         share = FIRST_SHARE if self.check_error else 1.0
         tell = None if progress is None else lambda done: progress(share * done)
-        recording = Recording(counted(0.0, stop, output_step), columns, tell)
+        with short_memory_in_words(self.name, ROWS_OPTION):
+            recording = Recording(counted(0.0, stop, output_step), columns, tell)
         recording.take_first(self.run_loop.readings())
         second = SecondRun(self.run_loop, self.energy_watch, self.runner, names) if self.check_error else None
         checked = None if checkpoint is None else self._checked(checkpoint, called, recording)
@@ -371,6 +375,11 @@ class Simulation:
         if failure is not None:
             raise RunError(f"{failure}{self.cardan_watch.cause(recording.recorded[1])}", result) from failure
         return result
+
+    def output_step(self, stop: float) -> float:
+        """Return the interval in s of the rows of a run to a stop time in s, where none is asked for; warns of few."""
+        columns = (1 + len(self.continuous)) * (2 if self.check_error else 1)
+        return default_interval(self.name, 0.0, stop, self.solver.output_step(stop), columns, ROWS_OPTION)
 
     def _called(self, stop: float, output_step: float) -> dict[str, str]:
         """Return a call of `run` in words, with what was set before."""

@@ -127,7 +127,7 @@ def _together(model: CoupledModel, points: Sequence[StudyPoint], stop: float) ->
     except (InputError, CompilerError) as error:
         _LOGGER.info("the points are run one by one: %s", error)
         return 1
-    bytes_each = 8 * len(simulation.continuous) * (stop / simulation.solver.output_step(stop) + 1.0)
+    bytes_each = 8 * len(simulation.continuous) * (stop / simulation.output_step(stop) + 1.0)
     return max(1, min(_TOGETHER, int(_ROOM / bytes_each)))
 
 

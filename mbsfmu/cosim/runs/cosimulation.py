@@ -253,9 +253,11 @@ class Cosimulation:
         bonds = find_bonds(exchange, exchange.connections, self._bonds, self.statistics.warn)
         everything = all_columns(exchange, bonds, graph.outputs, graph.joints)
         columns = chosen_columns(everything, chosen.record, self._instances)
-        preparation.check_size(chosen, (graph.start, stop, step), None if self._output is not None else len(columns))
+        grid, in_memory = (graph.start, stop, step), self._output is None
+        interval = preparation.row_interval(chosen, grid, 1 + len(columns), in_memory)
+        preparation.check_size(chosen, grid, interval, len(columns) if in_memory else None)
         width = len(exchange.names) + len(self._algorithm.reactions)
-        thinning = Thinning(graph.start, chosen.record_every, chosen.record_interval)
+        thinning = Thinning(graph.start, chosen.record_every, interval)
         self._record = Record(columns, bonds, width, thinning, self._output)
         return RunSetup(
             stepping=Stepping(self._algorithm, bonds),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.kept_rows import default_interval, warn_of_long_file
 from mbsfmu.base.times import check_grid, check_span
 from mbsfmu.cosim.control.tolerances import CouplingTolerances
 from mbsfmu.cosim.coupling.consistent_start import guessed_inputs, initialize_values
@@ -155,7 +156,36 @@ def check_connected_starts(
             )
 
 
-def check_size(options: CouplingOptions, grid: tuple[float, float, float], columns: int | None) -> None:
+def row_interval(
+    options: CouplingOptions, grid: tuple[float, float, float], columns: int, in_memory: bool
+) -> float | None:
+    """Return the interval of rows in s, None for none; where none is asked for, memory keeps what plots can show.
+
+    Parameters
+    ----------
+    options
+        Of the run.
+    grid
+        Start, stop time and communication step in s.
+    columns
+        Numbers in a row.
+    in_memory
+        Whether rows stay in memory; a file that is written as the run goes on has all of them, which is told.
+    """
+    start, stop, step = grid
+    if options.record_interval is not None or options.record_every > 1:
+        return options.record_interval
+    where = "the coupled run", start, stop, step, columns, "--record-interval, in Python record_interval,"
+    if not in_memory:
+        warn_of_long_file(*where)
+        return None
+    interval = default_interval(*where)
+    return None if interval == step else interval
+
+
+def check_size(
+    options: CouplingOptions, grid: tuple[float, float, float], interval: float | None, columns: int | None
+) -> None:
     """Check that a run with steps of one length has a possible number of them, and that its rows can be held.
 
     Parameters
@@ -164,6 +194,8 @@ def check_size(options: CouplingOptions, grid: tuple[float, float, float], colum
         Of the run.
     grid
         Start, stop time and communication step in s.
+    interval
+        Of rows in s, at least; None for none.
     columns
         How many there are in memory beside the times; None where rows go to a file.
     """
@@ -173,7 +205,7 @@ def check_size(options: CouplingOptions, grid: tuple[float, float, float], colum
         return
     check_grid(start, stop, step, 0)
     if columns is not None:
-        row = max(step * options.record_every, options.record_interval or 0.0)
+        row = max(step * options.record_every, interval or 0.0)
         check_grid(start, stop, min(row, stop - start), 1 + columns)
 
 

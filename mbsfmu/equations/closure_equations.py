@@ -15,7 +15,11 @@ from numpy.typing import ArrayLike
 from mbsfmu.equations.rotation import cross, perpendicular, rotation_from_vector, unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.force_context import BodyPoint
+from mbsfmu.model.joint import Joint
 from mbsfmu.modelling.fields import Array
+
+_PARALLEL = 1e-6
+"""Sine of the angle between two hinge axes below which they count as parallel."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,70 @@ class Relation(ClosureEquation, ABC):
 
     def _measured(self, parent: BodyPoint, child: BodyPoint) -> list[Array]:
         return [each.value(parent, child) for each in self.measures]
+
+
+@dataclass(frozen=True)
+class Misalignment(Relation):
+    """1 − cos θ of an angle θ that closure equations, odd in θ, leave at zero or at half a turn: 0 or 2 there.
+
+    Attributes
+    ----------
+    measures
+        cos θ plus a constant; of a thread the displacement d, and sine and cosine of its turn φ, with θ = d / p − φ.
+    aligned
+        What is measured at θ = 0.
+    pitch
+        p in m/rad; 0 without a thread.
+    """
+
+    unit: ClassVar[str] = "1"
+    measures: tuple[ClosureEquation, ...]
+    aligned: float = 1.0
+    pitch: float = 0.0
+
+    def relate(self, measured: Sequence[Array]) -> Array:
+        """Return 1 − cos θ."""
+        if not self.pitch:
+            return self.aligned - measured[0]
+        way, sine, cosine = measured
+        return self.aligned - np.cos(way / self.pitch) * cosine - np.sin(way / self.pitch) * sine
+
+    def slopes(self, measured: Sequence[Array]) -> Sequence[Array]:
+        """Return its derivatives with respect to the measures."""
+        if not self.pitch:
+            return (np.asarray(-1.0),)
+        way, sine, cosine = measured
+        turn = way / self.pitch
+        along = (np.sin(turn) * cosine - np.cos(turn) * sine) / self.pitch
+        return along, -np.sin(turn), -np.cos(turn)
+
+    def slope_rates(self, measured: Sequence[Array], rates: Sequence[Array]) -> Sequence[Array]:
+        """Refuse: no acceleration of it is needed."""
+        raise NotImplementedError
+
+
+def misalignments(joint: Joint) -> dict[str, ClosureEquation]:
+    """Return what tells whether a joint closes a loop as its elements hold it in the tree, or turned by half a turn.
+
+    The closure equations of parallel axes, of equal orientations and of threads hold for both. Joints with hinges about
+    different axes reach every orientation that their equations allow.
+    """
+    hinges = [element for element in joint.elements if not element.slides]
+    back, found = turned_back(joint.orientation), {}
+    if not joint.equations():
+        return found
+    if not hinges:
+        trace = Angle(tuple((direction, back @ direction, 0.5) for direction in np.eye(3)))
+        return {"orientation": Misalignment((trace,), 1.5)}  # tr R = 1 + 2 cos θ
+    axis = unit(hinges[0].axis)
+    if any(np.linalg.norm(cross(axis, unit(hinge.axis))) > _PARALLEL for hinge in hinges):
+        return found
+    found["axis"] = Misalignment((Angle(((axis, back @ axis, 1.0),)),))
+    if pitch := hinges[0].pitch:
+        first = perpendicular(axis)[0]
+        turn = (Angle(((direction, back @ first, 1.0),)) for direction in (cross(axis, first), first))
+        found["thread"] = Misalignment((Offset(axis), *turn), pitch=pitch)
+    return found
 
 
 def gaps() -> dict[str, ClosureEquation]:

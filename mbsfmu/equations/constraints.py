@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.closure_equations import misalignments
 from mbsfmu.equations.frames import Frames, body_velocity, point_of_body
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.force_context import BodyPoint
@@ -21,6 +22,13 @@ from mbsfmu.tracing.kernels import kernel
 class CutJoint:
     """The closure equations of one cut joint, in m and rad.
 
+    Parameters
+    ----------
+    joint, mechanism, points
+        The joint, its mechanism, and the points of the bodies.
+    equations
+        The equations by their kinds; those of the joint by default.
+
     Attributes
     ----------
     names, units
@@ -29,10 +37,16 @@ class CutJoint:
         Indices of the bodies, -1 for the ground.
     """
 
-    def __init__(self, joint: Joint, mechanism: Mechanism, points: Points) -> None:
+    def __init__(
+        self,
+        joint: Joint,
+        mechanism: Mechanism,
+        points: Points,
+        equations: Mapping[str, ClosureEquation] | None = None,
+    ) -> None:
         self.parent, self._parent_point = body_and_point(mechanism, points, joint.parent)
         self.child, self._child_point = body_and_point(mechanism, points, joint.child)
-        equations = joint.equations()
+        equations = joint.equations() if equations is None else equations
         self._equations = _Equations.of(tuple(equations.values()))
         self.names = tuple(f"{joint.name} ({kind})" for kind in equations)
         self.units = tuple(equation.unit for equation in equations.values())
@@ -70,6 +84,12 @@ class CutJoint:
             return tuple(point_of_body(frames, velocity, body, point.of(parameters)))
 
         return side(self.parent, self._parent_point), side(self.child, self._child_point)
+
+
+def aligning(joints: Iterable[Joint], mechanism: Mechanism, points: Points) -> list[CutJoint]:
+    """Return the joints that their equations let turn over by half a turn, with their misalignments as equations."""
+    measured = ((joint, misalignments(joint)) for joint in joints)
+    return [CutJoint(joint, mechanism, points, equations) for joint, equations in measured if equations]
 
 
 _Side = tuple[Array, ...]

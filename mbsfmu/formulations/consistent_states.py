@@ -12,6 +12,7 @@ import numpy as np
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.equations.coordinate_charts import NEAR_GIMBAL_LOCK
 from mbsfmu.initialization.accelerations import accelerations
+from mbsfmu.initialization.closing_loops import turned_joint
 from mbsfmu.stepping.state import State
 from mbsfmu.stepping.step_history import StepHistory
 from mbsfmu.systems.functions import SystemFunctions
@@ -132,9 +133,11 @@ class FittingStates:
         Raises
         ------
         LoopsOpenError
-            When a loop has opened further than the formulation lets it.
+            When a loop has opened further than the formulation lets it, or a joint is turned by half a turn.
         """
         functions = self.functions
+        if (joint := turned_joint(functions, functions.coordinates)) is not None:
+            raise LoopsOpenError(f"joint {joint} is turned by half a turn against its own orientation; {self.remedy}")
         if len(functions.rows):
             gaps = np.abs(functions.gap()[0])
             worst = int(np.argmax(gaps / functions.scales))

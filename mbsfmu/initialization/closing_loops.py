@@ -29,6 +29,18 @@ SMALLEST_SHARE = 1e-3
 """… and the fraction of a step at which the search ends without improvement."""
 MOST_ITERATIONS = 100
 """Largest number of Gauss–Newton steps."""
+TURNED = 1.0
+"""Misalignment, 1 − cos θ, from which on a joint is turned over: on closed loops it is 0 or 2."""
+MOST_TURNS = 4
+"""Searches for closed loops with no joint turned over, each from next to where the last one has ended …"""
+NEXT = 0.1
+"""… which is so far off in rad and m, by the fractions of multiples of …"""
+GOLDEN = 0.6180339887498949
+"""… the golden ratio, which differ for all coordinates: no turns of theirs cancel."""
+LEAST_TURNED = 1e-2
+"""Least weight of a coordinate against the one that moves most where a joint is turned back."""
+NO_ARM = 1e-12
+"""Lever arm in m that is round-off of points that coincide."""
 IMMOBILE = 1e-6
 """Motion relative to the free motions below which a coordinate is locked."""
 _TIED = 1e-4
@@ -104,28 +116,80 @@ def close_loops(
     ranks = given_ranks(guess, own) if counted is None else counted.copy()
     for least in (1, 2, 3):  # the rank from which on coordinates stay
         ranks[ranks < least] = 0
-        nearest, violation = _approach(functions, guess, np.flatnonzero(ranks == 0))
+        moving = np.flatnonzero(ranks == 0)
+        nearest, violation = _approach(functions, guess, moving)
         if not violation.size:
             return OnConstraints(nearest, np.zeros(0, dtype=np.intp), np.zeros((0, len(guess))))
-        gap = np.max(np.abs(violation))
-        if gap < CLOSED:
+        closed, turned = _holds(functions, nearest, violation), None
+        if not closed and (turned := _turned_back(functions, guess, moving)) is not None:
+            nearest, closed = turned, True
+        if closed:
             break
-    if not gap < CLOSED:
-        worst = functions.system.constraints[int(np.argmax(np.abs(violation)))]
-        raise InputError(
-            f"{functions.system.name} cannot be assembled: from the given start values the loops come no closer "
-            f"than {gap:.3g} at joint {worst}; check lengths, points and start values"
-        )
+    if not closed:
+        raise InputError(_refusal(functions, nearest, violation))
     jacobian = _closure_at(functions, nearest)[1]
-    weighted = _weighted(jacobian, ranks, _far(functions, nearest, jacobian, nearest))
+    far = _far(functions, nearest, jacobian, nearest)
+    if turned is not None:  # what has been turned over follows from the others, which stay
+        away = np.abs(nearest - guess)
+        far = np.maximum(away / np.max(away), LEAST_TURNED)
+    weighted = _weighted(jacobian, ranks, far)
     dependent = _dependent(weighted, rank_of(jacobian))
     independent = np.delete(np.arange(len(guess)), dependent)
     kept = nearest.copy()
     kept[independent] = guess[independent]
     kept, violation = _approach(functions, kept, dependent)
-    if np.max(np.abs(violation)) < CLOSED:
+    if _holds(functions, kept, violation):
         return OnConstraints(kept, dependent, weighted)
     return OnConstraints(nearest, None, weighted)
+
+
+def _holds(functions: SystemFunctions, coordinates: Floats, violation: Floats) -> bool:
+    """Return whether the loops are closed at coordinates, by no joint that is turned by half a turn."""
+    return bool(np.max(np.abs(violation), initial=0.0) < CLOSED) and turned_joint(functions, coordinates) is None
+
+
+def turned_joint(functions: SystemFunctions, coordinates: Floats) -> str | None:
+    """Return the name of a joint that closes a loop turned by half a turn at coordinates; None without one."""
+    if not functions.system.aligned:
+        return None
+    functions.coordinates[:] = coordinates
+    misalignment = functions.misalignment()[0]
+    worst = int(np.argmax(misalignment))
+    return functions.system.aligned[worst] if not misalignment[worst] < TURNED else None
+
+
+def _turned_back(functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp]) -> Floats | None:
+    """Return coordinates on the constraints near given ones with no joint turned over; None if none are found.
+
+    The misalignments of joints are equations like the others here. Where a joint is turned by half a turn exactly, they
+    have no slope: the search begins again next to that.
+    """
+    if not functions.system.aligned:
+        return None
+    begin = guess
+    for attempt in range(MOST_TURNS):
+        found, violation = _approach(functions, begin, moving, aligning=True)
+        if _holds(functions, found, violation[: len(functions.system.constraints)]):
+            return found
+        begin = found.copy()
+        shares = np.modf(GOLDEN * (1.0 + np.arange(len(guess)) + attempt))[0]
+        begin[moving] -= (NEXT * (0.5 + shares) * np.where(found < 0.0, -1.0, 1.0))[moving]
+    return None
+
+
+def _refusal(functions: SystemFunctions, coordinates: Floats, violation: Floats) -> str:
+    """Return the sentence on loops that cannot be closed, or by a joint turned by half a turn alone."""
+    name, worst = functions.system.name, int(np.argmax(np.abs(violation)))
+    if (gap := np.abs(violation[worst])) < CLOSED:
+        return (
+            f"{name} cannot be assembled: from the given start values the loops close only with joint "
+            f"{turned_joint(functions, coordinates)} turned by half a turn against its own orientation; check points, "
+            "axes and start values, or turn the joint's orientation by pi"
+        )
+    return (
+        f"{name} cannot be assembled: from the given start values the loops come no closer "
+        f"than {gap:.3g} at joint {functions.system.constraints[worst]}; check lengths, points and start values"
+    )
 
 
 def onto_velocity_constraints(
@@ -244,32 +308,39 @@ def closed_nearby(functions: SystemFunctions, guess: Floats, rows: NDArray[np.in
 
 
 def _approach(
-    functions: SystemFunctions, guess: Floats, moving: NDArray[np.intp], rows: NDArray[np.intp] | None = None
+    functions: SystemFunctions,
+    guess: Floats,
+    moving: NDArray[np.intp],
+    rows: NDArray[np.intp] | None = None,
+    *,
+    aligning: bool = False,
 ) -> tuple[Floats, Floats]:
     """Return the coordinates with the least violation found by moving some of them, and the violation.
 
-    Gauss–Newton steps of least length, shortened until the violation falls. All constraints count, or some of them.
+    Gauss–Newton steps of least length, shortened until the violation falls. All constraints count, or some of them; or
+    misalignments behind all constraints.
     """
     coordinates = guess.copy()
-    violation, jacobian = _closure_at(functions, coordinates, rows)
+    violation, jacobian = _closure_at(functions, coordinates, rows, aligning=aligning)
     if not violation.size:
         return coordinates, violation
     for _ in range(MOST_ITERATIONS):
         step = np.zeros_like(coordinates)
         step[moving] = -_least_squares(jacobian[:, moving], violation)
         if np.max(np.abs(step)) > STEP_LIMIT:
-            bent = _bent(functions, coordinates, jacobian, rows)
+            bent = _bent(functions, coordinates, jacobian[: len(functions.system.constraints)], rows)
             longest = np.max(np.abs(step[bent]), initial=STEP_LIMIT)
             step *= STEP_LIMIT / longest
         size, share = np.linalg.norm(violation), 1.0
         while share > SMALLEST_SHARE:
-            trial_violation, trial_jacobian = _closure_at(functions, coordinates + share * step, rows)
+            trial = coordinates + share * step
+            trial_violation, trial_jacobian = _closure_at(functions, trial, rows, aligning=aligning)
             if np.linalg.norm(trial_violation) < size:
                 break
             share *= 0.5 if size > CLOSED else 0.0  # where whole steps make closed loops no better, it is round-off
         else:
             break  # no step makes it better: at round-off, or at a violation that stays
-        coordinates, violation, jacobian = coordinates + share * step, trial_violation, trial_jacobian
+        coordinates, violation, jacobian = trial, trial_violation, trial_jacobian
     return coordinates, violation
 
 
@@ -291,12 +362,15 @@ def closure_at(functions: SystemFunctions, coordinates: Floats) -> list[Floats]:
 
 
 def _closure_at(
-    functions: SystemFunctions, coordinates: Floats, rows: NDArray[np.intp] | None = None
+    functions: SystemFunctions, coordinates: Floats, rows: NDArray[np.intp] | None = None, *, aligning: bool = False
 ) -> tuple[Floats, Floats]:
     functions.coordinates[:] = coordinates
     violation, jacobian, _ = functions.all_closure()
     if rows is not None:
         return violation[rows], jacobian[rows]
+    if aligning:
+        misalignment, slopes = functions.misalignment_slopes()
+        return np.concatenate([violation, misalignment]), np.concatenate([jacobian, slopes])
     return violation.copy(), jacobian.copy()
 
 
@@ -388,9 +462,10 @@ def _near(jacobians: list[Floats], rank: int) -> float:
 
 
 def _lever_arm(functions: SystemFunctions, jacobians: list[Floats]) -> float:
-    """Return how far distances in loops move with angles at most, in m; 1 where none does."""
+    """Return how far distances in loops move with angles at most, in m; 1 where none does but by round-off."""
     system = functions.system
     distances = np.array([unit == "m" for unit in system.constraint_units])
     angles = np.array([each.unit != "m" for each in system.coordinates])
     levers = np.array(jacobians)[:, distances][:, :, angles]
-    return float(np.max(np.abs(levers), initial=0.0)) or 1.0
+    arm = float(np.max(np.abs(levers), initial=0.0))
+    return arm if arm > NO_ARM else 1.0

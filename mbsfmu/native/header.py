@@ -97,6 +97,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "COORDINATES": len(system.coordinates),
         "START_COORDINATES": len(initialization.functions.coordinates),
         "CONSTRAINTS": len(functions.rows),
+        "ALIGNED": len(system.aligned),
         "RANK": functions.rank,
         "STAGED": int(functions.staged is not None),
         "INDEPENDENT": initialization.watched_equations(functions),
@@ -175,9 +176,10 @@ def _bounds(simulation: Simulation) -> dict[str, object]:
     everything = [simulation.functions, initialization.functions]
     everything += [part.functions for part in initialization.balanced_parts]
     coordinates = max(len(each.coordinates) for each in everything)
-    constraints = max(len(each.system.constraints) for each in everything)
+    # Where joints are turned back, misalignments count behind all constraints; see assembly.c.
+    constraints = max(len(each.system.constraints) + len(each.system.aligned) for each in everything)
     systems = [each.system for each in everything[1:]]
-    sides = [(len(each.constraints), len(each.coordinates), len(each.balances)) for each in systems]
+    sides = [(len(each.constraints) + len(each.aligned), len(each.coordinates), len(each.balances)) for each in systems]
     matrix = max(max(rows, columns) * (rows + forces) for rows, columns, forces in sides)
     work = max((_squares_work(*each) for side in sides for each in _sides(*side)), default=0)
     watched = initialization.watched_equations(simulation.functions) > 0

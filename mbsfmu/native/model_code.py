@@ -263,8 +263,7 @@ class ModelCode:
         if self._asks_for_jacobian:
             yield functions.closure
         yield from (functions.integral_rates, functions.outputs)
-        if functions.rows and not self._needs.closes_loops:
-            yield functions.gap
+        yield from self._closing_functions()
         if len(functions.loop_iterates):
             yield functions.loop_solutions
         if functions.rates_by_accelerations:
@@ -276,13 +275,19 @@ class ModelCode:
     def _flow_functions(self) -> Iterable[AnyFunction]:
         """Make what the same takes that steps do not have."""
         functions = self._functions
-        if functions.rows and not self._needs.closes_loops:
-            yield functions.gap
+        yield from self._closing_functions()
         if len(functions.loop_iterates):
             yield functions.loop_solutions
         yield from self._simulation.formulation.native_needs(StepKind.EXCHANGED).in_steps
         if self._system.references:
             yield functions.with_present_references
+
+    def _closing_functions(self) -> Iterable[AnyFunction]:
+        """Make what tells whether loops are closed at the end of steps."""
+        if self._system.aligned:
+            yield self._functions.misalignment
+        if self._functions.rows and not self._needs.closes_loops:
+            yield self._functions.gap
 
     def _reading_functions(self) -> Iterable[AnyFunction]:
         """Make what updates, jumps of inputs and readers of reactions call."""
@@ -309,7 +314,7 @@ class ModelCode:
         if self._placed:
             yield from (functions.start_references, functions.placement)
         else:
-            yield from (functions.start, functions.all_closure)
+            yield from (functions.start, *_closures(functions))
         if self._changes:
             yield from changes(functions, steps=self._steps)
             return
@@ -343,7 +348,7 @@ class ModelCode:
     def _assembled(self, functions: SystemFunctions, prefix: str, helpers: dict[str, str]) -> Iterable[str]:
         """Write the functions of assembly."""
         yield self._code(functions.start, helpers, prefix)
-        yield self._code(functions.all_closure, helpers, prefix)
+        yield from (self._code(each, helpers, prefix) for each in _closures(functions))
         if not self._ensemble:
             varied = recorded_variation if self._changes and functions.in_loops else variation
             yield self._code(varied(functions), helpers, prefix)
@@ -358,9 +363,10 @@ class ModelCode:
 
     def _assembly(self, functions: SystemFunctions, first: int, prefix: str, balances: int, calculated: int) -> str:
         system = functions.system
-        accelerations = system.accelerations
-        texts = (system.constraints, [each.name for each in accelerations], [each.unit for each in accelerations])
-        names = ", ".join(f"(const char *const[]){strings(each)}" for each in texts)
+        names, units = [each.name for each in system.accelerations], [each.unit for each in system.accelerations]
+        texts = (system.constraints, system.aligned, names, units)
+        written = ", ".join(f"(const char *const[]){strings(each or [''])}" for each in texts)
+        misaligned = f"{prefix}misalignment_slopes" if system.aligned else "NULL"
         own = [("standing", balances > 0), ("equilibrium", balances > 0 and not functions.in_loops)]
         own += [(name, balances > 0 and functions.in_loops) for name in ("freed", "standing_change")]
         at_rest = ", ".join(f"{prefix}{name}" if is_there else "NULL" for name, is_there in own)
@@ -368,6 +374,12 @@ class ModelCode:
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
-            f"{first}, {string(system.name)}, {names}, {prefix}start, {prefix}all_closure, {at_rest}, "
+            f"{len(system.aligned)}, {first}, {string(system.name)}, {written}, {prefix}start, {prefix}all_closure, "
+            f"{misaligned}, {at_rest}, "
             f"{varied}, {balances}, {balancing}, {calculated}}}"
         )
+
+
+def _closures(functions: SystemFunctions) -> list[AnyFunction]:
+    """Return the functions that loops are closed by at the start."""
+    return [functions.all_closure, *([functions.misalignment_slopes] if functions.system.aligned else [])]

@@ -120,6 +120,8 @@ class ModelTables:
             yield f"static const double element_scales[] = {numbers(self._needs.element_scales.ravel(order='F'))};"
         for name, texts in self._needs.names.items():
             yield f"static const char *const {name}[] = {strings(texts)};"
+        if simulation.functions.system.aligned:
+            yield f"static const char *const aligned_names[] = {strings(simulation.functions.system.aligned)};"
         if simulation.functions.rows and not self._needs.closes_loops:  # what opened loops are told by
             yield f"static const double loop_scales[] = {numbers(simulation.functions.scales)};"
             for what, texts in (("names", system.constraints), ("units", system.constraint_units)):

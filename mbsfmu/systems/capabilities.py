@@ -154,6 +154,10 @@ class ConstraintMotion(System):
         """
 
     @abstractmethod
+    def misalignment_jacobian(self, instant: SystemContext) -> Array:
+        """Return the derivatives of the misalignment by z, shape (number of values, n)."""
+
+    @abstractmethod
     def closure_rate(self, instant: SystemContext) -> Array:
         """Return dΦ/dt = Φ_z ż + Φ_t, shape (number of constraints,)."""
 

@@ -142,6 +142,8 @@ class SystemExpressions:
     """M z̈ − Q."""
     all_closure = _vector(System, System.closure)
     """Φ of all constraints, redundant ones included."""
+    misalignment = _vector(System, System.misalignment)
+    """1 − cos θ of joints that Φ = 0 lets turn over by half a turn."""
     rates = _vector(System, System.rates)
     """ẋ."""
     all_drifts = _vector(System, System.constraint_drifts)
@@ -185,6 +187,11 @@ class SystemExpressions:
     def all_closure_jacobian(self) -> ca.SX:
         """Φ_z of all constraints."""
         return self.derivative(self.all_closure, "coordinates")
+
+    @cached_property
+    def misalignment_jacobian(self) -> ca.SX:
+        """Its derivatives by z."""
+        return self.derivative(self.misalignment, "coordinates")
 
     @cached_property
     def integral_rates(self) -> ca.SX:

@@ -107,6 +107,16 @@ class SystemFunctions(SystemWorkspace):
             "all_closure", lambda given: [given.all_closure, given.all_closure_jacobian, given.all_drifts], matrices=[1]
         )
 
+    misalignment = _TracedFunction("misalignment")
+    """1 − cos θ of joints that Φ = 0 lets turn over by half a turn."""
+
+    @cached_property
+    def misalignment_slopes(self) -> AnyFunction:
+        """The same, and its derivatives by z."""
+        return self.defined(
+            "misalignment_slopes", lambda given: [given.misalignment, given.misalignment_jacobian], matrices=[1]
+        )
+
     @cached_property
     def driven(self) -> tuple[int, ...]:
         """Indices, among the active loop equations, of prescribed motions, which do work."""

@@ -312,6 +312,16 @@ class RecordedSystem:
         return self._constrained.closure_jacobian(self.instant)
 
     @property
+    def misalignment(self) -> Array:
+        """1 − cos θ of joints that Φ = 0 lets turn over by half a turn."""
+        return self.system.misalignment(self.instant)
+
+    @property
+    def misalignment_jacobian(self) -> Array:
+        """Its derivatives by z."""
+        return self._constrained.misalignment_jacobian(self.instant)
+
+    @property
     def all_drifts(self) -> Array:
         """Φ_t of all constraints."""
         return self.system.constraint_drifts(self.instant)

@@ -184,6 +184,8 @@ class System(ABC):
         Variables of the forces and moments that joints transmit.
     constraints, constraint_units
         One name per element of Φ, and its unit, m or rad.
+    aligned
+        Names of the joints whose misalignment can be half a turn where Φ = 0.
     balances
         Pairs of a calculated parameter and an input: the parameter is the value of the input that keeps the
         system at rest where it starts.
@@ -220,6 +222,7 @@ class System(ABC):
     reactions: tuple[Variable, ...] = ()
     constraints: tuple[str, ...] = ()
     constraint_units: tuple[str, ...] = ()
+    aligned: tuple[str, ...] = ()
     balances: tuple[tuple[Variable, str], ...] = ()
     orderings: tuple[tuple[int, int], ...] = ()
     tensors: tuple[Tensor, ...] = ()
@@ -237,6 +240,10 @@ class System(ABC):
     @abstractmethod
     def closure(self, instant: SystemContext) -> Array:
         """Return Φ in m and rad, shape (number of constraints,)."""
+
+    def misalignment(self, instant: SystemContext) -> Array:  # noqa: ARG002
+        """Return 1 − cos θ of each joint in `aligned`: where Φ = 0 it is 0, or 2 where half a turn is wrong."""
+        return np.zeros(0)
 
     @abstractmethod
     def rates(self, instant: SystemContext) -> Array:

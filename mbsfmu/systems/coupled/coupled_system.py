@@ -128,6 +128,7 @@ class CoupledSystem(
         self.limited = names.apart("limited")
         self.tensors = names.tensors()
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
+        self.aligned = tuple(name for part in self.parts for name in part.aligned)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.references = sum(part.references for part in self.parts)
         self.weight = sum(part.weight for part in self.parts)
@@ -316,6 +317,7 @@ class CoupledSystem(
 
     residual = concatenated(System.residual, "instant")
     closure = concatenated(System.closure, "instant")
+    misalignment = concatenated(System.misalignment, "instant")
     closure_rate = concatenated(ConstraintMotion.closure_rate, "instant", required_by="constraints")
     rates = concatenated(System.rates, "instant")
     integral_rates = concatenated(System.integral_rates, "instant")
@@ -403,11 +405,18 @@ class CoupledSystem(
 
     def closure_jacobian(self, instant: SystemContext) -> Array:
         """Return Φ_z on the constraint manifold, shape (number of constraints, n), block-diagonal over the parts."""
+        return self._block_diagonal(ConstraintMotion.closure_jacobian, instant)
+
+    def misalignment_jacobian(self, instant: SystemContext) -> Array:
+        """Return the derivatives of the misalignment by z, block-diagonal over the parts."""
+        return self._block_diagonal(ConstraintMotion.misalignment_jacobian, instant)
+
+    def _block_diagonal(self, jacobian: Callable[..., Array], instant: SystemContext) -> Array:
         rows, first, count = [np.zeros((0, len(self.coordinates)))], 0, len(self.coordinates)
         for part, own in zip(self.parts, self._instants(instant), strict=True):
             last = first + len(part.coordinates)
             if len(part.constraints):
-                moved = require_capability(part, ConstraintMotion).closure_jacobian(own)
+                moved = getattr(require_capability(part, ConstraintMotion), jacobian.__name__)(own)
                 before, behind = (np.zeros((len(moved), width)) for width in (first, count - last))
                 rows.append(np.concatenate([before, moved, behind], axis=1))
             first = last

@@ -21,7 +21,7 @@ from mbsfmu.divide_and_conquer.closure_motion import along_coordinates, filled, 
 from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
 from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
-from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.constraints import CutJoint, aligning
 from mbsfmu.equations.coordinate_charts import angle_rates, cardan_angles
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.joint_measurement import is_measurable, measure, unwound
@@ -97,6 +97,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self._hung = [body for body, joint in enumerate(parts.topology.tree) if joint.joint.constrains]
         constraining = [parts.topology.tree[body] for body in self._hung]
         self.constraining = [CutJoint(each.joint, mechanism, parts.points) for each in constraining] + parts.cuts
+        self.aligning = aligning([each.joint for each in constraining], mechanism, parts.points) + parts.aligning
         self._absolute = Kinematics(floating_joints([each.centre for each in parts.masses]))
         self.turning = QuaternionJoints(self._absolute.joints)
         inwards = [*(each.reversed for each in constraining), *(False for _ in parts.cuts)]
@@ -126,7 +127,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self.event_indicators = joints.event_indicators
         shared = "; of least norm where constraints are redundant"
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
-        self.constraints, self.constraint_units = self.constraint_variables()
+        self.constraints, self.constraint_units, self.aligned = self.constraint_variables()
         self.references, self.gimbal_angles = len(parts.masses), self.turning.gimbal_angles
 
     # -- the start ------------------------------------------------------------------------------------------
@@ -296,6 +297,11 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             for entry in along_coordinates(self._absolute, motion.placed, body, (row,), [wrench])
         ]
         return np.concatenate([opening, filled(entries, len(self.parts.relations), count)])
+
+    def misalignment_jacobian(self, instant: SystemContext) -> Array:
+        """Return the derivatives of the misalignment by q, shape (number of values, n)."""
+        frames, count = self.motion(instant).placed, len(self.coordinates)
+        return joint_jacobian(self.aligning, self._absolute, frames, instant.parameters, count)
 
     def free_accelerations(self, instant: SystemContext) -> Array:
         """Return q̈ without constraints, shape (6 bodies,)."""

@@ -34,12 +34,15 @@ class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingRefere
         Its bodies, joints and forces.
     constraining
         The joints whose equations are its constraints.
+    aligning
+        Those of them that Φ = 0 lets turn over by half a turn, with their misalignments as equations.
     turning
         The joints of its coordinates that turn freely.
     """
 
     parts: MechanismParts
     constraining: Sequence[CutJoint]
+    aligning: Sequence[CutJoint]
     turning: QuaternionJoints
 
     @abstractmethod
@@ -62,6 +65,11 @@ class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingRefere
         violations = [joint.evaluate(motion.frames, instant.parameters) for joint in self.constraining]
         related = stack([each.evaluate(motion.coordinates, given(instant)) for each in self.parts.relations])
         return np.concatenate([*violations, related])
+
+    def misalignment(self, instant: SystemContext) -> Array:
+        """Return 1 − cos θ of each joint that the constraints let turn over by half a turn."""
+        frames = self.motion(instant).frames
+        return np.concatenate([np.zeros(0), *(each.evaluate(frames, instant.parameters) for each in self.aligning)])
 
     def closure_rate(self, instant: SystemContext) -> Array:
         """Return dΦ/dt in m/s and rad/s, shape (number of constraints,)."""
@@ -91,12 +99,12 @@ class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingRefere
         power = sum((-pull * relation.drift(given(instant)) for pull, relation in pairs), start=np.asarray(0.0))
         return np.concatenate([np.stack([power]), np.zeros(len(self.integrals) - 1)])
 
-    def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return names and units of the constraints, joints first."""
+    def constraint_variables(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Return names and units of the constraints, joints first, and the names of misalignments."""
         relations = self.parts.relations
         names = (*(name for joint in self.constraining for name in joint.names), *(each.name for each in relations))
         units = (*(unit for joint in self.constraining for unit in joint.units), *(each.unit for each in relations))
-        return names, units
+        return names, units, tuple(name for joint in self.aligning for name in joint.names)
 
     def rates(self, instant: SystemContext) -> Array:
         """Return the derivatives of the forces' states."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from mbsfmu.equations.bodies import MassProperties, Points
-from mbsfmu.equations.constraints import CutJoint
+from mbsfmu.equations.constraints import CutJoint, aligning
 from mbsfmu.equations.coordinate_relations import CoordinateRelation
 from mbsfmu.equations.forces import MechanismForces
 from mbsfmu.equations.frames import Frames, point_acceleration, point_velocity
@@ -42,8 +42,8 @@ class MechanismParts:
         The spanning tree.
     points, masses, kinematics, forces, sensors
         Points of the bodies; their masses; the joints of the tree; what acts but gravity; what is measured.
-    cuts
-        Joints that close loops.
+    cuts, aligning
+        Joints that close loops, and those of them that can close them turned by half a turn.
     constrained_by_equations
         By body, the closure equations of the joint to its parent, where its elements do not give the constraint
         wrenches: of screw joints, and of slides that turn.
@@ -67,6 +67,7 @@ class MechanismParts:
         self.masses = [MassProperties(body, properties, points) for body in topology.bodies]
         self.kinematics = Kinematics(tree_joints(topology, points))
         self.cuts = [CutJoint(joint, mechanism, points) for joint in topology.cuts]
+        self.aligning = aligning(topology.cuts, mechanism, points)
         self.constrained_by_equations = {
             body: CutJoint(topology.tree[body].joint, mechanism, points)
             for body, joint in enumerate(self.kinematics.joints)

@@ -69,7 +69,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.mechanism = mechanism
         self.parts = parts = MechanismParts(mechanism)
         self.weight = sum(body.mass for body in mechanism.bodies) * float(np.linalg.norm(mechanism.gravity))
-        self.constraining = parts.cuts
+        self.constraining, self.aligning = parts.cuts, parts.aligning
         self.dynamics = TreeDynamics(parts)
         self.turning = QuaternionJoints(parts.kinematics.joints)
         self._kept: Kept[MotionState] = Kept()
@@ -83,7 +83,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
         self.inputs = starting((part_variable(each, Causality.INPUT) for each in parts.inputs), start_values)
         self.parameters = starting(parts.parameters, start_values)
-        self.constraints, self.constraint_units = self.constraint_variables()
+        self.constraints, self.constraint_units, self.aligned = self.constraint_variables()
         self.balances = tuple(balance_of(forces.inputs[index]) for index in forces.balancing)
         self.integrals = ENERGIES
         self.outputs = output_variables(topology, (*forces.outputs, *parts.sensors.outputs))
@@ -129,6 +129,11 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         opening = joint_jacobian(parts.cuts, parts.kinematics, frames, instant.parameters, count)
         related = [each.along(instant.parameters, count)[np.newaxis] for each in parts.relations]
         return np.concatenate([opening, *related])
+
+    def misalignment_jacobian(self, instant: SystemContext) -> Array:
+        """Return the derivatives of the misalignment by z, shape (number of values, n)."""
+        frames, count = self.motion(instant).frames, len(self.coordinates)
+        return joint_jacobian(self.aligning, self.parts.kinematics, frames, instant.parameters, count)
 
     @property
     def depths(self) -> list[int]:

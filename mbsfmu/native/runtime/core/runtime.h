@@ -57,12 +57,14 @@ typedef struct {
 
 /* A system that has to be put together at the start: the whole, or a part of it that is balanced alone. */
 typedef struct {
-    int coordinates, states, inputs, constraints;
+    int coordinates, states, inputs, constraints, aligned;
     int first_parameter;            /* where its parameters stand among those of the whole */
     const char *name;
-    const char *const *constraint_names, *const *acceleration_names, *const *acceleration_units;
+    const char *const *constraint_names, *const *aligned_names, *const *acceleration_names, *const *acceleration_units;
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
     void (*all_closure)(const Parts *, double *violation, double *jacobian, double *drifts);
+    /* 1 - cos of the turns that closed loops leave at zero or half a turn, and its derivatives; NULL where there are none. */
+    void (*misaligned)(const Parts *, double *misalignment, double *jacobian);
     /* Of a part that is balanced: -Q without motion, and its changes by the inputs that balance, column by column. */
     void (*standing)(const Parts *, double *rest, double *by_forces);
     void (*equilibrium)(const Parts *, double *mass, double *rest, double *rates, double *by_inputs); /* unrolled code */

@@ -7,26 +7,49 @@ typedef enum { OF_CLOSURE, OF_NEXT, OF_COLUMNS, OF_FACTORS, OF_VARIED, OF_WORK }
 
 static inline double *dense_matrix(const Parts *parts, Dense place) { return parts->dense + DENSE_MATRIX * place; }
 
+/* `rows` counts what is in `violation` and in the columns of `jacobian`: the constraints, and misalignments behind them where
+ * joints are turned back. */
 typedef struct {
     double violation[ROOM(MOST_CONSTRAINTS)];
     double *jacobian;
     double drifts[ROOM(MOST_CONSTRAINTS)];
+    int rows;
 } Closure;
 
 static void close_at(const Assembly *assembly, const Parts *parts, const double *coordinates, Closure *closure) {
     memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)assembly->coordinates);
     assembly->all_closure(parts, closure->violation, closure->jacobian, closure->drifts);
+    closure->rows = assembly->constraints;
 }
 
+/* The same with misalignments. */
+static void align_at(const Assembly *assembly, const Parts *parts, const double *coordinates, Closure *closure) {
+    const int n = assembly->coordinates, m = assembly->constraints, a = assembly->aligned;
+    double *own = dense_matrix(parts, OF_FACTORS), *turned = dense_matrix(parts, OF_VARIED), *into = closure->jacobian;
+    closure->jacobian = own;
+    close_at(assembly, parts, coordinates, closure);
+    assembly->misaligned(parts, closure->violation + m, turned);
+    closure->jacobian = into;
+    closure->rows = m + a;
+    for (int j = 0; j < n; j++) {
+        memcpy(into + (m + a) * j, own + m * j, sizeof(double) * (size_t)m);
+        memcpy(into + (m + a) * j + m, turned + a * j, sizeof(double) * (size_t)a);
+    }
+}
+
+typedef void (*ClosingAt)(const Assembly *, const Parts *, const double *coordinates, Closure *);
+
 /* Move the marked coordinates by Gauss-Newton steps of least length, shortened until the violation falls. */
-static void approach(
-    const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving, Closure *closure
+static void approach_by(
+    ClosingAt closing_at, const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving,
+    Closure *closure
 ) {
-    const int n = assembly->coordinates, m = assembly->constraints;
+    const int n = assembly->coordinates;
     int orders[ROOM(SQUARES_ORDERS(MOST_CONSTRAINTS, MOST_COORDINATES))];
     double *work = dense_matrix(parts, OF_WORK), *columns = dense_matrix(parts, OF_COLUMNS);
     double step[ROOM(MOST_COORDINATES)], trial[ROOM(MOST_COORDINATES)];
-    close_at(assembly, parts, coordinates, closure);
+    closing_at(assembly, parts, coordinates, closure);
+    const int m = closure->rows;
     if (m == 0) return;
     for (int iteration = 0; iteration < ASSEMBLY_ITERATIONS; iteration++) {
         int count = 0;
@@ -44,7 +67,7 @@ static void approach(
         int better = 0;
         for (; share > ASSEMBLY_SHARE; share *= 0.5) {
             for (int j = 0, k = 0; j < n; j++) trial[j] = coordinates[j] - (moving[j] ? share * scale * step[k++] : 0.0);
-            close_at(assembly, parts, trial, &next);
+            closing_at(assembly, parts, trial, &next);
             if (magnitude(next.violation, m) < size) {
                 better = 1;
                 break;
@@ -57,15 +80,59 @@ static void approach(
     }
 }
 
+static void approach(
+    const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving, Closure *closure
+) {
+    approach_by(close_at, assembly, parts, coordinates, moving, closure);
+}
+
+/* The index of a joint that is turned by half a turn where the parts are; -1 without one. */
+static int turned_joint(const Assembly *assembly, const Parts *parts) {
+    double misalignment[ROOM(MOST_CONSTRAINTS)];
+    int worst = 0;
+    if (assembly->aligned == 0) return -1;
+    assembly->misaligned(parts, misalignment, dense_matrix(parts, OF_VARIED));
+    for (int i = 1; i < assembly->aligned; i++) {
+        if (misalignment[i] > misalignment[worst]) worst = i;
+    }
+    return misalignment[worst] < TURNED ? -1 : worst;
+}
+
+/* Whether the loops are closed at coordinates, by no joint that is turned by half a turn. */
+static int holds(const Assembly *assembly, const Parts *parts, const double *coordinates, const Closure *closure) {
+    if (!(largest_magnitude(closure->violation, assembly->constraints) < ASSEMBLED)) return 0;
+    memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)assembly->coordinates);
+    return turned_joint(assembly, parts) < 0;
+}
+
+/* Move coordinates onto the constraints with no joint turned by half a turn; returns 0 where that is not found. Where a joint
+ * is turned by half a turn exactly, misalignments have no slope: the search begins again next to that. */
+static int turn_back(const Assembly *assembly, const Parts *parts, double *coordinates, const int *moving) {
+    Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
+    double whole;
+    if (assembly->aligned == 0) return 0;
+    for (int attempt = 0; attempt < MOST_TURNS; attempt++) {
+        approach_by(align_at, assembly, parts, coordinates, moving, &closure);
+        if (holds(assembly, parts, coordinates, &closure)) return 1;
+        for (int j = 0; j < assembly->coordinates; j++) {
+            if (!moving[j]) continue;
+            const double share = modf(GOLDEN * (1.0 + j + attempt), &whole);
+            coordinates[j] -= NEXT_TO_TURNED * (0.5 + share) * (coordinates[j] < 0.0 ? -1.0 : 1.0);
+        }
+    }
+    return 0;
+}
+
 /* How much coordinates or velocities are given: 2 what was set, 1 what is not zero, 0 else. */
 static void rank_given(int count, const double *values, const double *own, int *ranks) {
     for (int j = 0; j < count; j++) ranks[j] = values[j] == 0.0 ? 0 : values[j] != own[j] ? 2 : 1;
 }
 
 /* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
- * their number. */
+ * their number. Of the others those are preferred that have `moved` further, where that is not NULL. */
 static int choose_dependent(
-    const Assembly *assembly, const Parts *parts, const Closure *closure, const int *ranks, int *dependent
+    const Assembly *assembly, const Parts *parts, const Closure *closure, const int *ranks, const double *moved,
+    int *dependent
 ) {
     const double shares[] = {1.0, GIVEN, GIVEN * GIVEN};
     const int m = assembly->constraints, n = assembly->coordinates;
@@ -74,7 +141,8 @@ static int choose_dependent(
     memcpy(factors, closure->jacobian, sizeof(double) * (size_t)(m * n));
     const int rank = orthogonalize(m, n, factors, scales, order, RANK_TOLERANCE);
     for (int j = 0; j < n; j++) {
-        for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * shares[ranks[j]];
+        const double share = moved && ranks[j] == 0 ? moved[j] : shares[ranks[j]];
+        for (int i = 0; i < m; i++) factors[i + m * j] = closure->jacobian[i + m * j] * share;
     }
     take_pivots(m, n, factors, rank, 0.0, dependent);
     return rank;
@@ -88,7 +156,8 @@ static int close_loops(
     size_t room
 ) {
     const int n = assembly->coordinates, m = assembly->constraints;
-    double nearest[ROOM(MOST_COORDINATES)], gap = 0.0;
+    double nearest[ROOM(MOST_COORDINATES)], turned[ROOM(MOST_COORDINATES)], most = 0.0;
+    int closed = 0, back = 0;
     int ranks[ROOM(MOST_COORDINATES)] = {0};
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) moving[j] = 0;
@@ -101,11 +170,25 @@ static int close_loops(
         }
         memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
         approach(assembly, parts, nearest, moving, &closure);
-        gap = largest_magnitude(closure.violation, m);
-        if (gap < ASSEMBLED) break;
+        if ((closed = holds(assembly, parts, nearest, &closure))) break;
+        memcpy(turned, coordinates, sizeof(double) * (size_t)n);
+        if ((back = turn_back(assembly, parts, turned, moving))) break;
+        if (assembly->aligned) close_at(assembly, parts, nearest, &closure);
     }
-    if (!(gap < ASSEMBLED)) {
+    if (!closed && !back) {
+        const double gap = largest_magnitude(closure.violation, m);
+        const int over = turned_joint(assembly, parts);
         int worst = 0;
+        if (gap < ASSEMBLED) {
+            snprintf(
+                reason, room,
+                "%s cannot be assembled: from the given start values the loops close only with joint %s turned by half a "
+                "turn against its own orientation; check points, axes and start values, or turn the joint's orientation "
+                "by pi",
+                assembly->name, assembly->aligned_names[over]
+            );
+            return 0;
+        }
         for (int i = 0; i < m; i++) {
             if (fabs(closure.violation[i]) > fabs(closure.violation[worst])) worst = i;
         }
@@ -117,12 +200,21 @@ static int close_loops(
         );
         return 0;
     }
-    choose_dependent(assembly, parts, &closure, ranks, moving);
+    if (back) { /* what has been turned over follows from the others, which stay */
+        memcpy(nearest, turned, sizeof(double) * (size_t)n);
+        close_at(assembly, parts, nearest, &closure);
+        for (int j = 0; j < n; j++) {
+            turned[j] = fabs(nearest[j] - coordinates[j]);
+            most = larger(most, turned[j]);
+        }
+        for (int j = 0; j < n; j++) turned[j] = larger(turned[j] / most, LEAST_TURNED);
+    }
+    choose_dependent(assembly, parts, &closure, ranks, back ? turned : NULL, moving);
     for (int j = 0; j < n; j++) {
         if (moving[j]) coordinates[j] = nearest[j];
     }
     approach(assembly, parts, coordinates, moving, &closure);
-    if (!(largest_magnitude(closure.violation, m) < ASSEMBLED)) {
+    if (!holds(assembly, parts, coordinates, &closure)) {
         memcpy(coordinates, nearest, sizeof(double) * (size_t)n);
         for (int j = 0; j < n; j++) moving[j] = 1;
     }
@@ -143,7 +235,7 @@ static void close_rates(
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
     rank_given(n, velocities, own, ranks);
-    choose_dependent(assembly, parts, &closure, ranks, dependent);
+    choose_dependent(assembly, parts, &closure, ranks, NULL, dependent);
     for (int i = 0; i < m; i++) driven[i] = closure.drifts[i];
     for (int j = 0; j < n; j++) {
         if (dependent[j]) {

@@ -70,8 +70,8 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
             varied |= positions[j] != 2;
             positions[j] = 2;
         }
-        if (varied) choose_dependent(assembly, parts, &closed, positions, moving);
-        rank = choose_dependent(assembly, parts, &closed, ranks, dependent);
+        if (varied) choose_dependent(assembly, parts, &closed, positions, NULL, moving);
+        rank = choose_dependent(assembly, parts, &closed, ranks, NULL, dependent);
     }
     for (int j = 0; j < n; j++) parts->d_coordinates[j] = rank > 0 && moving[j] ? 0.0 : start.coordinates[j];
     if (rank > 0) {

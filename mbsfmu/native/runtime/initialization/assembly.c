@@ -99,7 +99,7 @@ static int turned_joint(const Assembly *assembly, const Parts *parts) {
 }
 
 /* Whether the loops are closed at coordinates, by no joint that is turned by half a turn. */
-static int holds(const Assembly *assembly, const Parts *parts, const double *coordinates, const Closure *closure) {
+static int closes(const Assembly *assembly, const Parts *parts, const double *coordinates, const Closure *closure) {
     if (!(largest_magnitude(closure->violation, assembly->constraints) < ASSEMBLED)) return 0;
     memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)assembly->coordinates);
     return turned_joint(assembly, parts) < 0;
@@ -113,7 +113,7 @@ static int turn_back(const Assembly *assembly, const Parts *parts, double *coord
     if (assembly->aligned == 0) return 0;
     for (int attempt = 0; attempt < MOST_TURNS; attempt++) {
         approach_by(align_at, assembly, parts, coordinates, moving, &closure);
-        if (holds(assembly, parts, coordinates, &closure)) return 1;
+        if (closes(assembly, parts, coordinates, &closure)) return 1;
         for (int j = 0; j < assembly->coordinates; j++) {
             if (!moving[j]) continue;
             const double share = modf(GOLDEN * (1.0 + j + attempt), &whole);
@@ -170,7 +170,7 @@ static int close_loops(
         }
         memcpy(nearest, coordinates, sizeof(double) * (size_t)n);
         approach(assembly, parts, nearest, moving, &closure);
-        if ((closed = holds(assembly, parts, nearest, &closure))) break;
+        if ((closed = closes(assembly, parts, nearest, &closure))) break;
         memcpy(turned, coordinates, sizeof(double) * (size_t)n);
         if ((back = turn_back(assembly, parts, turned, moving))) break;
         if (assembly->aligned) close_at(assembly, parts, nearest, &closure);
@@ -214,7 +214,7 @@ static int close_loops(
         if (moving[j]) coordinates[j] = nearest[j];
     }
     approach(assembly, parts, coordinates, moving, &closure);
-    if (!holds(assembly, parts, coordinates, &closure)) {
+    if (!closes(assembly, parts, coordinates, &closure)) {
         memcpy(coordinates, nearest, sizeof(double) * (size_t)n);
         for (int j = 0; j < n; j++) moving[j] = 1;
     }

@@ -57,6 +57,10 @@ class FittingStates:
         history = self.history.after_jump(state, found)
         return replace(found, history=history, **{name: getattr(state, name) for name in _KEPT}).turned
 
+    def closed(self, state: State) -> State:
+        """Return the consistent state of positions and velocities near the constraint manifold, to compare outputs."""
+        return self.consistent(state)
+
     def _consistent(self, state: State) -> State:
         self.load(state)
         z_accelerations, multipliers, rates = self.fitting_motion()

@@ -47,7 +47,6 @@ class Dca(FirstOrderFormulation):
     name: ClassVar[str] = "dca"
     Options: ClassVar[type[FormulationOptions]] = DcaOptions
     moving: ClassVar[str] = "velocities"
-    transports_error: ClassVar[bool] = True
     quantities: ClassVar[tuple[tuple[str, str], ...]] = (
         ("coordinates", "velocities"),
         ("velocities", "accelerations"),

@@ -385,6 +385,12 @@ class DcaAlm(Formulation):
                 self.projection.factorize()
             self.projection.accelerate()
 
+    def closed(self, state: State) -> State:
+        """Return the state projected onto the constraints: beside these, redundant ones contradict each other."""
+        self.load(state)
+        self.project_onto_constraints()
+        return self.state(state.integrals)
+
     def _consistent(self, state: State) -> State:
         self.load(state)
         with self._all_in_use():
@@ -435,7 +441,8 @@ class DcaAlm(Formulation):
             equations = self.step_equations
             steps = equations.residual, equations.landing
             dense = self.has_dense_jacobian
-            steps += (self.equations.iteration_matrix, self.step_penalty) if dense else self.recorded.implicit
+            dense_steps = self.equations.iteration_matrix, self.step_penalty, self.equations.loop_motion
+            steps += dense_steps if dense else self.recorded.implicit
         elif kind is StepKind.LINEARLY_IMPLICIT:
             if self.iteration_matrices is None:
                 steps, pattern = (self.slope, self.drift), nonzero(self.slope.sparsities[0])

@@ -115,7 +115,6 @@ class DoubleStep(Formulation):
     accelerates_by_rule: ClassVar[bool] = True
     takes_differences: ClassVar[bool] = True
     holds_locked_loops: ClassVar[bool] = True
-    transports_error: ClassVar[bool] = True
 
     def __init__(
         self, functions: SystemFunctions, tolerances: NewtonTolerances, rule: Rule, options: FormulationOptions

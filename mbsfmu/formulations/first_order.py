@@ -210,7 +210,7 @@ class FirstOrderFormulation(Formulation):
             unknowns=self.step_coordinates,
             own_motion=True,
             names=names,
-            choices={"HAMILTONIAN": int(self.moving == "momenta"), "RESTARTS": 0},
+            choices={"RESTARTS": 0},
             slope_pattern=pattern,
             in_steps=(self.motion, *steps),
         )

@@ -93,6 +93,9 @@ class StepProblem(ABC):
         """Return the residual at coordinates, shape (n,), near the constraint manifold; unknowns as for `residual`."""
         return self.residual(unknowns)
 
+    def project(self, inverse: Inverse) -> None:  # noqa: B027 - most steps have no projections
+        """Project z, ż and z̈ of the functions onto the constraints, where steps do so at their end."""
+
     @abstractmethod
     def jacobian(self) -> Overwritten:
         """Return the Jacobian of the residual at the unknowns of its last call.
@@ -245,9 +248,6 @@ class Formulation(FittingStates, ABC):
 
     holds_locked_loops: ClassVar[bool] = False
     """Whether loops without freedom keep their positions even if their equations are nearly singular."""
-
-    transports_error: ClassVar[bool] = False
-    """Whether its implicit steps transport the error of a run."""
 
     kind: StepKind = StepKind.IMPLICIT
     """Kind of its steps."""

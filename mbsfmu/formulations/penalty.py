@@ -153,6 +153,20 @@ class AugmentedEquations:
         return self._functions.kept("projection", made, matrices=[0, 1])
 
     @cached_property
+    def loop_motion(self) -> TracedFunction:
+        """Φ, Φ̇ and Φ̈ at z, ż and z̈, one vector of shape (3 m,)."""
+        given = self._given
+        place, moving, turned = (given.symbol_by_part[part] for part in MOTION)
+
+        def made() -> list[ca.SX]:
+            # Along the motion: the elements of Φ_z, and their derivatives, are not needed.
+            rate = ca.jtimes(given.closure, place, moving)
+            turning = ca.jtimes(given.closure, place, turned) + ca.jtimes(rate, place, moving)
+            return [ca.vertcat(given.closure, rate + given.drifts, turning + given.drift_rates)]
+
+        return self._functions.kept("loop_motion", made)
+
+    @cached_property
     def unbalanced(self) -> TracedFunction:
         """M z̈ − Q + Φ_zᵀ λ, shape (n,)."""
         return self._functions.kept("unbalanced", lambda: [self._given.balance])
@@ -202,6 +216,20 @@ class AugmentedProblem(StepProblem):
         """Set z, ż, z̈, x and λ."""
         self._take(unknowns)
         self._equations.landing()
+
+    def project(self, inverse: Inverse) -> None:
+        """Project z, ż and z̈ of the functions by an iteration matrix, which is the weight of the projections.
+
+        Multipliers of the next step balance what this corrects in ż and z̈: no position depends on it.
+        """
+        size, functions = self._size, self.functions
+        if len(self.guess) == size:
+            return
+        right = np.zeros(len(self.guess))
+        levels = functions.coordinates, functions.velocities, functions.accelerations
+        for level, opening in zip(levels, np.split(self._equations.loop_motion()[0], 3), strict=True):
+            right[size:] = opening
+            level[:] -= inverse.times(right)[: len(level)]
 
     def _take(self, unknowns: Floats) -> None:
         self._equations.end.unknowns[:] = unknowns[: self._size]
@@ -402,6 +430,7 @@ class Penalty(Formulation):
             element_scales=self.element_scales if functions.rank else None,
             in_steps=(
                 *(equations.residual, equations.landing, equations.iteration_matrix, equations.projection),
+                equations.loop_motion,
                 *([equations.unbalanced] if functions.driven else []),
             ),
             at_start=(functions.quadratic,),

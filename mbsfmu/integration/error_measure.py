@@ -25,7 +25,7 @@ ROUNDING = 1e3 * sys.float_info.epsilon
 the round-off of z, which grows with the root of the number of steps."""
 LEAST_RANGE = 1e-9
 """Least range in any unit; of forces and moments `SMALL_CHANGE` of the weight where that is more, without gravity of
-the largest energy by a metre or radian."""
+the largest energy by a metre or radian, and of powers of the largest energy by a second."""
 MEANINGLESS = 0.5
 """Relative error beyond which an estimate from linearized steps only means that the error is large."""
 LARGE_ERROR = 0.01
@@ -110,7 +110,7 @@ class ErrorMeasure:
     differences
         Group of the positions whose differences are the accelerations of each group; -1 for other groups.
     energies
-        Group of the energies that forces of each group are held against; -1 for other groups.
+        Group of the energies that forces and powers of each group are held against; -1 for other groups.
     relative
         Indices of Cardan angles from references that may move, and of their derivatives.
     """
@@ -126,6 +126,8 @@ class ErrorMeasure:
         if "N" in units:
             self.least[units["N"]] = max(LEAST_RANGE, SMALL_CHANGE * system.weight)
             self.energies[units["N"]] = -1 if system.weight else units.get("J", -1)
+        if "W" in units:
+            self.energies[units["W"]] = units.get("J", -1)
         self.positions = np.array([unit in POSITIONS for unit in sorted(units, key=units.__getitem__)], dtype=bool)
         self.differences = np.full(len(units), -1)
         for unit, of in ACCELERATIONS.items() if second_order else ():

@@ -14,7 +14,7 @@ from mbsfmu.integration.error_measure import (
     ErrorMeasure,
     grown_rounding,
 )
-from mbsfmu.integration.error_transport import FARTHEST, LOSSES, Loss
+from mbsfmu.integration.error_transport import FARTHEST, LOSSES, Loss, exact_state
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
 
@@ -86,18 +86,12 @@ class ErrorRecord:
 
     def _compared(self, state: State, parameters: Floats, inputs: Floats) -> tuple[Floats, Floats] | None:
         """Return errors and values of outputs and reactions; None if the exact ones cannot be computed."""
-        functions, n, k = self._formulation.functions, len(state.coordinates), len(state.states)
+        functions = self._formulation.functions
         functions.parameters[:] = parameters
         functions.inputs[:] = inputs
         values = self._others(state)
-        error = state.error
-        exact = state.moved(
-            coordinates=state.coordinates - error[:n],
-            velocities=state.velocities - error[n : 2 * n],
-            states=state.states - error[3 * n : 3 * n + k],
-        )
         try:
-            errors = values - self._others(self._formulation.consistent(exact))
+            errors = values - self._others(self._formulation.closed(exact_state(self._formulation, state)))
         except SimulationError:
             return None
         return (errors, values) if (np.abs(errors) <= FARTHEST).all() else None

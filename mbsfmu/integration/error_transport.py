@@ -7,6 +7,7 @@ step.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 
 import numpy as np
@@ -39,13 +40,28 @@ LOSSES = {Loss.REFERENCES: REFERENCES_CHANGED, Loss.UNSOLVED: TOO_FAR}
 """Descriptions of the reasons."""
 
 
+def exact_state(formulation: Formulation, state: State) -> State:
+    """Return the state without its error: coordinates, velocities, accelerations, momenta, states and rates."""
+    n, k = len(state.coordinates), len(state.states)
+    of_z, of_v, of_a, of_x, of_rates, of_others = np.split(state.error, np.cumsum([n, n, n, k, k]).tolist())
+    return replace(
+        state,
+        coordinates=state.coordinates - of_z,
+        velocities=state.velocities - of_v,
+        accelerations=state.accelerations - of_a,
+        states=state.states - of_x,
+        rates=state.rates - of_rates,
+        momenta=state.momenta - of_others[:n] if formulation.moving == "momenta" else state.momenta,
+    )
+
+
 class ErrorTransport:
     """Transports the error of a run from step to step.
 
     Parameters
     ----------
     formulation
-        A formulation with `transports_error`, whose rule is trapezoidal.
+        A formulation whose rule is trapezoidal.
 
     Attributes
     ----------
@@ -58,7 +74,10 @@ class ErrorTransport:
         self._functions = functions = formulation.functions
         self._coordinates, self._states = len(functions.coordinates), len(functions.states)
         self._rates = 2 * self._coordinates + self._states
-        self.size = 3 * self._coordinates + 2 * self._states
+        self._has_momenta = formulation.moving == "momenta"
+        self._multipliers = formulation.step_multipliers
+        of_moving = 2 * self._coordinates if self._has_momenta else self._multipliers
+        self.size = 3 * self._coordinates + 2 * self._states + of_moving
         self.history_size = 3 * self._rates + 2
 
     def carried(self, problem: StepProblem, inverse: Inverse, begin: State, end: State) -> State:
@@ -89,46 +108,62 @@ class ErrorTransport:
         end: State,
         defects: tuple[Floats, Floats, Floats],
     ) -> Floats:
-        """Return the error at the end of a step: of z, ż, z̈, x and ẋ."""
+        """Return the error at the end of a step: of z, ż, z̈, x, ẋ, and of p and ṗ or the step's multipliers."""
         functions, n, h = self._functions, self._coordinates, problem.step
-        error = begin.error
-        of_z, of_v, of_a, of_x, of_rates = np.split(error, [n, 2 * n, 3 * n, 3 * n + self._states])
+        ends = [end.coordinates, end.velocities, end.accelerations, end.states, end.rates]
+        errors = np.split(begin.error, np.cumsum([n, n, n, self._states, self._states]).tolist())
+        of_z, of_v, of_a, of_x, of_rates, of_others = errors
         by_z, by_v, by_x = defects
         states, rates = begin.states - of_x - by_x, begin.rates - of_rates
         later = end.rates - of_rates
         if not self._formulation.second_order:
-            values = np.concatenate([begin.coordinates - of_z - by_z, begin.velocities - of_v - by_v, states])
-            slopes = np.concatenate([begin.velocities - of_v, begin.accelerations - of_a, rates])
+            moving, moving_rates = self._formulation.flow_of(begin)
+            of_w, of_w_rate = np.split(of_others, 2) if self._has_momenta else (of_v, of_a)
+            values = np.concatenate([begin.coordinates - of_z - by_z, moving - of_w - by_v, states])
+            slopes = np.concatenate([begin.velocities - of_v, moving_rates - of_w_rate, rates])
+            moving, moving_rates = self._formulation.flow_of(end)
             guess = values + 0.5 * h * (
-                slopes + np.concatenate([end.velocities - of_v, end.accelerations - of_a, later])
+                slopes + np.concatenate([end.velocities - of_v, moving_rates - of_w_rate, later])
             )
             problem.rates.begin([values], [slopes], np.zeros(0), np.zeros(0), h)
             exact = guess - inverse.times(problem.residual(guess))
             slopes = 2.0 / h * (exact - values) - slopes
             found = [exact[:n], exact[n : 2 * n], slopes[n : 2 * n], exact[2 * n :], slopes[2 * n :]]
+            if self._has_momenta:
+                # Accelerations are no rates of the step: their error is the mean slope of that of velocities.
+                accelerations = end.accelerations - (end.velocities - slopes[:n] - of_v) / h
+                found = [exact[:n], slopes[:n], accelerations, *found[3:], *found[1:3]]
+                ends += [moving, moving_rates]
         else:
             chosen = slice(None) if begin.partition is None else begin.partition.independent
             positions, velocities = begin.coordinates - of_z - by_z, begin.velocities - of_v
             accelerations = begin.accelerations - of_a - 2.0 / h * by_v
-            ends = positions + h * velocities + 0.25 * h**2 * (accelerations + (end.accelerations - of_a))
+            predicted = positions + h * velocities + 0.25 * h**2 * (accelerations + (end.accelerations - of_a))
             positions = positions[chosen]
             problem.rates.begin([positions, states], [velocities[chosen], rates], accelerations[chosen], np.zeros(0), h)
-            guess = np.concatenate([ends[chosen], states + 0.5 * h * (rates + later)])
-            increment = inverse.times(problem.residual_near(guess, ends))
+            multipliers = end.multipliers[: self._multipliers]
+            guess = np.concatenate([predicted[chosen], states + 0.5 * h * (rates + later), multipliers - of_others])
+            increment = inverse.times(problem.residual_near(guess, predicted))
             moved = problem.spread(increment[: len(positions)])
-            of_states = increment[len(positions) :]
+            of_states, of_multipliers = np.split(increment[len(positions) :], [self._states])
+            functions.coordinates -= moved
+            functions.velocities -= 2.0 / h * moved
+            functions.accelerations -= 4.0 / h**2 * moved
+            functions.states -= of_states
+            problem.project(inverse)
             found = [
-                functions.coordinates - moved,
-                functions.velocities - 2.0 / h * moved,
-                functions.accelerations - 4.0 / h**2 * moved,
-                functions.states - of_states,
+                functions.coordinates,
+                functions.velocities,
+                functions.accelerations,
+                functions.states,
                 functions.rates - 2.0 / h * of_states,
+                multipliers - of_others - of_multipliers,
             ]
-        ends = end.coordinates, end.velocities, end.accelerations, end.states, end.rates
+            ends.append(multipliers)
         return np.concatenate([reached - exact for reached, exact in zip(ends, found, strict=True)])
 
     def _defects(self, begin: State, end: State, step: float) -> tuple[tuple[Floats, Floats, Floats], Floats]:
-        """Return the defects of z, ż and x in a step in s, and the history of rates.
+        """Return the defects of z, ż or momenta, and x in a step in s, and the history of rates.
 
         Second differences restart at discontinuities of inputs. If rates are discontinuous in every step, because a
         host sets inputs, slopes within the steps are compared. The mean of two differences removes alternating parts,
@@ -136,8 +171,7 @@ class ErrorTransport:
         """
         size = self._rates
         last, before, second, (step_before, count) = np.split(begin.error_history, [size, 2 * size, 3 * size])
-        first = np.concatenate([begin.velocities, begin.accelerations, begin.rates])
-        ends = np.concatenate([end.velocities, end.accelerations, end.rates])
+        first, ends = (np.concatenate([each.velocities, self._moving_rates(each), each.rates]) for each in (begin, end))
         jumps = not np.array_equal(first, last)
         slope = (ends - first) / step
         bend, used, known = np.zeros(size), np.zeros(size), 1.0
@@ -152,3 +186,7 @@ class ErrorTransport:
         defects = DEFECT * step**3 * used
         of_z, of_v, of_x = np.split(defects, [self._coordinates, 2 * self._coordinates])
         return (of_z, of_v, of_x), np.concatenate([ends, slope, bend, [step, known]])
+
+    def _moving_rates(self, state: State) -> Floats:
+        """Return z̈, or ṗ where momenta are integrated."""
+        return state.momentum_rates if self._has_momenta else state.accelerations

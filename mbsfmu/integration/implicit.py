@@ -124,8 +124,8 @@ class ImplicitSolver(Solver):
         formulation = self.formulation
         functions = formulation.functions
         moves = len(functions.coordinates) + len(functions.states) > 0
-        able = formulation.transports_error and formulation.has_dense_jacobian
-        return able and moves and isinstance(formulation.rule, Trapezoidal) and not self.iterations
+        able = formulation.has_dense_jacobian and isinstance(formulation.rule, Trapezoidal)
+        return able and moves and not self.iterations
 
     @property
     def error_record(self) -> ErrorRecord | None:

@@ -49,6 +49,7 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "FORMULATION_FILE": string(needs.file),
         "OWN_MOTION": int(needs.own_motion),
         "SECOND_ORDER": int(simulation.formulation.second_order),
+        "HAMILTONIAN": int(simulation.formulation.moving == "momenta"),
         "LOST_REFERENCES": int(Loss.REFERENCES),
         "LOST_UNSOLVED": int(Loss.UNSOLVED),
         "RATES_BY_ACCELERATIONS": int(simulation.functions.rates_by_accelerations),

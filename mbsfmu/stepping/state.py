@@ -145,10 +145,6 @@ class State:
         record[-1] = loss
         return record
 
-    def moved(self, coordinates: Floats, velocities: Floats, states: Floats) -> Self:
-        """Return the state with other coordinates, velocities and states x."""
-        return replace(self, coordinates=coordinates, velocities=velocities, states=states)
-
     @property
     def forgetful(self) -> Self:
         """The state without the history of earlier steps."""

@@ -65,6 +65,7 @@ const StepFunctions step_functions = {
     prepare,
 #if OWN_MOTION
     motion,
+    close_constraints,
 #endif
     dismiss,
 };

@@ -40,6 +40,8 @@ typedef struct {
 #if OWN_MOTION
     /* Bring accelerations, multipliers and rates to the arguments' positions, velocities or momenta, and states. */
     void (*motion)(Instance *);
+    /* Move the arguments' positions and velocities near the constraints onto these, where redundant ones contradict beside. */
+    void (*close)(Instance *);
 #endif
     /* Let go of the threads of an instance. */
     void (*dismiss)(Instance *);

@@ -10,6 +10,9 @@
 
 static void motion(Instance *instance) { first_order_motion(&instance->parts); }
 
+/* Equations that count do not contradict each other. */
+static void close_constraints(Instance *instance) { (void)instance; }
+
 /* Choose the loop equations that count, and where they are canonical momenta find those that fit the velocities. */
 static inline int prepare(Instance *instance) {
     choose_rows(&instance->parts, instance->state.active, 1);
@@ -27,6 +30,8 @@ static void follow(Instance *instance) {
     COPY(parts->active, state->active, CONSTRAINTS);
     COPY(parts->velocities, state->velocities, COORDINATES);
     COPY(parts->momenta, state->momenta, COORDINATES);
+    COPY(parts->states, state->states, STATES);
+    COPY(parts->loop_iterates, state->loop_iterates, LOOP_ITERATES);
     motion(instance);
     restart_history(instance);
     keep(instance);

@@ -244,13 +244,16 @@ static int place(Instance *instance, int inside) {
     return 1;
 }
 
-/* Bring the arguments' positions and velocities onto the constraints, and find accelerations there. */
-static int project_onto_constraints(Instance *instance) {
+/* Bring the arguments' positions and velocities onto the constraints. */
+static int project(Instance *instance) {
     use_all(&instance->parts);
-    if (!place(instance, 0)) return 0;
-    if (PROJECTIONS && !iterate(instance, 1, 0, instance->parts.velocities, NULL)) return 0;
-    return accelerate(instance);
+    return place(instance, 0) && (!PROJECTIONS || iterate(instance, 1, 0, instance->parts.velocities, NULL));
 }
+
+static void close_constraints(Instance *instance) { (void)project(instance); /* where it fails, nothing is finite */ }
+
+/* The same, and find accelerations there. */
+static int project_onto_constraints(Instance *instance) { return project(instance) && accelerate(instance); }
 
 #if SOLVER == IMPLICIT
 

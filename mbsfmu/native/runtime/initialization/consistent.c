@@ -24,16 +24,19 @@ static void find_motion(const Parts *parts, double near, double *rates) {
 /* What was integrated ahead does not hold any more: something has jumped. */
 static void forget_ahead(State *state) { memset(state->ahead + 1, 0, sizeof state->ahead - sizeof *state->ahead); }
 
-/* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
-static void make_consistent(Instance *instance) {
+/* Find accelerations, multipliers and rates for the inputs from the state's time on; where `near`, of positions that are only near
+ * the constraints. */
+static void fit(Instance *instance, int near) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
     forget_ahead(state);
     step_functions.inputs_at(instance, state->time, state->effective);
     load(instance);
 #if OWN_MOTION
+    if (near) step_functions.close(instance);
     step_functions.motion(instance); /* where it fails, the state is not finite */
 #else
+    (void)near;
     find_motion(parts, NEAR_CHANGE, parts->rates);
 #endif
     step_functions.integral_rates(parts, parts->integral_rates);
@@ -43,6 +46,9 @@ static void make_consistent(Instance *instance) {
     COPY(state->integral_rates, parts->integral_rates, INTEGRALS);
     instance->known = NOTHING;
 }
+
+/* Accelerations, multipliers and rates that fit the inputs from the state's time on. */
+static void make_consistent(Instance *instance) { fit(instance, 0); }
 
 /* Where an input has jumped, let accelerations and rates jump too. */
 static void refresh(Instance *instance) {

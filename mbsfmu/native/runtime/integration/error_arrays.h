@@ -4,12 +4,14 @@
 
 #define ERROR_RATES (2 * COORDINATES + STATES)
 
-/* Where each error stands: of z, z', z'', x and x'. */
+/* Where each error stands: of z, z', z'', x and x', and of p and p' or of the multipliers among the unknowns. */
 #define OF_Z(error) (error)
 #define OF_V(error) ((error) + COORDINATES)
 #define OF_A(error) ((error) + 2 * COORDINATES)
 #define OF_X(error) ((error) + 3 * COORDINATES)
 #define OF_RATES(error) ((error) + 3 * COORDINATES + STATES)
+#define OF_MOMENTA(error) ((error) + 3 * COORDINATES + 2 * STATES)
+#define OF_MULTIPLIERS(error) OF_MOMENTA(error)
 
 #if ERROR > 0
 /* The error is not known from here on; the first reason is the cause of later ones. */

@@ -37,9 +37,12 @@ static void compare_outputs(Instance *instance) {
     for (int j = 0; j < COORDINATES; j++) {
         state->coordinates[j] -= error[j];
         state->velocities[j] -= error[COORDINATES + j];
+#if HAMILTONIAN
+        state->momenta[j] -= OF_MOMENTA(error)[j];
+#endif
     }
     for (int i = 0; i < STATES; i++) state->states[i] -= error[3 * COORDINATES + i];
-    make_consistent(instance);
+    fit(instance, 1);
     find_others(instance, exact);
     copy_but_iteration_matrix(state, before);
     instance->known = NOTHING;

@@ -13,10 +13,16 @@ typedef struct {
     int dependent[ROOM(COORDINATES)];
 } StepStart;
 
-/* z', z'' and x' of a state. */
+#if HAMILTONIAN
+#define LATER_RATES momentum_rates
+#else
+#define LATER_RATES accelerations
+#endif
+
+/* z', z'' or p', and x' of a state. */
 static void pack_error_rates(const State *state, double *rates) {
     COPY(rates, state->velocities, COORDINATES);
-    COPY(rates + COORDINATES, state->accelerations, COORDINATES);
+    COPY(rates + COORDINATES, state->LATER_RATES, COORDINATES);
     COPY(rates + 2 * COORDINATES, state->rates, STATES);
 }
 
@@ -69,6 +75,24 @@ static void begin_exact(
         parts->begin_accelerations[k] = acceleration;
         guess[k++] = coordinates[j];
     }
+    for (int i = 0; i < STEP_MULTIPLIERS; i++) guess[UNKNOWNS + i] = state->multipliers[i] - OF_MULTIPLIERS(error)[i];
+}
+
+/* Project what the arguments have, by an iteration matrix: the next step's multipliers balance what this corrects in rates. */
+static inline void project_exact(Instance *instance) {
+#if STEP_MULTIPLIERS > 0
+    const Parts *parts = &instance->parts;
+    double *const levels[] = {parts->coordinates, parts->velocities, parts->accelerations};
+    double open[3 * STEP_MULTIPLIERS], right[ALL_UNKNOWNS] = {0.0}, increment[ALL_UNKNOWNS];
+    loop_motion(parts, open);
+    for (int level = 0; level < 3; level++) {
+        COPY(right + UNKNOWNS, open + STEP_MULTIPLIERS * level, STEP_MULTIPLIERS);
+        solve_iteration_matrix(instance, instance->state.iteration_matrix, right, increment);
+        for (int j = 0; j < COORDINATES; j++) levels[level][j] -= increment[j];
+    }
+#else
+    (void)instance;
+#endif
 }
 
 /* Find the error where the step ends: the arguments are where it was predicted to, from which an increment leads. */
@@ -79,13 +103,24 @@ static void end_exact(Instance *instance, double step, const double *increment) 
     for (int j = 0; j < COORDINATES; j++) {
         double moved = MOVES == COORDINATES ? increment[j] : 0.0;
         for (int c = 0; MOVES < COORDINATES && c < MOVES; c++) moved += parts->basis[j + COORDINATES * c] * increment[c];
-        OF_Z(error)[j] = state->coordinates[j] - (parts->coordinates[j] - moved);
-        OF_V(error)[j] = state->velocities[j] - (parts->velocities[j] - 2.0 / step * moved);
-        OF_A(error)[j] = state->accelerations[j] - (parts->accelerations[j] - 4.0 / (step * step) * moved);
+        parts->coordinates[j] -= moved;
+        parts->velocities[j] -= 2.0 / step * moved;
+        parts->accelerations[j] -= 4.0 / (step * step) * moved;
+    }
+    for (int i = 0; i < STATES; i++) parts->states[i] -= increment[MOVES + i];
+    project_exact(instance);
+    for (int j = 0; j < COORDINATES; j++) {
+        OF_Z(error)[j] = state->coordinates[j] - parts->coordinates[j];
+        OF_V(error)[j] = state->velocities[j] - parts->velocities[j];
+        OF_A(error)[j] = state->accelerations[j] - parts->accelerations[j];
     }
     for (int i = 0; i < STATES; i++) {
-        OF_X(error)[i] = state->states[i] - (parts->states[i] - increment[MOVES + i]);
+        OF_X(error)[i] = state->states[i] - parts->states[i];
         OF_RATES(error)[i] = state->rates[i] - (parts->rates[i] - 2.0 / step * increment[MOVES + i]);
+    }
+    for (int i = 0; i < STEP_MULTIPLIERS; i++) {
+        const double exact = (state->multipliers[i] - OF_MULTIPLIERS(error)[i]) - increment[UNKNOWNS + i];
+        OF_MULTIPLIERS(error)[i] = state->multipliers[i] - exact;
     }
 }
 
@@ -99,11 +134,13 @@ static void begin_exact(
     const double *error = state->error;
     (void)step_start;
     (void)coordinates;
+    const double *const of_moving = HAMILTONIAN ? OF_MOMENTA(error) : OF_V(error);
+    const double *const of_moving_rates = HAMILTONIAN ? OF_MOMENTA(error) + COORDINATES : OF_A(error);
     for (int i = 0; i < MOVES; i++) {
         const int j = i % COORDINATES, moving = i >= COORDINATES;
-        const double of_rate = (moving ? OF_A(error) : OF_V(error))[j];
-        const double later = (moving ? state->accelerations : state->velocities)[j] - of_rate;
-        parts->begin[i] -= (moving ? OF_V(error) : OF_Z(error))[j] + defects[i];
+        const double of_rate = (moving ? of_moving_rates : OF_V(error))[j];
+        const double later = (moving ? state->LATER_RATES : state->velocities)[j] - of_rate;
+        parts->begin[i] -= (moving ? of_moving : OF_Z(error))[j] + defects[i];
         parts->begin_rates[i] -= of_rate;
         guess[i] = parts->begin[i] + 0.5 * step * (parts->begin_rates[i] + later);
     }
@@ -119,8 +156,17 @@ static void end_exact(Instance *instance, double step, const double *increment) 
     }
     for (int j = 0; j < COORDINATES; j++) {
         OF_Z(error)[j] = state->coordinates[j] - exact[j];
+#if HAMILTONIAN
+        /* Accelerations are no rates of the step: their error is the mean slope of that of velocities. */
+        const double of_velocity = state->velocities[j] - slopes[j];
+        OF_A(error)[j] = (of_velocity - OF_V(error)[j]) / step;
+        OF_V(error)[j] = of_velocity;
+        OF_MOMENTA(error)[j] = state->momenta[j] - exact[COORDINATES + j];
+        OF_MOMENTA(error)[COORDINATES + j] = state->momentum_rates[j] - slopes[COORDINATES + j];
+#else
         OF_V(error)[j] = state->velocities[j] - exact[COORDINATES + j];
         OF_A(error)[j] = state->accelerations[j] - slopes[COORDINATES + j];
+#endif
     }
     for (int i = 0; i < STATES; i++) {
         OF_X(error)[i] = state->states[i] - exact[MOVES + i];
@@ -134,7 +180,8 @@ static void end_exact(Instance *instance, double step, const double *increment) 
 static void carry_error(Instance *instance, double step, const StepStart *step_start) {
     State *state = &instance->state;
     const Parts *parts = &instance->parts;
-    double defects[ROOM(ERROR_RATES)], guess[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
+    double defects[ROOM(ERROR_RATES)], guess[ROOM(ALL_UNKNOWNS)], residual[ROOM(ALL_UNKNOWNS)];
+    double increment[ROOM(ALL_UNKNOWNS)];
     double before[ERROR], coordinates[ROOM(COORDINATES)];
     if (state->error_record[ERROR_RECORD - 1] != 0.0) return;
     COPY(before, state->error, ERROR);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import acos, exp, sqrt
 
-from mbsfmu import CoupledModel, Cuboid, Mechanism, Prismatic
+from mbsfmu import CoupledModel, Cuboid, Mechanism, Prismatic, Revolute, RigidBody
 from mbsfmu.parts import JointSpringDamper
 
 MASS, SPEED = 200.0, 3.7
@@ -12,13 +12,18 @@ FREQUENCY, RATIO = 5000.0, 0.3  # undamped, rad/s; of critical damping
 ENERGY = 0.5 * MASS * SPEED**2
 
 
-def stop(gravity: float = 0.0, *, speed: float = SPEED, mass: float = MASS) -> CoupledModel:
-    """The mass as it touches the stop."""
+def stop(gravity: float = 0.0, *, speed: float = SPEED, mass: float = MASS, spin: float = 0.0) -> CoupledModel:
+    """The mass as it touches the stop, beside a flywheel of 10 kg m² that spins freely."""
+    flywheel = RigidBody(name="flywheel", mass=1.0, inertia=(10.0, 10.0, 10.0))
+    bearing = Revolute(name="bearing", parent="ground.O", child="flywheel.origin", angular_velocity=spin)
     mechanism = Mechanism(
         gravity=(0.0, gravity, 0.0),
         ground={"O": (0.0, 1e3, 0.0)},
-        bodies=(Cuboid(name="mass", length=0.1, mass=mass),),
-        joints=(Prismatic(name="guide", parent="ground.O", child="mass.centre", velocity=-speed),),
+        bodies=(Cuboid(name="mass", length=0.1, mass=mass), *((flywheel,) if spin else ())),
+        joints=(
+            Prismatic(name="guide", parent="ground.O", child="mass.centre", velocity=-speed),
+            *((bearing,) if spin else ()),
+        ),
         forces=(
             JointSpringDamper(
                 name="stop",

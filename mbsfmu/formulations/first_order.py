@@ -464,9 +464,3 @@ class FirstOrderFormulation(Formulation):
     def explicit_form(self, state: State) -> FirstOrderForm:
         """Return the equations for explicit solvers."""
         return FirstOrderForm(self, state)
-
-    def flow_of(self, state: State) -> tuple[Floats, Floats]:
-        """Return w and ẇ of a state."""
-        if self.moving == "momenta":
-            return state.momenta, state.momentum_rates
-        return state.velocities, state.accelerations

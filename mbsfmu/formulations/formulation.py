@@ -433,6 +433,12 @@ class Formulation(FittingStates, ABC):
     def native_needs(self, kind: StepKind) -> NativeNeeds:
         """Return the needs of its C code for steps of a kind."""
 
+    def flow_of(self, state: State) -> tuple[Floats, Floats]:
+        """Return velocities and accelerations of a state, or momenta and their rates where it integrates these."""
+        if self.moving == "momenta":
+            return state.momenta, state.momentum_rates
+        return state.velocities, state.accelerations
+
     def prepared(self, state: State) -> State:
         """Return the state with the formulation's own data."""
         return state

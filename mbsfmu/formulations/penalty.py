@@ -222,12 +222,13 @@ class AugmentedProblem(StepProblem):
 
         Multipliers of the next step balance what this corrects in ż and z̈: no position depends on it.
         """
-        size, functions = self._size, self.functions
+        size, functions, equations = self._size, self.functions, self._equations
         if len(self.guess) == size:
             return
+        assert isinstance(equations, AugmentedEquations)
         right = np.zeros(len(self.guess))
         levels = functions.coordinates, functions.velocities, functions.accelerations
-        for level, opening in zip(levels, np.split(self._equations.loop_motion()[0], 3), strict=True):
+        for level, opening in zip(levels, np.split(equations.loop_motion()[0], 3), strict=True):
             right[size:] = opening
             level[:] -= inverse.times(right)[: len(level)]
 

@@ -171,7 +171,8 @@ class ErrorTransport:
         """
         size = self._rates
         last, before, second, (step_before, count) = np.split(begin.error_history, [size, 2 * size, 3 * size])
-        first, ends = (np.concatenate([each.velocities, self._moving_rates(each), each.rates]) for each in (begin, end))
+        flow_of = self._formulation.flow_of
+        first, ends = (np.concatenate([each.velocities, flow_of(each)[1], each.rates]) for each in (begin, end))
         jumps = not np.array_equal(first, last)
         slope = (ends - first) / step
         bend, used, known = np.zeros(size), np.zeros(size), 1.0
@@ -186,7 +187,3 @@ class ErrorTransport:
         defects = DEFECT * step**3 * used
         of_z, of_v, of_x = np.split(defects, [self._coordinates, 2 * self._coordinates])
         return (of_z, of_v, of_x), np.concatenate([ends, slope, bend, [step, known]])
-
-    def _moving_rates(self, state: State) -> Floats:
-        """Return z̈, or ṗ where momenta are integrated."""
-        return state.momentum_rates if self._has_momenta else state.accelerations

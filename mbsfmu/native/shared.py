@@ -132,7 +132,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
     "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),
-    "CIRCUIT_DRIFT": (energy_watch, "CIRCUIT_DRIFT"),
+    "LEAST_DRIFT": (energy_watch, "LEAST_DRIFT"),
     "LEAST_SHARE": (energy_watch, "LEAST_SHARE"),
     "DENSE": (energy_watch, "DENSE"),
     "HIGHEST": (energy_watch, "HIGHEST"),

@@ -14,8 +14,9 @@ logger = logging.getLogger(__name__)
 
 LARGE_DRIFT = 0.05
 """Drift relative to the exchanged energy at which a warning is given; for a circuit, relative to its stored energy."""
-CIRCUIT_DRIFT = 1e-3
-"""Drift relative to the energy through a circuit below which no warning is given."""
+LEAST_DRIFT = 1e-3
+"""Drift relative to the kinetic energy, or to the energy through a circuit, below which no warning is given: a rotor
+that spins freely exchanges nothing."""
 LEAST_SHARE = 1e-6
 """Drift relative to the potential energy, and to the energy scale, below which no warning is given: in static
 equilibrium the exchanged energy is mostly round-off.
@@ -23,7 +24,7 @@ equilibrium the exchanged energy is mostly round-off.
 CIRCUIT_SCALE = 1e-3
 """Energy scale of a circuit in J: 1 mm³ of oil at 1 bar stores a millionth of it."""
 DRIFTS = 3
-"""Numbers per balance of FMUs, whose steps may be taken back: the first large drift, energy turned over, time."""
+"""Numbers per balance of FMUs, whose steps may be taken back: the first large drift, energy exchanged, time."""
 DENSE = 16
 """Number of checked communication steps between consecutive powers of two."""
 
@@ -31,8 +32,8 @@ _DRIFT = "energy.drift"
 _OTHERS = ("energy.kinetic", "energy.potential", "energy.work", "energy.dissipated")
 _CIRCUIT_DRIFT = "hydraulic_energy.drift"
 _CIRCUIT_OTHERS = ("hydraulic_energy.stored", "hydraulic_energy.supplied", "hydraulic_energy.dissipated")
-HIGHEST = 8
-"""Numbers per balance: maxima of T and V, work and loss with negatives; drift that is not counted."""
+HIGHEST = 9
+"""Numbers per balance: maxima of T, V, work and loss with negatives; drift that is not counted."""
 
 
 class Balance(NamedTuple):
@@ -58,11 +59,11 @@ class Balance(NamedTuple):
 class EnergyWatch:
     """Watches the energies of mechanisms and circuits, and warns once of drift.
 
-    Turned over is the greatest of the kinetic energy, of the ranges of potential energy and of work, and of the loss: a
-    range does not depend on where potential energy is zero. Through a circuit flows far more than it ever stores, and
-    what it stores is all that steps can get wrong in a moment: its drift is held against the range of that, where it is
-    no round-off of what flows. Points that are looked at together are judged by what was turned over until the last of
-    them.
+    Exchanged is the greatest range of kinetic and potential energy, of work and of the loss: the energy of a constant
+    spin is not used, and no range depends on where potential energy is zero. Through a circuit flows far more than it
+    ever stores, and what it stores is all that steps can get wrong in a moment: its drift is held against the range of
+    that, where it is no round-off of what flows. Points that are looked at together are judged by what was exchanged
+    until the last of them.
 
     Parameters
     ----------
@@ -162,27 +163,28 @@ class EnergyWatch:
         for highest, places, (name, moving, *_), scale in watched:
             still = np.zeros(len(rows))
             drift, kinetic, potential, work, loss = (still if each is None else rows[:, each] for each in places)
-            followed = np.stack([kinetic, potential, -potential, work, -work, loss, -loss])
+            followed = np.stack([kinetic, -kinetic, potential, -potential, work, -work, loss, -loss])
             followed = np.maximum(np.maximum.accumulate(followed, axis=1), highest[:-1, np.newaxis])
             highest[:-1] = followed[:, -1]
-            # What is turned over later counts too: a machine that begins to move has turned over little as yet.
+            # What is exchanged later counts too: a machine that begins to move has exchanged little as yet.
             last = followed[:, -1]
-            stored = float(last[1] + last[2])
-            turned_over = float(max(last[0], stored, last[3] + last[4], last[5] + last[6]))
-            much = LARGE_DRIFT * turned_over if moving else max(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over)
-            least = LEAST_SHARE * max(last[1], last[2], scale)
+            ranges = last[::2] + last[1::2]
+            exchanged = float(ranges.max())
+            much = LARGE_DRIFT * exchanged if moving else LARGE_DRIFT * float(ranges[1])
+            much = max(much, LEAST_DRIFT * float(last[0] if moving else exchanged))
+            least = LEAST_SHARE * max(last[2], last[3], scale)
             magnitude = np.abs(drift - highest[-1])
             large = np.flatnonzero(magnitude > max(much, least))
             if len(large) and name not in self._warned:
                 self._warned.add(name)
                 what = ("motion", "the motion") if moving else ("circuit", "pressures")
-                yield self._sentence(name, what, times.item(int(large[0])), float(magnitude.max()), turned_over)
+                yield self._sentence(name, what, times.item(int(large[0])), float(magnitude.max()), exchanged)
 
-    def _sentence(self, name: str, what: tuple[str, str], time: float, drift: float, turned_over: float) -> str:
-        share = 100.0 * drift / turned_over if turned_over else np.inf
+    def _sentence(self, name: str, what: tuple[str, str], time: float, drift: float, exchanged: float) -> str:
+        share = 100.0 * drift / exchanged if exchanged else np.inf
         return (
             f"{self._model}: from t = {time:.6g} s on the {what[0]} is not resolved: {name} comes to {drift:.3g} J, "
-            f"{share:.2g} % of the {turned_over:.3g} J turned over, and {what[1]} may be off by far more than that: "
+            f"{share:.2g} % of the {exchanged:.3g} J exchanged, and {what[1]} may be off by far more than that: "
             f"{self._remedy}"
         )
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 from cranks import parallel_cranks
 from importer import Importer
-from stops import stop
+from stops import ENERGY, stop
 
 from mbsfmu.exporting.fmu_export import export
 
@@ -64,20 +64,21 @@ def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, capl
 
 @pytest.fixture(scope="module")
 def stopping(tmp_path_factory: pytest.TempPathFactory) -> Importer:
-    """Return the unit of a mass that hits a stop."""
+    """Return the unit of a mass that hits a stop, beside a flywheel with fifty times the energy."""
     folder = tmp_path_factory.mktemp("stop")
-    (path,) = export(stop(), folder, layout="monolithic", solver="trapezoidal")
+    (path,) = export(stop(spin=SPIN), folder, layout="monolithic", solver="trapezoidal")
     return Importer(path, folder / "unpacked")
 
 
 COARSE = 1e-3
+SPIN = (2.0 * 50.0 * ENERGY / 10.0) ** 0.5
 
 
 @pytest.mark.parametrize("reads", [True, False])
 def test_energy_that_drifts_is_told_once(stopping: Importer, caplog: pytest.LogCaptureFixture, reads: bool) -> None:
     """Also where the unit goes back; a restored and a reset one say what a simulation in process says."""
     slave = stopping.running()
-    simulation = stop().simulation(compiled=False, solver="trapezoidal")
+    simulation = stop(spin=SPIN).simulation(compiled=False, solver="trapezoidal")
     for _ in range(2):
         stopping.messages.clear()
         caplog.clear()

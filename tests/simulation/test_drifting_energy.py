@@ -39,6 +39,17 @@ def test_a_stop_that_steps_pass_over_is_told(caplog: pytest.LogCaptureFixture) -
     assert sentence.endswith(": take smaller steps, or a solver that chooses them")
 
 
+@pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca", "dca-alm"])
+def test_a_spin_that_stays_is_not_exchanged(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A flywheel with fifty times the energy hides nothing, and is not told itself where it spins alone."""
+    spin = np.sqrt(2.0 * 50.0 * ENERGY / 10.0)
+    run(stop(spin=spin), SHORT, step=COARSE, formulation=formulation)
+    assert len(warned(caplog)) == 1
+    caplog.clear()
+    run(stop(speed=0.0, spin=spin), SHORT, step=COARSE, formulation=formulation)
+    assert warned(caplog) == []
+
+
 def test_a_stop_that_is_resolved_is_right_and_nothing_is_told(caplog: pytest.LogCaptureFixture) -> None:
     time, stored = at_most_compressed()
     result = run(stop(), 2.0 * time, step=FINE)
@@ -47,7 +58,7 @@ def test_a_stop_that_is_resolved_is_right_and_nothing_is_told(caplog: pytest.Log
 
 
 def test_where_potential_energy_is_zero_makes_no_difference(caplog: pytest.LogCaptureFixture) -> None:
-    """Gravity across the guide and a ground 1 km up: 2 MJ that are never turned over."""
+    """Gravity across the guide and a ground 1 km up: 2 MJ that are never exchanged."""
     run(stop(-9.81), SHORT, step=COARSE)
     assert len(warned(caplog)) == 1
 
@@ -87,7 +98,7 @@ def test_a_mass_of_a_microgram_is_told_as_a_heavy_one(step: float, caplog: pytes
 
 @pytest.mark.parametrize(("moved", "count"), [(5e-11, 0), (5e-3, 1)])
 def test_round_off_at_rest_is_not_told(moved: float, count: int, caplog: pytest.LogCaptureFixture) -> None:
-    """A weight of 9 kN that creeps at height zero: all that is turned over is drift, told where it counts."""
+    """A weight of 9 kN that creeps at height zero: all that is exchanged is drift, told where it counts."""
     weight, times = 9e3, np.linspace(0.0, 1.0, 11)
     names = ["energy.drift", "energy.kinetic", "energy.potential", "energy.work", "energy.dissipated"]
     watch = EnergyWatch("rack", names, "take smaller steps", [weight * 1.0])
@@ -117,7 +128,7 @@ def test_single_steps_are_told_once_a_run(caplog: pytest.LogCaptureFixture) -> N
         caplog.clear()
 
 
-def test_what_was_turned_over_is_in_saved_states(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_exchanged_is_in_saved_states(caplog: pytest.LogCaptureFixture) -> None:
     """A simulation that goes on elsewhere knows of the start, though the mass rests now."""
     simulation = stop().simulation(compiled=False, step=FINE)
     simulation.step(0.0, 1e-3)

@@ -15,18 +15,17 @@ static void follow_balance(Instance *instance, const Energies *energies, int ind
     double *highest = instance->state.highest + HIGHEST * index, *first = instance->state.drifts + DRIFTS * index;
     const double *outputs = instance->outputs, *integrals = instance->state.integrals;
     const int moving = energies->kinetic >= 0;
-    double turned_over = highest_of(highest, moving ? outputs[energies->kinetic] : 0.0);
-    const double stored = range_of(highest + 1, outputs[energies->potential]);
-    turned_over = larger(turned_over, stored);
-    turned_over = larger(turned_over, range_of(highest + 3, integrals[energies->work]));
-    turned_over = larger(turned_over, range_of(highest + 5, integrals[energies->dissipated]));
-    const double least = LEAST_SHARE * larger(larger(highest[1], highest[2]), energies->scale);
+    double exchanged = range_of(highest, moving ? outputs[energies->kinetic] : 0.0);
+    const double stored = range_of(highest + 2, outputs[energies->potential]);
+    exchanged = larger(exchanged, stored);
+    exchanged = larger(exchanged, range_of(highest + 4, integrals[energies->work]));
+    exchanged = larger(exchanged, range_of(highest + 6, integrals[energies->dissipated]));
+    const double least = LEAST_SHARE * larger(larger(highest[2], highest[3]), energies->scale);
     const double drift = fabs(outputs[energies->drift] - highest[HIGHEST - 1]);
-    const double much =
-        moving ? LARGE_DRIFT * turned_over : larger(LARGE_DRIFT * stored, CIRCUIT_DRIFT * turned_over);
+    const double much = larger(LARGE_DRIFT * (moving ? exchanged : stored), LEAST_DRIFT * (moving ? highest[0] : exchanged));
     if (first[0] > 0.0 || !(drift > larger(much, least))) return;
     first[0] = drift;
-    first[1] = turned_over;
+    first[1] = exchanged;
     first[2] = instance->state.time;
 }
 
@@ -39,7 +38,7 @@ static void report_drifts(Instance *instance) {
         instance->drift_warned[k] = 1;
         report(
             instance, DONE_WITH_WARNING,
-            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J turned over, and "
+            "%s: from t = %.6g s on the %s is not resolved: %s comes to %.3g J, %.2g %% of the %.3g J exchanged, and "
             "%s may be off by far more than that: " DRIFT_REMEDY, SYSTEM_NAME, first[2], moving ? "motion" : "circuit",
             balances[k].name, first[0], 100.0 * first[0] / first[1], first[1], moving ? "the motion" : "pressures"
         );

@@ -73,12 +73,13 @@ def check_experiment(start: float, stop: float | None) -> None:
     Raises
     ------
     InputError
-        When a time is not finite, or the run ends before it begins.
+        When the start is not finite, or the run ends before it begins. Importers that only initialize stop at the
+        start, others at infinity.
     """
     if not math.isfinite(start):
         raise InputError(f"the start time is {start:g} s; it must be a finite number")
-    if stop is not None and not (math.isfinite(stop) and stop > start):
-        raise InputError(f"the stop time is {stop:g} s; it must be a finite number above the start time, {start:g} s")
+    if stop is not None and not stop >= start:
+        raise InputError(f"the stop time is {stop:g} s; it must not be before the start time, {start:g} s")
 
 
 def check_step(time: float, step: float, internal: float) -> None:

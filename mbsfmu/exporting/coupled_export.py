@@ -61,7 +61,9 @@ ALGORITHMS = ("jacobi", "gauss-seidel")
 EXTRAPOLATIONS = tuple(each for each in Extrapolation if each is not Extrapolation.DERIVATIVES)
 """What FMUs of coupled FMUs have."""
 _RUNTIME = Path(__file__).parent / "coupled_runtime"
-_LAYER = ("component.h", "unit.h", "visibility.h", "prefix.h")
+_LAYER = (
+    "component.h", "unit.h", "visibility.h", "prefix.h", "experiment.h", "times.h", "extrema.h", "saved_head.h"
+)  # fmt: skip
 _MAINS = {"coupled_system.c": "-O2", "coupled_fmu.c": "-O1"}
 _EQUAL_STEPS = ("tolerance", "absolute_tolerance", "smallest_step", "largest_step", "iteration_tolerance")
 _REFUSED = (*_EQUAL_STEPS, "maximum_iterations", "relaxation", "jacobian", "threads", "model_exchange", *OF_COURSES)
@@ -420,11 +422,12 @@ class _Coupled:
             self._algorithm,
             {end: typed_value(self._instances[end[0]].element(end[1]).described, value)
              for end, value in self._graph.parameters.items()},
-            tuple(place for _, place in variables),
+            {each.name: place for each, place in variables},
             self._files.folders,
             {each: interface.modelIdentifier for each, interface in interfaces.items()},
             {each: description.guid for each, description in self._files.descriptions.items()},
             self._options.unit_tolerance,
+            STEP.minimum or 0.0,
         )  # fmt: skip
         shown = [index for index, (each, _) in enumerate(variables) if each.causality is Causality.OUTPUT]
         described = FmuDescription(

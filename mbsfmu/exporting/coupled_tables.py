@@ -21,6 +21,7 @@ from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
 from mbsfmu.native.literals import number, string
+from mbsfmu.native.shared import constants
 
 Component = Fmi2Instance | Fmi3Instance
 """An FMU for co-simulation in the process."""
@@ -30,6 +31,9 @@ _FMI3 = {**{each: each.upper() for each in _TYPES}, "Enumeration": "INT64", "Str
 """What C calls the types of values."""
 _SETTERS = {2: {"Enumeration": "Integer"}, 3: {"Enumeration": "Int64"}}
 """What the functions for a type end in, where that is another word."""
+
+_CONSTANTS = ("SAME_TIME", "NEIGHBOURS", "RESOLVED_STEP", "LEAST_STEP", "MOST_STEPS", "OVERSHOOT", "LARGEST")
+"""Constants that C has from Python."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,11 @@ class Given:
 
 @dataclass(frozen=True)
 class Shown:
-    """A variable of the FMU that shows an output of a component."""
+    """A variable of the FMU that shows an output of a component; its kind in C is always the same."""
 
     end: tuple[str, str]
     map: LinearMap = IDENTITY
+    kind: str = "READ_OUTPUT"
 
 
 @dataclass(frozen=True)
@@ -79,22 +84,25 @@ class CoupledSystem:
     starts
         Values of the package by (component, variable), in the types of the variables.
     variables
-        Of the FMU, in the order of the description.
+        Of the FMU by their names, in the order of the description.
     folders, identifiers, guids
         Of each component, its folder among the resources, its library without suffix, and what it is instantiated with.
     unit_tolerance
         Of the solvers inside the components; None for what they suggest.
+    smallest_step
+        Least communication step in s.
     """
 
     instances: dict[str, Component]
     at_start: CouplingData
     algorithm: Explicit
     starts: dict[tuple[str, str], Any]
-    variables: tuple[Given | Shown, ...]
+    variables: dict[str, Given | Shown]
     folders: dict[str, str]
     identifiers: dict[str, str]
     guids: dict[str, str]
     unit_tolerance: float | None
+    smallest_step: float
 
 
 def tables(system: CoupledSystem) -> dict[str, str]:
@@ -104,7 +112,7 @@ def tables(system: CoupledSystem) -> dict[str, str]:
     components = [writer.component(name) for name in system.instances]
     groups = writer.groups()
     starts = [writer.start(end, value) for end, value in system.starts.items()]
-    variables = [writer.variable(each) for each in system.variables]
+    variables = [writer.variable(name, each) for name, each in system.variables.items()]
     turns = system.algorithm.turns if system.algorithm.in_turn else [(each, False) for each in exchange.members]
     places = {member.instance.name: index for index, member in enumerate(exchange.members)}
     flags = np.zeros(len(exchange.names), dtype=int)
@@ -135,6 +143,7 @@ def _sizes(system: CoupledSystem) -> str:
         "GROUPS": len(_sorted(system.at_start)),
         "STARTS": len(system.starts),
         "VARIABLES": len(system.variables),
+        "STEP_VARIABLE": next(k for k, each in enumerate(system.variables.values()) if each.kind == "GIVEN_STEP"),
         "START_COLUMNS": len(system.at_start.names),
         "OUTPUTS": len(exchange.names),
         "ENTRIES": len(exchange.entry_sources),
@@ -143,9 +152,11 @@ def _sizes(system: CoupledSystem) -> str:
         "SWEEPS_AGAIN": algorithm.again,
         "IN_TURN": int(algorithm.in_turn),
         "CORRECTS": int(algorithm.settings.energy_correction),
+        "TAKES_ANY_STEP": int(all(each.takes_any_step for each in system.instances.values())),
         "SAVES_STATE": int(all(each.saves_state for each in system.instances.values())),
     }
     lines = [f"enum {{ {name} = {value} }};" for name, value in sizes.items()]
+    lines += [*constants(*_CONSTANTS), f"#define SMALLEST_STEP {number(system.smallest_step)}"]
     guard = ["#ifndef COUPLED_SIZES_H", "#define COUPLED_SIZES_H"]
     return "\n".join([*guard, *lines, "#endif", ""])
 
@@ -288,11 +299,12 @@ class _Writer:
             raise InputError(f"{'.'.join(end)} is {value}; an FMU of coupled FMUs takes integers up to 2^53")
         return f"{{{target}, {number(value)}, NULL}}"
 
-    def variable(self, variable: Given | Shown) -> str:
+    def variable(self, name: str, variable: Given | Shown) -> str:
         """Write a variable of the FMU."""
+        begin = f"{string(name)}, {variable.kind}"
         if isinstance(variable, Given):
             targets = self._array("struct TargetSpec", [self._target(each) for each in variable.targets])
-            return f"{{{variable.kind}, {targets}, {len(variable.targets)}, 0, 0, {number(variable.start)}, 1.0, 0.0}}"
+            return f"{{{begin}, {targets}, {len(variable.targets)}, 0, 0, {number(variable.start)}, 1.0, 0.0}}"
         columns = self.system.at_start.columns[variable.end], self.system.algorithm.exchange.columns[variable.end]
         way = variable.map
-        return f"{{READ_OUTPUT, NULL, 0, {columns[0]}, {columns[1]}, 0.0, {number(way.factor)}, {number(way.offset)}}}"
+        return f"{{{begin}, NULL, 0, {columns[0]}, {columns[1]}, 0.0, {number(way.factor)}, {number(way.offset)}}}"

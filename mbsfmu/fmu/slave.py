@@ -251,7 +251,8 @@ class UnitSlave(Fmi2Slave):
             check_experiment(start_time, stop_time)
             if tolerance is not None:
                 self.unit.set_tolerance(tolerance)
-            self._start_time, self._stop_time, self._fresh = start_time, stop_time, False
+            has_stop = stop_time is not None and math.isfinite(stop_time)
+            self._start_time, self._stop_time, self._fresh = start_time, stop_time if has_stop else None, False
 
         if reason := self._attempted(set_up):
             self._refused[_EXPERIMENT] = reason

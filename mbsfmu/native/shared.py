@@ -281,11 +281,16 @@ _LONG_AS = {
 }
 
 
+def constants(*names: str) -> Iterator[str]:
+    """Write constants of these names as macros."""
+    for name in names:
+        module, attribute = CONSTANTS[name]
+        yield f"#define {name} {_literal(getattr(module, attribute))} /* {module.__name__}.{attribute} */"
+
+
 def definitions() -> Iterator[str]:
     """Write the constants and the lists of arrays as macros: of a state, those that functions take, and the others."""
-    for name, (module, attribute) in CONSTANTS.items():
-        value = getattr(module, attribute)
-        yield f"#define {name} {_literal(value)} /* {module.__name__}.{attribute} */"
+    yield from constants(*CONSTANTS)
     yield f"#define LEVELS {LEVELS}"
     arguments = {name: " * ".join(sizes) or "1" for name, sizes in ARGUMENTS.items()}
     yield _list("ARGUMENTS", arguments)

@@ -26,9 +26,8 @@ def importer(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
     [
         (NAN, None, "the start time is nan s; it must be a finite number"),
         (INF, 1.0, "the start time is inf s; it must be a finite number"),
-        (0.0, NAN, "the stop time is nan s; it must be a finite number above the start time, 0 s"),
-        (0.0, INF, "the stop time is inf s; it must be a finite number above the start time, 0 s"),
-        (2.0, 1.0, "the stop time is 1 s; it must be a finite number above the start time, 2 s"),
+        (0.0, NAN, "the stop time is nan s; it must not be before the start time, 0 s"),
+        (2.0, 1.0, "the stop time is 1 s; it must not be before the start time, 2 s"),
     ],
 )
 def test_impossible_experiment_is_refused(importer: Importer, start: float, stop: float | None, sentence: str) -> None:

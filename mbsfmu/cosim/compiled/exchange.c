@@ -16,7 +16,7 @@
 
 #include "ports.h"
 
-#ifdef INSIDE_FMU /* coupled_system.c includes this file, and goes from step to step itself */
+#ifdef INSIDE_FMU /* coupled_system.c includes this file, has the constants, and goes from step to step itself */
 #define EXPORTED static
 #elif defined(_WIN32)
 #include <windows.h>
@@ -172,7 +172,9 @@ static enum outcome set_inputs(struct Exchange *exchange, const struct Member *m
     return outcome == MADE ? write_slopes(exchange, inputs) : outcome;
 }
 
-static const double NEIGHBOURS = 4.0; /* as mbsfmu/base/times.py has it */
+#ifndef INSIDE_FMU
+#define NEIGHBOURS 4.0 /* as mbsfmu/base/times.py has it */
+#endif
 
 /* Whether an event is at a time in s, to round-off of times that add up lengths of steps. */
 static bool is_at_event(const struct Report *report, double now)

@@ -40,6 +40,12 @@ struct Call {
     const char *function;
 };
 
+/* Where a run is, in s: communication points are `start + k * step`, of which `steps` were passed, and ends of steps of the
+ * importer between them. An importer that adds up its times is elsewhere by round-off. */
+struct Place {
+    double start, steps, time, reached;     /* `reached` is the time as the importer has it */
+};
+
 struct System {
     Warned told;
     void *environment;
@@ -54,10 +60,10 @@ struct System {
     double *start_values, *changing;
     size_t changing_count;
     double *given;            /* values of parameters and inputs, then whether they were set; in `changing` */
-    double start, step; /* communication step in s */
+    double *before;           /* the same before they were set */
     double last_lengths[2], weighed[3];
     size_t length_count, weighed_count;
-    double time, place;
+    struct Place place;
     double point[1];
     int is_whole, is_initializing, is_stepping, is_evaluated, has_failed;
     struct Saved *saved;
@@ -135,6 +141,7 @@ static int is_done(struct Unit *unit, const char *function, int status)
     if (status <= WARNING)
         return 1;
     unit->is_fatal |= status == FATAL;
+    unit->system->has_failed |= unit->is_fatal;
     fails(unit->system, "%s at t = %.9g s: %s gives %s: %s", unit->spec->name, unit->clock.time, function,
           status <= 5 ? words[status] : "an unknown status", unit->said[0] ? unit->said : "no reason given");
     unit->said[0] = '\0';

@@ -2,19 +2,10 @@
 #ifndef MBSFMU_COUPLED_EVENTS_H
 #define MBSFMU_COUPLED_EVENTS_H
 
-#include <float.h>
-
 #include "coupled_components.h"
+#include "times.h"
 
 enum { MOST_ITERATIONS = 1000 };
-static const double SAME_TIME = 1e-6, RESOLVED_STEP = 16.0; /* as mbsfmu/base/times.py has them */
-
-/* By how many s two times may differ that are one. */
-static double time_tolerance(double step, double a, double b)
-{
-    double size = fabs(a) > fabs(b) ? fabs(a) : fabs(b);
-    return SAME_TIME * step + NEIGHBOURS * (DBL_EPSILON * size);
-}
 
 /* Update discrete states until they are settled, and go back to steps. */
 static int leave_event_mode(struct Unit *unit)
@@ -83,7 +74,7 @@ static int go_to_end(struct Unit *unit, double begin, double now, double end, do
             const double announced = report->next_event;
             /* By round-off the event is still to come to the component. */
             if (missed || !(report->event || announced <= now)) {
-                double length = RESOLVED_STEP * (DBL_EPSILON * fabs(end)), behind;
+                double length = RESOLVED_STEP * resolution(end, end), behind;
                 int status =
                     make(unit->component, now, length, stays, &report->event, &report->ends, &report->early, &report->reached);
                 restore_environment(&unit->system->exchange, 0);
@@ -106,7 +97,7 @@ static int go_to_end(struct Unit *unit, double begin, double now, double end, do
             if (!arrive(unit, goal, status, &now))
                 return 0;
         }
-        idle = now <= before + NEIGHBOURS * (DBL_EPSILON * fabs(end)) ? idle + 1 : 0;
+        idle = now <= before + NEIGHBOURS * resolution(end, end) ? idle + 1 : 0;
         before = now;
         if (idle > MOST_ITERATIONS)
             return fails(unit->system, "%s returns from its steps at t = %.9g s again and again", unit->spec->name, now);

@@ -1,8 +1,6 @@
 /* The FMU around coupled FMUs: what `unit.h` asks of every FMU. Its values are numbers, its events those of components,
  * which happen inside its steps. */
 
-#include <float.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,23 +9,26 @@
 #include "coupled_sizes.h"
 #include "coupled_system.h"
 #include "identity.h"
+#include "experiment.h"
 #include "platform.h"
+#include "saved_head.h"
 #include "unit.h"
 
-enum { RESOLVED_STEP = 16 };
-static const double MOST_STEPS = 1e9, OVERSHOOT = 1e-3; /* as mbsfmu/base/times.py has them */
-
 enum Mode { INSTANTIATED, INITIALIZING, STEPPING, AT_EVENTS, ENDED };
+
+/* What an importer has made of an instance. */
+struct Course {
+    enum Mode mode;
+    Status last_step;
+    double start, stop; /* in s; infinite where there is no stop */
+};
 
 struct Instance {
     Logger logger;
     void *environment;
     System *system;
     char *resources;
-    enum Mode mode;
-    Status last_step;
-    double start, stop;
-    int has_stop;
+    struct Course course;
 };
 
 static void report(const Instance *instance, Status status, const char *format, ...)
@@ -43,7 +44,7 @@ static void report(const Instance *instance, Status status, const char *format, 
 #define REFUSE(...) (report(instance, REFUSED, __VA_ARGS__), REFUSED)
 #define DO(call) ((call) ? DONE : REFUSE("%s", reason_of(instance->system)))
 #define NEED_SYSTEM \
-    if (!is_whole(instance->system)) return REFUSE("%s", reason_of(instance->system))
+    if (!is_sound(instance->system)) return REFUSE("%s", reason_of(instance->system))
 
 static void warn(void *instance, const char *sentence, int is_remark)
 {
@@ -59,6 +60,11 @@ static void destroy(Instance *instance)
     free(instance);
 }
 
+static void begin_course(Instance *instance)
+{
+    instance->course = (struct Course){.mode = INSTANTIATED, .last_step = DONE, .stop = HUGE_VAL};
+}
+
 static Instance *create(Logger logger, void *environment, const char *resources)
 {
     Instance *instance = calloc(1, sizeof *instance);
@@ -70,77 +76,76 @@ static Instance *create(Logger logger, void *environment, const char *resources)
     instance->resources = calloc(size, 1);
     if (instance->resources && resources)
         memcpy(instance->resources, resources, size);
+    begin_course(instance);
     instance->system = create_system(warn, instance, instance->resources);
-    if (instance->system && is_whole(instance->system))
+    if (is_whole(instance->system))
         return instance;
-    if (instance->system)
-        report(instance, REFUSED, "%s", reason_of(instance->system));
+    report(instance, REFUSED, "%s", reason_of(instance->system));
     destroy(instance);
     return NULL;
 }
 
-static void reset(Instance *instance)
+static Status reset(Instance *instance)
 {
-    System *fresh = NULL;
     destroy_system(instance->system); /* before: some FMUs can be there only once */
-    fresh = create_system(warn, instance, instance->resources);
-    instance->system = fresh;
-    instance->mode = INSTANTIATED;
-    instance->has_stop = 0;
-    instance->start = 0.0;
-    instance->last_step = DONE;
-    if (fresh && !is_whole(fresh))
-        report(instance, REFUSED, "%s", reason_of(fresh));
+    instance->system = create_system(warn, instance, instance->resources);
+    begin_course(instance);
+    NEED_SYSTEM;
+    return DONE;
 }
 
 static Status set_up(Instance *instance, double start, const double *stop, const double *tolerance)
 {
-    (void)tolerance; /* components keep those of the export */
-    if (instance->mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
-    if (!isfinite(start)) return REFUSE("the start time is %g s; it must be a finite number", start);
-    if (stop && !(isfinite(*stop) && *stop > start))
-        return REFUSE("the stop time is %g s; it must be a finite number above the start time, %g s", *stop, start);
-    instance->start = start;
-    instance->has_stop = stop != NULL;
-    instance->stop = stop ? *stop : 0.0;
-    return DONE;
+    Reason reason;
+    if (instance->course.mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
+    if (!check_experiment(&reason, start, stop, tolerance)) return REFUSE("%s", reason.text);
+    instance->course.start = start;
+    instance->course.stop = stop ? *stop : HUGE_VAL;
+    return DONE; /* components keep the tolerances of the export */
+}
+
+/* The stop time; NULL where there is none. */
+static const double *stop_of(const Instance *instance)
+{
+    return isfinite(instance->course.stop) ? &instance->course.stop : NULL;
 }
 
 static Status enter_initialization(Instance *instance)
 {
-    if (instance->mode != INSTANTIATED) return REFUSE("initialization mode is entered from the start only");
+    if (instance->course.mode != INSTANTIATED) return REFUSE("initialization mode is entered from the start only");
     NEED_SYSTEM;
-    if (!begin_initialization(instance->system, instance->start, instance->has_stop ? &instance->stop : NULL))
+    if (!begin_initialization(instance->system, instance->course.start, stop_of(instance)))
         return REFUSE("%s", reason_of(instance->system));
-    instance->mode = INITIALIZING;
+    instance->course.mode = INITIALIZING;
     return DONE;
 }
 
 static Status exit_initialization(Instance *instance)
 {
-    if (instance->mode != INITIALIZING) return REFUSE("initialization mode was not entered");
+    if (instance->course.mode != INITIALIZING) return REFUSE("initialization mode was not entered");
+    NEED_SYSTEM;
     if (!end_initialization(instance->system)) return REFUSE("%s", reason_of(instance->system));
-    instance->mode = STEPPING;
+    instance->course.mode = STEPPING;
     return DONE;
 }
 
 static Status enter_events(Instance *instance)
 {
-    if (instance->mode != STEPPING) return REFUSE("event mode is entered from step mode only");
-    instance->mode = AT_EVENTS;
+    if (instance->course.mode != STEPPING) return REFUSE("event mode is entered from step mode only");
+    instance->course.mode = AT_EVENTS;
     return DONE;
 }
 
 static Status exit_events(Instance *instance)
 {
-    if (instance->mode != AT_EVENTS) return REFUSE("event mode was not entered");
-    instance->mode = STEPPING;
+    if (instance->course.mode != AT_EVENTS) return REFUSE("event mode was not entered");
+    instance->course.mode = STEPPING;
     return DONE;
 }
 
 static Status pass_events(Instance *instance, int *some, double *next)
 {
-    if (instance->mode != AT_EVENTS) return REFUSE("events happen in event mode only");
+    if (instance->course.mode != AT_EVENTS) return REFUSE("events happen in event mode only");
     *some = 0;
     *next = DBL_MAX;
     return DONE;
@@ -148,8 +153,8 @@ static Status pass_events(Instance *instance, int *some, double *next)
 
 static Status terminate(Instance *instance)
 {
-    if (instance->mode != STEPPING && instance->mode != AT_EVENTS) return REFUSE("only a running unit can be terminated");
-    instance->mode = ENDED;
+    if (instance->course.mode != STEPPING && instance->course.mode != AT_EVENTS) return REFUSE("only a running unit can be terminated");
+    instance->course.mode = ENDED;
     return DO(terminate_system(instance->system));
 }
 
@@ -166,10 +171,9 @@ static Status get(Instance *instance, const unsigned *variables, size_t count, d
 static Status set(Instance *instance, const unsigned *variables, size_t count, const double *values)
 {
     NEED_SYSTEM;
-    if (instance->mode == ENDED) return REFUSE("a terminated FMU takes no values");
-    for (size_t k = 0; k < count; k++)
-        if (!set_value(instance->system, variables[k], values[k])) return REFUSE("%s", reason_of(instance->system));
-    return DONE;
+    if (instance->course.mode == ENDED) return REFUSE("the FMU is terminated; nothing can be set");
+    if (instance->course.mode == AT_EVENTS && count > 0) restart_history(instance->system);
+    return DO(set_values(instance->system, variables, count, values));
 }
 
 static Status set_slopes(Instance *instance, const unsigned *inputs, size_t count, const double *slopes)
@@ -199,38 +203,27 @@ static Status get_derivatives(Instance *instance, const unsigned *unknowns, size
 
 /* -- steps ----------------------------------------------------------------------------------------------------------- */
 
-static double larger(double a, double b) { return a > b ? a : b; }
-
 static Status step_to(Instance *instance, double time, double length)
 {
-    const double now = time_of_system(instance->system), end = time + length;
-    const double resolution = DBL_EPSILON * larger(fabs(time), fabs(end));
-    const double same = 1e-6 * length + 4.0 * resolution;
-    if (instance->mode == AT_EVENTS) return REFUSE("a step needs an FMU that is not in event mode");
-    if (instance->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
-    if (!isfinite(time)) return REFUSE("the step begins at t = %g s; it must be a finite number", time);
-    if (!(length > 0.0) || !isfinite(length)) return REFUSE("the step is %g s; it must be positive and finite", length);
-    if (length < larger(RESOLVED_STEP * resolution, 1e-100))
-        return REFUSE("the step of %g s is lost in the resolution of time at t = %g s", length, time);
-    if (length > MOST_STEPS * step_of_system(instance->system))
-        return REFUSE("the step of %g s is more than %g communication steps", length, MOST_STEPS);
-    if (!(fabs(time - now) <= same))
-        return REFUSE("the step begins at t = %.12g s, but the FMU is at %.12g s", time, now);
-    if (instance->has_stop && end > instance->stop + OVERSHOOT * length)
-        return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", end, instance->stop);
-    return DO(advance_system(instance->system, end));
+    System *system = instance->system;
+    Reason reason;
+    if (instance->course.mode == AT_EVENTS) return REFUSE("a step needs an FMU that is not in event mode");
+    if (instance->course.mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
+    if (!check_step(&reason, time_of_system(system), time, length, step_of_system(system), stop_of(instance)))
+        return REFUSE("%s", reason.text);
+    return DO(advance_system(system, time + length));
 }
 
 static Status step(Instance *instance, double time, double length, const Wishes *wishes)
 {
     (void)wishes;
     NEED_SYSTEM;
-    return instance->last_step = step_to(instance, time, length);
+    return instance->course.last_step = step_to(instance, time, length);
 }
 
 static double time_of(const Instance *instance) { return instance->system ? time_of_system(instance->system) : 0.0; }
 
-static Status last_step(const Instance *instance) { return instance->last_step; }
+static Status last_step(const Instance *instance) { return instance->course.last_step; }
 
 static int is_at_event(const Instance *instance)
 {
@@ -246,36 +239,49 @@ EXPORT void NAMED(mbsfmu_jump)(Instance *instance) { restart_history(instance->s
 /* -- states ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
+    SavedHead head;
     void *of_system;
-    enum Mode mode;
+    struct Course course;
 } Kept;
 
+#define REFUSE_STATE(why) return REFUSE("the saved state is refused: %s", why)
+
+static void release(void *saved)
+{
+    Kept *kept = saved;
+    if (!kept || objection_to_head(&kept->head, sizeof *kept)) return;
+    release_saved(kept->of_system);
+    free(kept);
+}
+
+/* Save the state; one that is made for it and cannot be filled is gone again. */
 static Status save(Instance *instance, void **saved)
 {
-    Kept *kept = *saved;
     NEED_SYSTEM;
     if (!SAVES_STATE) return REFUSE("not all components can save their states");
-    if (!kept) *saved = kept = calloc(1, sizeof *kept);
+    const char *why = *saved ? objection_to_head(*saved, sizeof(Kept)) : NULL;
+    if (why) REFUSE_STATE(why);
+    Kept *kept = *saved ? *saved : calloc(1, sizeof *kept);
     if (!kept) return REFUSE("there is no memory for a saved state");
-    kept->mode = instance->mode;
-    return DO(save_system(instance->system, &kept->of_system));
+    write_head(&kept->head, sizeof *kept);
+    kept->course = instance->course;
+    if (save_system(instance->system, &kept->of_system)) {
+        *saved = kept;
+        return DONE;
+    }
+    if (!*saved) release(kept);
+    return REFUSE("%s", reason_of(instance->system));
 }
 
 static Status restore(Instance *instance, const void *saved)
 {
     const Kept *kept = saved;
-    NEED_SYSTEM;
-    if (!restore_system(instance->system, kept->of_system)) return REFUSE("%s", reason_of(instance->system));
-    instance->mode = kept->mode;
+    const char *why = objection_to_head(&kept->head, sizeof *kept);
+    if (why) REFUSE_STATE(why);
+    if (!is_whole(instance->system) || !restore_system(instance->system, kept->of_system))
+        return REFUSE("%s", reason_of(instance->system));
+    instance->course = kept->course;
     return DONE;
-}
-
-static void release(void *saved)
-{
-    Kept *kept = saved;
-    if (!kept) return;
-    release_saved(kept->of_system);
-    free(kept);
 }
 
 static Status serialize(Instance *instance, const void *saved, char *bytes, size_t size)

@@ -2,6 +2,8 @@
 
 #include "coupled_system.h"
 
+#include "coupled_sizes.h"
+
 #define INSIDE_FMU
 #include "exchange.c"
 
@@ -11,18 +13,20 @@
 #include "coupled_events.h"
 #include "coupled_values.h"
 
-#include "coupled_sizes.h"
 #include "coupled_tables.h"
 
 #include "consistent_start.h"
+
+static const double MOST_EXTRAPOLATED = 100.0; /* lengths of a step before; errors of 1e-6 become 1e-4 */
 
 /* What a saved state holds; the states of the components behind. */
 struct Saved {
     struct System *system;
     struct Saved *next;
-    double time, place, last_lengths[2], *changing;
+    struct Place place;
+    double last_lengths[2], *changing;
     size_t length_count;
-    int has_missed, is_initializing, is_stepping;
+    int is_complete, has_missed, is_initializing, is_stepping;
     struct Clock *clocks;
     double *next_events;
     void *states[COMPONENTS];
@@ -94,6 +98,7 @@ static int make_exchange(struct System *system)
     const size_t n = OUTPUTS, known_rows = 2 + POINTS;
     system->changing_count = (known_rows + 1) * n + ENTRIES + 2 * VARIABLES;
     system->changing = room_for(system, system->changing_count, sizeof(double));
+    system->before = room_for(system, 2 * VARIABLES, sizeof(double));
     system->start_values = room_for(system, START_COLUMNS, sizeof(double));
     system->members = room_for(system, COMPONENTS, sizeof *system->members);
     exchange->before = room_for(system, n, sizeof(double));
@@ -102,7 +107,7 @@ static int make_exchange(struct System *system)
     exchange->interpolation = room_for(system, ROWS * known_rows * n, sizeof(double));
     exchange->recorded = room_for(system, n, sizeof(double));
     exchange->unknown = room_for(system, n, 1);
-    if (!system->changing || !system->start_values || !system->members || !exchange->before || !exchange->polynomials ||
+    if (!system->changing || !system->before || !system->start_values || !system->members || !exchange->before || !exchange->polynomials ||
         !exchange->extrapolation || !exchange->interpolation || !exchange->recorded || !exchange->unknown)
         return fails(system, "there is no memory for an instance");
     exchange->rows = exchange->output_rows = ROWS;
@@ -155,11 +160,8 @@ static int make_system(struct System *system, const char *resources)
     system->exchange.disturbing = room_for(system, system->call_count, 1);
     if (!system->exchange.disturbing)
         return fails(system, "there is no memory for an instance");
-    for (size_t k = 0; k < VARIABLES; k++) {
+    for (size_t k = 0; k < VARIABLES; k++)
         system->given[k] = variables[k].start;
-        if (variables[k].kind == GIVEN_STEP)
-            system->step = variables[k].start;
-    }
     system->is_whole = 1;
     return 1;
 }
@@ -186,7 +188,14 @@ System *create_system(Warned told, void *environment_of_host, const char *resour
 
 int is_whole(const System *system)
 {
-    return system->is_whole;
+    return system && system->is_whole;
+}
+
+int is_sound(System *system)
+{
+    if (!is_whole(system))
+        return 0;
+    return system->has_failed ? fails(system, "a component has failed before; the FMU goes on after a reset") : 1;
 }
 
 void destroy_system(System *system)
@@ -215,17 +224,17 @@ void destroy_system(System *system)
 
 const char *reason_of(const System *system)
 {
-    return system->reason;
+    return system ? system->reason : "there is no memory for an instance";
 }
 
 double time_of_system(const System *system)
 {
-    return system->time;
+    return system->place.reached;
 }
 
 double step_of_system(const System *system)
 {
-    return system->step;
+    return system->given[STEP_VARIABLE];
 }
 
 /* -- values ---------------------------------------------------------------------------------------------------------- */
@@ -241,32 +250,75 @@ static int send_value(struct System *system, size_t variable)
     return 1;
 }
 
-int set_value(System *system, unsigned variable, double value)
+/* Read what ports hand over beside what they set: an importer sets it, or a saved state brings it back. */
+static int refresh_ports(struct System *system)
+{
+    for (size_t k = 0; system->is_initializing && k < GROUPS; k++)
+        for (size_t p = 0; p < group_specs[k].part_count; p++)
+            if (!refresh_port(system, &groups_of(system)[k].parts[p].entries))
+                return 0;
+    for (size_t k = 0; k < COMPONENTS; k++) {
+        const struct Unit *unit = &system->units[k];
+        if (!refresh_port(system, system->is_initializing ? &unit->start_entries : &unit->entries))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether a variable may take a value now. */
+static int may_set(struct System *system, unsigned variable, double value)
 {
     const struct VariableSpec *spec = &variables[variable];
+    const int is_fixed = spec->kind == GIVEN_PARAMETER || spec->kind == GIVEN_STEP;
     if (spec->kind == READ_OUTPUT)
-        return fails(system, "an output cannot be set");
-    if (system->is_stepping && (spec->kind == GIVEN_PARAMETER || spec->kind == GIVEN_STEP))
-        return fails(system, "a fixed parameter cannot be set after initialization");
+        return fails(system, "%s is computed and cannot be set", spec->name);
     if (!isfinite(value))
-        return fails(system, "a variable is set to %g; it must be a finite number", value);
-    if (spec->kind == GIVEN_STEP && !(value > 0.0))
-        return fails(system, "the communication step is %g s; it must be positive", value);
-    if (spec->kind == GIVEN_STEP)
-        system->step = value;
-    system->given[variable] = value;
-    system->given[VARIABLES + variable] = 1.0;
+        return fails(system, "%s = %g is refused: it must be a finite number", spec->name, value);
+    if (spec->kind == GIVEN_STEP && value < SMALLEST_STEP)
+        return fails(system, "%s = %g s is refused: it must be at least %g", spec->name, value, SMALLEST_STEP);
+    if (spec->kind == GIVEN_STEP && value > LARGEST)
+        return fails(system, "%s = %g s is refused: it must be at most %g", spec->name, value, LARGEST);
+    /* Some hosts send all parameters in every step; what changes nothing is no error. */
+    if (is_fixed && system->is_stepping && value != system->given[variable])
+        return fails(system, "%s is a fixed parameter; it cannot be set after initialization mode", spec->name);
+    return 1;
+}
+
+/* Give components their values from before; on failure the system goes on no more. */
+static void take_back(struct System *system, const unsigned *set, size_t count)
+{
+    char why[LONGEST_SENTENCE];
+    memcpy(why, system->reason, sizeof why);
+    memcpy(system->given, system->before, 2 * VARIABLES * sizeof(double));
+    for (size_t k = 0; k < count && !system->has_failed; k++)
+        system->has_failed = !send_value(system, set[k]);
+    if (!system->has_failed)
+        system->has_failed = !refresh_ports(system);
+    memcpy(system->reason, why, sizeof why);
+}
+
+int set_values(System *system, const unsigned *set, size_t count, const double *values)
+{
+    const int sends = system->is_initializing || system->is_stepping;
+    for (size_t k = 0; k < count; k++)
+        if (!may_set(system, set[k], values[k]))
+            return 0;
+    memcpy(system->before, system->given, 2 * VARIABLES * sizeof(double));
     system->is_evaluated = 0;
-    if (!system->is_initializing && !system->is_stepping)
-        return 1;
-    if (!send_value(system, variable)) {
-        system->has_failed = 1;
+    for (size_t k = 0; k < count; k++) {
+        const int is_same = system->is_stepping && values[k] == system->given[set[k]];
+        const int is_fixed = variables[set[k]].kind == GIVEN_PARAMETER;
+        system->given[set[k]] = values[k];
+        system->given[VARIABLES + set[k]] = 1.0;
+        if (!sends || (is_same && is_fixed) || send_value(system, set[k]))
+            continue;
+        take_back(system, set, k);
         return 0;
     }
-    for (size_t k = 0; k < COMPONENTS; k++)
-        if (!refresh_port(system, &system->units[k].entries))
-            return 0;
-    return 1;
+    if (!sends || refresh_ports(system))
+        return 1;
+    system->has_failed = 1;
+    return 0;
 }
 
 /* Pass connected values on in initialization mode, in the order in which outputs depend on each other. */
@@ -341,8 +393,7 @@ static int enter_initialization_of(struct Unit *unit, double start, const double
 int begin_initialization(System *system, double start, const double *stop)
 {
     system->exchange.environment = environment();
-    system->start = system->time = start;
-    system->place = 0.0;
+    system->place = (struct Place){start, 0.0, start, start};
     system->has_failed = 1; /* until all is done */
     for (size_t k = 0; k < COMPONENTS; k++)
         if (!set_up_unit(&system->units[k], start, stop))
@@ -356,14 +407,9 @@ int begin_initialization(System *system, double start, const double *stop)
     for (size_t k = 0; k < COMPONENTS; k++)
         if (!enter_initialization_of(&system->units[k], start, stop))
             return 0;
-    for (size_t k = 0; k < GROUPS; k++)
-        for (size_t p = 0; p < group_specs[k].part_count; p++)
-            if (!refresh_port(system, &groups_of(system)[k].parts[p].entries))
-                return 0;
-    for (size_t k = 0; k < COMPONENTS; k++)
-        if (!refresh_port(system, &system->units[k].start_entries))
-            return 0;
     system->is_initializing = 1;
+    if (!refresh_ports(system))
+        return 0;
     system->has_failed = system->is_evaluated = 0;
     return 1;
 }
@@ -383,7 +429,7 @@ int end_initialization(System *system)
         if (unit->spec->has_events && !leave_event_mode(unit))
             return 0;
         if (unit->report.ends)
-            return ends_the_run(unit, system->time);
+            return ends_the_run(unit, system->place.time);
     }
     for (size_t k = 0; k < COMPONENTS; k++) {
         struct Unit *unit = &system->units[k];
@@ -497,6 +543,14 @@ static int repeat_sweeps(struct System *system)
     return 1;
 }
 
+/* Forget what is known from much shorter steps: over a longer one it extrapolates round-off. */
+static void forget_short_steps(struct System *system, double length)
+{
+    for (size_t k = 0; k < system->length_count; k++)
+        if (length > MOST_EXTRAPOLATED * system->last_lengths[k])
+            system->length_count = k;
+}
+
 static int make_communication_step(struct System *system, double length)
 {
     struct Exchange *exchange = &system->exchange;
@@ -504,7 +558,8 @@ static int make_communication_step(struct System *system, double length)
     exchange->goes_back = system->saved != NULL;
     exchange->made = exchange->first = exchange->first_row = 0;
     exchange->step = length;
-    system->point[0] = system->time;
+    system->point[0] = system->place.time;
+    forget_short_steps(system, length);
     weigh_step(system, length);
     exchange->under_way = 1;
     exchange->turn = 0;
@@ -519,7 +574,7 @@ static int make_communication_step(struct System *system, double length)
         size_t j = 0;
         while (j + 1 < OUTPUTS && isfinite(exchange->values[j]))
             j++;
-        return fails(system, "%s is not finite at t = %.9g s: the run diverges", output_names[j], system->time + length);
+        return fails(system, "%s is not finite at t = %.9g s: the run diverges", output_names[j], system->place.time + length);
     }
     if (!went_well(system, outcome))
         return 0;
@@ -535,34 +590,70 @@ void restart_history(System *system)
     system->length_count = 0;
 }
 
+/* The communication point behind some of those that were not passed yet. */
+static double point_behind(const struct System *system, double count)
+{
+    return system->place.start + step_of_system(system) * (system->place.steps + count);
+}
+
+/* Within how many s an end of a step of the importer is a communication point. */
+static double near_point(double step, double length)
+{
+    return (TAKES_ANY_STEP ? OVERSHOOT : SAME_TIME) * smaller(step, length);
+}
+
+/* Let communication points begin anew where the run is, if they were left by steps that hold whole numbers of communication
+ * steps: times that are added up leave them by round-off. */
+static void follow_importer(struct System *system, double end)
+{
+    const double step = step_of_system(system), length = end - system->place.time, near = near_point(step, length);
+    const double off = fabs(system->place.time - point_behind(system, 0.0));
+    if (fabs(length - step * rint(length / step)) > near || off <= near || fabs(off - step) <= near)
+        return;
+    system->place.start = system->place.time;
+    system->place.steps = 0.0;
+}
+
+/* Whether components that make steps of one length only are asked for no others. */
+static int are_steps_equal(struct System *system, double end)
+{
+    const double step = step_of_system(system), length = end - system->place.time, count = rint(length / step);
+    size_t k = 0;
+    if (TAKES_ANY_STEP || (count >= 1.0 && fabs(length - count * step) <= SAME_TIME * step + NEIGHBOURS * resolution(end, end)))
+        return 1;
+    while (components[k].takes_any_step)
+        k++;
+    return fails(system, "the step to %.9g s is no multiple of the communication step of %g s, and %s takes steps of one "
+                 "length only", end, step, components[k].name);
+}
+
 int advance_system(System *system, double end)
 {
-    if (system->has_failed)
-        return fails(system, "a component has failed before; the FMU goes on after a reset");
-    for (;;) {
-        double next = system->start + system->step * (system->place + 1.0);
-        const double same = time_tolerance(system->step, next, end);
-        double length = next - system->time;
-        if (system->time >= end - same)
-            return 1;
-        if (fabs(length - system->step) <= same)
-            length = system->step;
-        if (next > end + same) {
+    struct Place *place = &system->place;
+    const double step = step_of_system(system), near = near_point(step, end - place->reached);
+    if (!are_steps_equal(system, end))
+        return 0;
+    follow_importer(system, end);
+    for (int is_last = 0; !is_last;) {
+        place->steps += point_behind(system, 1.0) - place->time <= near;
+        double next = point_behind(system, 1.0), length;
+        is_last = next >= end - near;
+        const int is_point = !is_last || next <= end + near;
+        /* The importer may have the time of a communication point by other operations. */
+        if (is_last && fabs(next - end) > NEIGHBOURS * resolution(next, end))
             next = end;
-            length = end - system->time;
-        }
-        for (size_t k = 0; k < COMPONENTS && length != system->step; k++)
-            if (!components[k].takes_any_step)
-                return fails(system, "the step to %.9g s is no multiple of the communication step of %g s, and %s takes "
-                             "steps of one length only", end, system->step, components[k].name);
+        length = next - place->time;
+        if (!TAKES_ANY_STEP || fabs(length - step) <= NEIGHBOURS * resolution(place->time, next))
+            length = step;
         if (!make_communication_step(system, length)) {
             system->has_failed = 1;
             return 0;
         }
-        system->time = next;
-        if (next != end || fabs(system->start + system->step * (system->place + 1.0) - end) <= same)
-            system->place += 1.0;
+        place->time = next;
+        place->steps += is_point;
     }
+    place->reached = end;
+    return 1;
 }
 
 /* -- saved states ------------------------------------------------------------------------------------------------------ */
@@ -591,13 +682,12 @@ static struct Saved *make_saved(struct System *system)
 int save_system(System *system, void **place)
 {
     struct Saved *saved = *place;
-    if (system->has_failed)
-        return fails(system, "a component has failed; there is no state to save");
     if (saved && saved->system != system)
         return fails(system, "the saved state is not of this instance since its last reset");
     if (!saved && !(saved = make_saved(system)))
         return fails(system, "there is no memory for a saved state");
     *place = saved;
+    saved->is_complete = 0;
     for (size_t k = 0; k < COMPONENTS; k++) {
         if (!save_unit(&system->units[k], &saved->states[k]))
             return 0;
@@ -607,11 +697,11 @@ int save_system(System *system, void **place)
     memcpy(saved->changing, system->changing, system->changing_count * sizeof(double));
     memcpy(saved->last_lengths, system->last_lengths, sizeof saved->last_lengths);
     saved->length_count = system->length_count;
-    saved->time = system->time;
     saved->place = system->place;
     saved->has_missed = system->exchange.has_missed;
     saved->is_initializing = system->is_initializing;
     saved->is_stepping = system->is_stepping;
+    saved->is_complete = 1;
     return 1;
 }
 
@@ -620,8 +710,13 @@ int restore_system(System *system, const void *given)
     const struct Saved *saved = given;
     if (saved->system != system)
         return fails(system, "the saved state is not of this instance since its last reset");
+    if (!saved->is_complete)
+        return fails(system, "the saved state was given back for another one, which could not be saved");
+    system->has_failed = 1; /* until all is done */
     for (size_t k = 0; k < COMPONENTS; k++) {
         struct Unit *unit = &system->units[k];
+        if (unit->is_fatal)
+            return fails(system, "%s has failed for good; the FMU goes on after a reset", unit->spec->name);
         if (!restore_unit(unit, saved->states[k], saved->next_events[k]))
             return 0;
         unit->clock = saved->clocks[k];
@@ -630,11 +725,12 @@ int restore_system(System *system, const void *given)
     memcpy(system->changing, saved->changing, system->changing_count * sizeof(double));
     memcpy(system->last_lengths, saved->last_lengths, sizeof saved->last_lengths);
     system->length_count = saved->length_count;
-    system->time = saved->time;
     system->place = saved->place;
     system->exchange.has_missed = saved->has_missed;
     system->is_initializing = saved->is_initializing;
     system->is_stepping = saved->is_stepping;
+    if ((system->is_initializing || system->is_stepping) && !refresh_ports(system))
+        return 0;
     system->is_evaluated = system->has_failed = 0;
     return 1;
 }

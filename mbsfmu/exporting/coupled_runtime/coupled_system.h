@@ -15,14 +15,16 @@ typedef void (*Warned)(void *environment, const char *sentence, int is_remark);
 /* The components loaded and instantiated; NULL where there is no memory. `is_whole` tells whether all of them are. */
 INTERNAL System *create_system(Warned told, void *environment, const char *resources);
 INTERNAL int is_whole(const System *system);
+/* Whether it is whole and no component has failed. */
+INTERNAL int is_sound(System *system);
 INTERNAL void destroy_system(System *system);
 
 INTERNAL int begin_initialization(System *system, double start, const double *stop);
 INTERNAL int end_initialization(System *system);
 INTERNAL int terminate_system(System *system);
 
-/* Set a parameter or input, and get any value; `variable` counts those of the description. */
-INTERNAL int set_value(System *system, unsigned variable, double value);
+/* Set parameters and inputs, all or none, and get any value; `variable` counts those of the description. */
+INTERNAL int set_values(System *system, const unsigned *variables, size_t count, const double *values);
 INTERNAL int get_value(System *system, unsigned variable, double *value);
 
 /* Make communication steps to a time in s. */

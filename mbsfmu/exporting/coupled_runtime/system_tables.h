@@ -54,6 +54,7 @@ enum VariableKind { GIVEN_PARAMETER, TUNABLE_PARAMETER, GIVEN_INPUT, GIVEN_STEP,
 
 /* A variable of the FMU: what it sets, or the column that it shows, at the start and in steps. */
 struct VariableSpec {
+    const char *name;
     enum VariableKind kind;
     const struct TargetSpec *targets;
     size_t target_count, start_column, column;

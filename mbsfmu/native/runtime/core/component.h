@@ -156,6 +156,7 @@ static HostStatus free_state(void **saved) {
 
 static HostStatus give_state_size(const Component *component, size_t *size) {
     NEED(size, "the size of a saved state");
+    if (fmu_functions.saved_size == 0) return refuse(component, "states of this FMU are not turned into bytes");
     *size = fmu_functions.saved_size;
     return (HostStatus)LOGGED_OK;
 }

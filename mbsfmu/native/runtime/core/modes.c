@@ -1,7 +1,5 @@
 /* The life of an instance, from its start values to its end. */
 
-#define MOST_REACHED (LARGEST * LARGEST) /* by numbers of a state, and by derivatives of what is set */
-
 #if MODEL_EXCHANGE
 #define FOR_STEPS(what) \
     if (instance->exchanges) return REFUSE("this instance is for model exchange: %s by its host", what)
@@ -9,7 +7,7 @@
 #define FOR_STEPS(what)
 #endif
 
-static void reset(Instance *instance) {
+static Status reset(Instance *instance) {
     State *state = &instance->state;
     memset(state, 0, sizeof *state);
     instance->discarded.is_set = 0;
@@ -27,6 +25,7 @@ static void reset(Instance *instance) {
     instance->flow_known = 0;
 #endif
     instance->known = NOTHING;
+    return DONE;
 }
 
 static Instance *create(Logger logger, void *environment, const char *resources) {
@@ -49,27 +48,16 @@ static void destroy(Instance *instance) {
 
 static Status set_up(Instance *instance, double start, const double *stop, const double *tolerance) {
     State *state = &instance->state;
+    Reason reason;
     if (state->mode != INSTANTIATED) return REFUSE("the experiment can only be set up before initialization");
-    if (!all_finite(&start, 1)) return REFUSE("the start time is %g s; it must be a finite number", start);
-    if (!(fabs(start) <= MOST_REACHED)) {
-        return REFUSE("the start time is %g s; its magnitude must be at most %g", start, MOST_REACHED);
-    }
-    if (stop && !(all_finite(stop, 1) && *stop > start)) {
-        return REFUSE("the stop time is %g s; it must be a finite number above the start time, %g s", *stop, start);
-    }
-    if (tolerance && !(*tolerance > 0.0 && all_finite(tolerance, 1))) {
-        return REFUSE("the tolerance is %g; it must be positive and finite", *tolerance);
-    }
-    if (tolerance && *tolerance > LARGEST) {
-        return REFUSE("the tolerance is %g; it must be at most %g", *tolerance, LARGEST);
-    }
+    if (!check_experiment(&reason, start, stop, tolerance)) return REFUSE("%s", reason.text);
     /* Equal steps have no tolerance: their size is the parameter solver.step. */
     const int taken = tolerance && RELATIVE_TOLERANCE > 0.0;
     state->tolerance_factor = taken ? *tolerance / RELATIVE_TOLERANCE : 1.0;
     start_at(state, start);
     state->initialized = 0;
-    state->has_stop_time = stop != NULL;
-    state->stop_time = stop ? *stop : 0.0;
+    state->has_stop_time = stop && isfinite(*stop);
+    state->stop_time = state->has_stop_time ? *stop : 0.0;
     return DONE;
 }
 
@@ -189,29 +177,6 @@ static int simulate_as(Instance *instance, double end, const Wishes *wishes) {
 /* Whether parameters that were set while stepping can be together; else there is a reason. */
 static int agrees(Instance *instance) { return !instance->state.contradictory || check_parameters(instance); }
 
-/* Whether a step can be made: it must not be lost in the resolution of time nor take too much work. */
-static int can_step(Instance *instance, double time, double length) {
-    const double least = larger(RESOLVED_STEP * resolution(time, time + length), LEAST_STEP);
-    const double internal = instance->state.step_size;
-    if (!all_finite(&time, 1)) return fail(instance, "the step begins at t = %g s; it must be a finite number", time);
-    if (!(length > 0.0) || !all_finite(&length, 1)) {
-        return fail(instance, "the step is %g s; it must be positive and finite", length);
-    }
-    if (length < least) {
-        return fail(
-            instance, "the step of %g s is lost in the resolution of time at t = %g s; it must be at least %.3g s there",
-            length, time, least
-        );
-    }
-    if (length > MOST_STEPS * internal) {
-        return fail(
-            instance, "the step of %g s is %.3g times the internal step of %g s; it may be %g times as long at most",
-            length, length / internal, internal, MOST_STEPS
-        );
-    }
-    return can_sample(instance, time + length);
-}
-
 /* A step that could not be made is discarded. Some hosts ask for the same step again, for ever: where nothing was set in
  * between, the second time is an error. */
 static Status discard(Instance *instance, double time, double length) {
@@ -226,16 +191,13 @@ static Status discard(Instance *instance, double time, double length) {
 
 static Status step_to(Instance *instance, double time, double length, const Wishes *wishes) {
     const State *state = &instance->state;
+    Reason reason;
     FOR_STEPS("steps are made");
     if (state->mode == AT_EVENTS) return REFUSE("a step needs an FMU that is not in event mode");
     if (state->mode != STEPPING) return REFUSE("a step needs an initialized unit that is not terminated");
-    if (!can_step(instance, time, length)) return REFUSE("%s", instance->reason);
-    if (!(fabs(time - state->time) <= time_tolerance(length, time, state->time))) {
-        return REFUSE("the step begins at t = %.12g s, but the FMU is at %.12g s", time, state->time);
-    }
-    if (state->has_stop_time && time + length > state->stop_time + OVERSHOOT * length) {
-        return REFUSE("the step ends at %.12g s, after the stop time of %.12g s", time + length, state->stop_time);
-    }
+    const double *stop = state->has_stop_time ? &state->stop_time : NULL;
+    if (!check_step(&reason, state->time, time, length, state->step_size, stop)) return REFUSE("%s", reason.text);
+    if (!can_sample(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!ticks_made(instance, time + length)) return REFUSE("%s", instance->reason);
     if (!agrees(instance)) return REFUSE("%s", instance->reason);
     if (!state->energies_followed) follow_energy(instance);

@@ -2,12 +2,10 @@
  * taken only where it is a state of this very unit, and where everything that steps count or index by is in range:
  * a checksum tells damage from chance, not from intent. */
 
-#define SAVED_MARK "mbsfmu\0\2" /* first bytes of every saved state; the last one is the version of this layout */
+#include "saved_head.h"
 
 typedef struct {
-    char mark[8];
-    char identity[64];              /* the unit's identity; zeros behind it */
-    uint64_t size, checksum;
+    SavedHead head;
     State state;
 } Saved;
 
@@ -40,12 +38,9 @@ static uint64_t checksum(const State *state) {
 }
 
 static void seal(Saved *saved, const State *state) {
-    memset(saved, 0, offsetof(Saved, state));
-    memcpy(saved->mark, SAVED_MARK, sizeof saved->mark);
-    memcpy(saved->identity, IDENTITY, sizeof(IDENTITY));
-    saved->size = sizeof(Saved);
+    write_head(&saved->head, sizeof(Saved));
     memcpy(&saved->state, state, sizeof(State));
-    saved->checksum = checksum(state);
+    saved->head.checksum = checksum(state);
 }
 
 /* Whether all numbers of an array are 0 or 1. */
@@ -107,19 +102,11 @@ static int possible(const State *state) {
     return state->step_size >= SMALLEST_STEP && state->tolerance_factor > 0.0;
 }
 
-/* Why what a host hands back is no room for a state of this unit; NULL where it is. */
-static const char *objection_to_room(const Saved *saved) {
-    char identity[sizeof saved->identity] = IDENTITY;
-    if (memcmp(saved->mark, SAVED_MARK, sizeof saved->mark) != 0) return "it is no state of a unit of this kind";
-    if (memcmp(saved->identity, identity, sizeof identity) != 0) return "it is the state of another FMU";
-    return saved->size == sizeof(Saved) ? NULL : "its size is not that of a state of this FMU";
-}
-
 /* Why a saved state cannot be taken; NULL where it can. */
 static const char *objection(const Saved *saved) {
-    const char *why = objection_to_room(saved);
+    const char *why = objection_to_head(&saved->head, sizeof *saved);
     if (why) return why;
-    if (saved->checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
+    if (saved->head.checksum != checksum(&saved->state)) return "it is damaged: its checksum does not fit";
     if (!possible(&saved->state)) return "it says what no instance can go on from";
     return NULL;
 }
@@ -129,7 +116,7 @@ static const char *objection(const Saved *saved) {
 /* Make room for a saved state, or use the room of one that is given back. */
 static Status make_room(Instance *instance, void **saved) {
     if (*saved) {
-        const char *why = objection_to_room(*saved);
+        const char *why = objection_to_head(*saved, sizeof(Saved));
         if (why) REFUSE_STATE(why);
         return DONE;
     }
@@ -183,12 +170,10 @@ static Status serialize(Instance *instance, const void *saved, char *bytes, size
 
 static Status deserialize(Instance *instance, const char *bytes, size_t size, void **saved) {
     Saved given;
-    const size_t head = offsetof(Saved, size);
-    char identity[sizeof given.identity] = IDENTITY;
-    if (size >= head) {
-        memcpy(&given, bytes, head);
-        const int ours = memcmp(given.mark, SAVED_MARK, sizeof given.mark) == 0;
-        if (ours && memcmp(given.identity, identity, sizeof identity) != 0) REFUSE_STATE("it is the state of another FMU");
+    if (size >= sizeof given.head) {
+        memcpy(&given.head, bytes, sizeof given.head);
+        const char *why = objection_to_head(&given.head, given.head.size);
+        if (why) REFUSE_STATE(why);
     }
     if (size != sizeof(Saved)) {
         return REFUSE(

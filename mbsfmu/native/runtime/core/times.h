@@ -2,7 +2,10 @@
 #ifndef MBSFMU_TIMES_H
 #define MBSFMU_TIMES_H
 
-#include "runtime.h"
+#include <float.h>
+#include <math.h>
+
+#include "extrema.h"
 
 /* The distance of neighbouring floating-point numbers, at most, at the larger of two times. */
 static inline double resolution(double one, double other) { return DBL_EPSILON * larger(fabs(one), fabs(other)); }

@@ -3,6 +3,7 @@
 
 #include "identity.h"
 
+#include "experiment.h"
 #include "steps.h"
 #include "unit.h"
 

@@ -44,7 +44,7 @@ typedef struct {
     /* An instance at its start values; NULL where there is none. The resources are a URI or a path, as the host gives it. */
     Instance *(*create)(Logger, void *environment, const char *resources);
     void (*destroy)(Instance *);
-    void (*reset)(Instance *);
+    Status (*reset)(Instance *);
 
     /* From created or reset to initializing, to stepping, from there to events and back, to terminated. Stop time and
      * tolerance may be NULL. */

@@ -71,8 +71,7 @@ EXPORT fmi2Status NAMED(fmi2Terminate)(fmi2Component handle) {
 
 EXPORT fmi2Status NAMED(fmi2Reset)(fmi2Component handle) {
     WITH_COMPONENT;
-    fmu_functions.reset(component->instance);
-    return fmi2OK;
+    return status_of(fmu_functions.reset(component->instance));
 }
 
 /* -- steps ------------------------------------------------------------------------------------------------------- */

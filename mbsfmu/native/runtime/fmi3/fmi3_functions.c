@@ -101,6 +101,5 @@ EXPORT fmi3Status NAMED(fmi3Terminate)(fmi3Instance handle) {
 
 EXPORT fmi3Status NAMED(fmi3Reset)(fmi3Instance handle) {
     WITH_INSTANCE;
-    fmu_functions.reset(component->instance);
-    return fmi3OK;
+    return status_of(fmu_functions.reset(component->instance));
 }

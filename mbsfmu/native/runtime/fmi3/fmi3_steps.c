@@ -43,7 +43,7 @@ EXPORT fmi3Status NAMED(fmi3DoStep)(
     const Status status = fmu_functions.step(component->instance, time, step, &wishes);
     *last_time = fmu_functions.time(component->instance);
     *terminate = false; /* the unit never ends a simulation by itself */
-    *early_return = status == DONE && *last_time < time + step;
+    *early_return = status == DONE && life->takes_early_return && *last_time < time + step;
     *event_handling_needed = status == DONE && life->uses_events && fmu_functions.is_at_event(component->instance);
     return status_of(status);
 }

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fmpy
 import numpy as np
 
 from mbsfmu.analysis.fmu_point import FmuPoint, continuous_variables
@@ -21,6 +20,7 @@ from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
 from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph
@@ -146,7 +146,7 @@ def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
         pairs = [(file, variable) for unit, file in files.items() if unit == owner]
         pairs += [(file, name) for file in files.values() if len(files) == 1]
         for file, wanted in pairs:
-            described = fmpy.read_model_description(str(file), validate=False).modelVariables
+            described = read_fmu(file).description.modelVariables
             found = [each for each in described if each.name == wanted]
             if found:
                 return unit_name(found[0])
@@ -156,8 +156,8 @@ def _declared_unit(source: str | Path | Sequence[str | Path], name: str) -> str:
 def is_exchanged(file: Path) -> bool:
     """Return whether an FMU is for model exchange; an unreadable file is refused when loaded."""
     try:
-        return fmpy.read_model_description(str(file), validate=False).modelExchange is not None
-    except Exception:
+        return read_fmu(file).description.modelExchange is not None
+    except InputError:
         return False
 
 

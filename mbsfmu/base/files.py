@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +30,20 @@ def reason(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else error.strerror or str(error)
 
 
+def new_file(folder: Path, prefix: str, suffix: str) -> tuple[int, Path]:
+    """Create a file of a new name, whose permissions are those that the user's umask leaves; return it open.
+
+    Raises
+    ------
+    OSError
+        When the folder does not take it.
+    """
+    while True:
+        path = folder / f"{prefix}{secrets.token_hex(4)}{suffix}"
+        with contextlib.suppress(FileExistsError):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), path
+
+
 @contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path; it replaces `path` on success and is removed on failure.
@@ -45,13 +59,9 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise WriteError(target, FileNotFoundError(0, f"there is no folder {target.parent}"))
     partial: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(
-            dir=target.absolute().parent, prefix=target.name[:_MOST_OF_NAME], suffix=".part"
-        )
-        partial = Path(name)
+        handle, partial = new_file(target.absolute().parent, target.name[:_MOST_OF_NAME], ".part")
         os.close(handle)
         yield partial
-        partial.chmod(0o644)
         partial.replace(target)
     except BaseException as error:
         if partial is not None:

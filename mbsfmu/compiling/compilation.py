@@ -18,6 +18,7 @@ from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.files import reason
 from mbsfmu.base.identity import content_key
 from mbsfmu.base.interruption import deferring_interruptions
+from mbsfmu.base.scratch import scratch
 
 # No contraction to fused operations: every compiler then rounds alike.
 FLAGS = ("-std=c99", "-fvisibility=hidden", "-ffp-contract=off")
@@ -108,8 +109,8 @@ class Compilation:
                 told = f"{SOURCES} is {keep_sources_in}, where nothing can be written: {reason(error)}"
                 raise CompilerError(told) from None
         try:
-            with tempfile.TemporaryDirectory(prefix="mbsfmu-") as name:
-                return self._made_in(Path(name))
+            with scratch() as folder:
+                return self._made_in(folder)
         except OSError as error:
             raise CompilerError(f"nothing can be compiled in {tempfile.gettempdir()}: {reason(error)}") from None
 

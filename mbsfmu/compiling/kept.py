@@ -13,14 +13,13 @@ import hashlib
 import logging
 import math
 import os
-import shutil
 import stat
-import tempfile
 import time
 from pathlib import Path
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
+from mbsfmu.base.scratch import remove_scratch, scratch_folder
 
 logger = logging.getLogger(__name__)
 
@@ -223,8 +222,8 @@ def _safe_folder() -> Path | None:
 @functools.cache
 def _own_folder() -> Path:
     """Return a folder that goes with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = scratch_folder()
+    atexit.register(remove_scratch, folder)
     return folder
 
 

@@ -6,7 +6,6 @@ import hashlib
 import importlib.metadata
 import os
 import uuid
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,8 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
-import fmpy
-
+from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.identity import Origin, content_key
 from mbsfmu.base.interruption import heeding_interruptions
@@ -43,6 +41,7 @@ from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import typed_value
 from mbsfmu.cosim.runs import preparation
 from mbsfmu.cosim.runs.coupling_options import OF_COURSES, CouplingKeywords, CouplingOptions
@@ -289,12 +288,8 @@ class _Files:
             called = graph.called.get(path) or str(path)
             if path in folders:
                 continue
-            try:
-                description = fmpy.read_model_description(str(path), validate=False)
-                with zipfile.ZipFile(path) as archive:
-                    names = set(archive.namelist())
-            except Exception as error:  # FMPy raises bare exceptions here
-                raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+            description, _, entries = read_fmu(path, called)
+            names = set(map(str, entries))
             interface = description.coSimulation
             if interface is None or description.fmiVersion not in ("2.0", "3.0"):
                 raise InputError(
@@ -321,7 +316,7 @@ class _Files:
     def content(self) -> Iterator[tuple[str, bytes]]:
         """Yield the files of all components by their names in the archive."""
         for folder, path in self.paths.items():
-            with zipfile.ZipFile(path) as archive:
+            with opened_archive(path) as archive:
                 for each in archive.infolist():
                     if not each.is_dir():
                         yield f"resources/{folder}/{each.filename}", archive.read(each)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.native.literals import string
 
@@ -112,6 +112,6 @@ def single_source_of(description: Any, path: Path, called: str) -> tuple[int, st
             f"{called} comes with {len(names) or 'no'} C source files; for WebAssembly components are linked from one: "
             "our FMUs have it with --sources single"
         )
-    with zipfile.ZipFile(path) as archive:
+    with opened_archive(path) as archive:
         text = archive.read(f"sources/{next(iter(names))}").decode("utf-8")
     return fmi, text

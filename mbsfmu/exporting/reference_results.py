@@ -15,6 +15,7 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
+from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
@@ -69,7 +70,7 @@ def add_reference(path: str | os.PathLike[str]) -> Path:
         When it fails.
     """
     target = Path(path)
-    with zipfile.ZipFile(target) as archive:
+    with opened_archive(target) as archive:
         if MANIFEST in archive.namelist():
             raise InputError(f"{target} has a manifest of related files already")
     run = _run(target, *_experiment(target))
@@ -134,7 +135,7 @@ def _references(path: Path) -> Iterator[tuple[str, NDArray[np.float64], dict[str
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with opened_archive(path) as archive:
             names = archive.namelist()
             root = etree.fromstring(archive.read(MANIFEST)) if MANIFEST in names else None
             related = [] if root is None else root.findall("Related")
@@ -169,7 +170,7 @@ def _table(where: str, text: str) -> tuple[NDArray[np.float64], dict[str, NDArra
 
 def _experiment(path: Path) -> tuple[float, float, float]:
     """Return start, stop and step in s of a reference run: the step that the FMU suggests, or a multiple of it."""
-    with zipfile.ZipFile(path) as archive:
+    with opened_archive(path) as archive:
         root = etree.fromstring(archive.read("modelDescription.xml"))
     experiment = root.find("DefaultExperiment")
     given = {} if experiment is None else dict(experiment.attrib)

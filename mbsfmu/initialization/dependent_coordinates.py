@@ -18,6 +18,8 @@ ACCEPTED = 1e-10
 """… or this one with larger round-off."""
 STAGNATION = 0.5
 """Ratio of consecutive violations above which an iteration stagnates."""
+LOST = 16.0
+"""What stays open below this multiple of the resolution of the largest coordinate is round-off, times lever arms."""
 MOST_ITERATIONS = 15
 """Largest number of Newton iterations."""
 
@@ -84,4 +86,7 @@ class DependentCoordinates:
             functions.coordinates[dependent] -= factors.solve(violation)
             if near:
                 return
-        raise SimulationError(f"the loops cannot be closed: {last:.3g} m or rad stays open")
+        largest = float(np.max(np.abs(functions.coordinates)))
+        lost = last <= LOST * np.spacing(largest)
+        why = f", for coordinates of {largest:.3g} have no more digits; start within a few turns" if lost else ""
+        raise SimulationError(f"the loops cannot be closed: {last:.3g} m or rad stays open{why}")

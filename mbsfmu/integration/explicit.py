@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,12 +27,61 @@ CRAWLING_STEPS = 1000
 """This number of consecutive steps that together …"""
 CRAWLING_SHARE = 1e-7
 """… cover less than this fraction of the interval counts as stagnation."""
+REFUSED_STEPS = 250
+"""Where so many of them cannot be evaluated at all …"""
+REFUSED_SHARE = 1e-2
+"""… it is this fraction: where round-off keeps loops open, steps of any size fail by chance, and runs would not end."""
 RK45_ORDER = 5
 """Order of the Dormand–Prince method with SciPy's step control, in compiled code."""
 
 
 class StageError(SimulationError):
     """The equations cannot be evaluated at a trial state; a shorter step may succeed."""
+
+
+class Progress:
+    """How far tries of steps come in an interval.
+
+    Parameters
+    ----------
+    name
+        Of the solver.
+    origin
+        Beginning of the interval in s, where its times count from.
+    whole
+        Length of the interval in s.
+    """
+
+    def __init__(self, name: str, origin: float, whole: float) -> None:
+        self._name, self._origin, self._whole = name, origin, whole
+        self._tries, self._refused, self._elapsed, self._reason = 0, 0, 0.0, ""
+
+    def refuse(self, reason: StageError) -> None:
+        """Take notice that the equations could not be evaluated in the last try."""
+        self._refused += 1
+        self._reason = str(reason)
+
+    def count(self, elapsed: float) -> None:
+        """Count a try from a time in s since the beginning.
+
+        Raises
+        ------
+        SimulationError
+            When so many tries have come to hardly anything.
+        """
+        self._tries += 1
+        if self._tries < CRAWLING_STEPS:
+            return
+        made, often = elapsed - self._elapsed, self._refused >= REFUSED_STEPS
+        if made < (REFUSED_SHARE if often else CRAWLING_SHARE) * self._whole:
+            time = self._origin + elapsed
+            raise SimulationError(
+                f"{self._name} fails at t = {time:.9g} s again and again, however short its steps: {self._reason}"
+                if often
+                else f"{self._name} fails at t = {time:.9g} s: {CRAWLING_STEPS} steps have come no farther than "
+                f"{made:.3g} s of {self._whole:.3g} s: the equations are too stiff or not continuous there"
+            )
+        self._tries, self._refused, self._elapsed = 0, 0, elapsed
 
 
 class CountedRates:
@@ -152,7 +200,7 @@ class ExplicitSolver(AdaptiveSolver):
         begin, end = 0.0, float(times[-1] - origin)
         smallest = SMALLEST_SHARE * (end - begin)
         first_step: float | None = None
-        lately = deque([begin], CRAWLING_STEPS)
+        progress = Progress(self.method, origin, end)
         while waiting:
             form = self.formulation.explicit_form(state)
             flow = CountedRates(form, inputs, origin)
@@ -163,7 +211,8 @@ class ExplicitSolver(AdaptiveSolver):
                     states = self._step(solver, flow, begin, waiting)
                     state = flow.accept(solver.t, solver.y, solver.t - begin)
                     begin, lasts = solver.t, form.lasts(state)
-                    self._check_progress(lately, begin, origin, end)
+                    if begin < end:
+                        progress.count(begin)
                     if form.corrects and lasts and begin < end:
                         self._go_on_from(solver, flow)
                     reached = waiting[: len(states)]
@@ -176,6 +225,8 @@ class ExplicitSolver(AdaptiveSolver):
                     first_step = min(chosen.h_abs, end - begin)
                 self.statistics.repartitions += not lasts
             except StageError as error:
+                progress.refuse(error)
+                progress.count(begin)
                 state, first_step = self._after_failure(flow, error, begin, smallest)
             finally:
                 self.statistics.rhs_evaluations += flow.evaluations
@@ -190,22 +241,6 @@ class ExplicitSolver(AdaptiveSolver):
         states = [flow.state_at(time, interpolant(time), time - begin) for time in reached] if interpolant else []
         self.statistics.steps += 1
         return states
-
-    def _check_progress(self, lately: deque[float], reached: float, origin: float, end: float) -> None:
-        """Record the time in s at the end of a step; refuse to continue if the last steps made hardly any progress.
-
-        Raises
-        ------
-        SimulationError
-            When they have not.
-        """
-        made = reached - lately[0]
-        if reached < end and len(lately) == CRAWLING_STEPS and made < CRAWLING_SHARE * end:
-            raise SimulationError(
-                f"{self.method} makes no progress at t = {origin + reached:.9g} s: its last {CRAWLING_STEPS} steps "
-                f"make {made:.2g} s together; the equations are discontinuous, or the tolerance is below round-off"
-            )
-        lately.append(reached)
 
     def _after_failure(
         self, flow: CountedRates, error: StageError, begin: float, smallest: float

@@ -13,7 +13,7 @@ from mbsfmu.base.times import SAME_TIME
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
-from mbsfmu.integration.explicit import SMALLEST_SHARE, CountedRates, StageError
+from mbsfmu.integration.explicit import SMALLEST_SHARE, CountedRates, Progress, StageError
 from mbsfmu.integration.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod
 from mbsfmu.integration.solver import AdaptiveSolver, Inputs
 from mbsfmu.integration.stage_linearization import Linearization
@@ -106,9 +106,9 @@ class Rosenbrock(AdaptiveSolver):
         # Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution.
         origin, whole = float(times[0]), float(times[-1] - times[0])
         waiting = (times[1:] - origin).tolist()
-        elapsed = 0.0
+        elapsed, progress = 0.0, Progress(self.name, origin, whole)
         while waiting:
-            attempt, reached, state = self._advanced(state, inputs, origin, elapsed, whole, waiting)
+            attempt, reached, state = self._advanced(state, inputs, origin, elapsed, progress, whole, waiting)
             self._count(attempt.begin.flow.form, state)
             elapsed = attempt.end
             if self.step_ends is not None:
@@ -133,8 +133,9 @@ class Rosenbrock(AdaptiveSolver):
                     return moved
                 origin, elapsed, state = ahead.origin, ahead.end, moved
         target, whole = end - origin, horizon - origin
+        progress = Progress(self.name, origin, whole)
         while elapsed < target:
-            attempt, reached, following = self._advanced(state, inputs, origin, elapsed, whole, [target])
+            attempt, reached, following = self._advanced(state, inputs, origin, elapsed, progress, whole, [target])
             if reached:
                 step, suggested = attempt.step, float(following.suggested_step[0])
                 ends = attempt.begin.start, attempt.values
@@ -162,14 +163,21 @@ class Rosenbrock(AdaptiveSolver):
         self.statistics.repartitions += not form.lasts(end)
 
     def _advanced(
-        self, state: State, inputs: Inputs, origin: float, elapsed: float, whole: float, waiting: list[float]
+        self,
+        state: State,
+        inputs: Inputs,
+        origin: float,
+        elapsed: float,
+        progress: Progress,
+        whole: float,
+        waiting: list[float],
     ) -> tuple[StageAttempt, list[State], State]:
         """Advance by one step from a state, times relative to an origin in s; see `_step`."""
         form = self.formulation.explicit_form(state)
         flow = CountedRates(form, inputs, origin)
         try:
             begin = Linearization(flow, elapsed, inputs.slopes(origin + elapsed))
-            made = self._step(begin, whole, float(state.suggested_step[0]), waiting)
+            made = self._step(begin, whole, float(state.suggested_step[0]), waiting, progress)
         except StageError as error:
             raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None
         finally:
@@ -178,11 +186,12 @@ class Rosenbrock(AdaptiveSolver):
         return made
 
     def _step(
-        self, begin: Linearization, whole: float, suggested: float, waiting: list[float]
+        self, begin: Linearization, whole: float, suggested: float, waiting: list[float], progress: Progress
     ) -> tuple[StageAttempt, list[State], State]:
         """Return an accepted step, the output states within it, and the state at its end."""
         suggested, most = suggested or self._first_step(begin, whole), MOST_FACTOR
         while True:
+            progress.count(begin.time)
             last = begin.time + suggested * (1.0 + SAME_TIME) >= whole
             step, end = (whole - begin.time, whole) if last else (suggested, begin.time + suggested)
             reason, factor = "", LEAST_FACTOR
@@ -202,6 +211,7 @@ class Rosenbrock(AdaptiveSolver):
                     return attempt, reached, replace(state, suggested_step=np.array([following]))
             except StageError as failure:
                 reason, factor = f": {failure}", LEAST_FACTOR
+                progress.refuse(failure)
             self.statistics.retries += 1
             suggested, most = step * min(factor, 1.0), 1.0
             if not suggested >= SMALLEST_SHARE * whole:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import time as clock
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.files import WriteError
+from mbsfmu.base.files import WriteError, new_file
 from mbsfmu.base.interruption import deferring_interruptions
 from mbsfmu.io.formats import format_of
 from mbsfmu.io.formats.table import TIME
@@ -92,11 +91,10 @@ class SignalStream:
             folder = self.path.absolute().parent
             if not folder.is_dir():
                 raise FileNotFoundError(0, f"there is no folder {folder}")
-            self._file, name = tempfile.mkstemp(dir=folder, prefix=self.path.name[:100], suffix=PART)
+            self._file, self._ready = new_file(folder, self.path.name[:100], PART)
         except OSError as error:
             raise WriteError(self.path, error) from error
         _lock(self._file)
-        self._ready = Path(name)
         self._append(self._format.beginning(self._units))
 
     @property
@@ -114,7 +112,6 @@ class SignalStream:
         """
         if self._ready is not None:
             self._refuse_others()
-            self._ready.chmod(0o644)
             self._ready.replace(self.partial)
             self._ready = None
 

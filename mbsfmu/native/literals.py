@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_ESCAPED = frozenset('"\\')
+_ESCAPED = frozenset('"\\?')
+"""What has a meaning in a string; question marks begin trigraphs, by which `??/` would end no string."""
 
 
 def number(value: float) -> str:
@@ -21,7 +22,7 @@ def string(text: str) -> str:
     """Write a C string, with octal bytes of UTF-8 for non-ASCII characters."""
     if text.isascii() and text.isprintable() and not _ESCAPED.intersection(text):
         return f'"{text}"'
-    plain = (character.isascii() and character.isprintable() and character not in '"\\' for character in text)
+    plain = (character.isascii() and character.isprintable() and character not in _ESCAPED for character in text)
     octal = ("".join(f"\\{byte:03o}" for byte in character.encode()) for character in text)
     return '"' + "".join(c if is_plain else o for c, is_plain, o in zip(text, plain, octal, strict=True)) + '"'
 

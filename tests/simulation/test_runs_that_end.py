@@ -15,6 +15,7 @@ from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.joint import Joint
 from mbsfmu.model.reference_types import JointReference
 from mbsfmu.modelling import Array
+from mbsfmu.models import four_bar
 
 TOLD = "the angle hinge.cardan_angle.z that spring acts along is not defined"
 
@@ -60,7 +61,7 @@ def test_steps_that_hardly_move_on_end(solver: str) -> None:
     simulation = machine(slide, Brake(name="brake", joint="slide")).simulation(
         formulation="dca", solver=solver, compiled=False
     )
-    with pytest.raises(SimulationError, match=rf"{solver} (makes no progress|fails) at t = "):
+    with pytest.raises(SimulationError, match=rf"{solver} fails at t = "):
         simulation.run(1.0)
 
 
@@ -87,3 +88,17 @@ def test_a_run_that_ends_there_says_why() -> None:
     model = turning(10.0)
     with pytest.raises(SimulationError, match=TOLD):
         model.simulation(solver="rodas5p", compiled=False).run(1.7)
+
+
+@pytest.mark.parametrize(("solver", "compiled"), [("rodas5p", False), ("rodas5p", True), ("rk45", True)])
+def test_loops_that_round_off_keeps_open_end_a_run_soon(solver: str, compiled: bool) -> None:
+    """An angle of 10⁶ rad has digits down to 1e-10 rad: whether loops close is chance, whatever the step."""
+    simulation = four_bar().simulation(solver=solver, compiled=compiled)
+    simulation.set("link.angle_start", 1e6)
+    simulation.initialize(0.0)
+    simulation.set("valve.command", -1.0)
+    with pytest.raises(SimulationError, match="the loops cannot be closed: .* have no more digits; start within") as found:
+        for step in range(100):
+            simulation.step(step * 1e-3, 1e-3)
+    assert "again and again" in str(found.value)
+    assert simulation.statistics.retries < 2_000

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import fmpy
 from fmpy.model_description import Unknown
-from lxml import etree
 
+from mbsfmu.base.archives import unpack
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.files import CARRIED, reason, remove_folder
+from mbsfmu.base.files import CARRIED, reason
+from mbsfmu.base.scratch import remove_scratch, scratch_folder
 from mbsfmu.compiling.compilation import CompilerError
 from mbsfmu.cosim.fmus.flat_names import structured_names
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.wine.bridge import WINDOWS, bridge, why_not_bridged
 
 PLATFORMS = {"1.0": fmpy.platform, "2.0": fmpy.platform, "3.0": fmpy.platform_tuple}
@@ -78,13 +78,7 @@ class Archive:
 
     def __init__(self, path: Path, exchanged: bool | None = None, called: str | None = None) -> None:
         self.called = called = called or str(path)
-        if not path.is_file():
-            raise InputError(f"there is no file {called}")
-        try:
-            self.description = fmpy.read_model_description(str(path), validate=False)
-            names = _entries(path)
-        except Exception as error:  # FMPy raises bare exceptions here
-            raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+        self.description, root, names = read_fmu(path, called)
         self.flat_names = structured_names(self.description)
         for each in self.description.modelVariables:
             each.name = self.flat_names.get(each.name, each.name)
@@ -98,13 +92,13 @@ class Archive:
             raise InputError(f"{called} is no FMI 2.0 or 3.0 FMU for {wanted}{first} (it is {found})")
         self.intermediate: frozenset[int] = frozenset()
         if version == "1.0":
-            self._read_first_version(path)
+            self._read_first_version(root)
         if version == "3.0":
-            self._read_flags(path)
+            self._read_flags(root)
         self.under_wine = self._check_entries(names, PLATFORMS[version], version)
-        self.folder = tempfile.mkdtemp(prefix="mbsfmu-")
+        self.folder = str(scratch_folder())
         try:
-            fmpy.extract(str(path), unzipdir=self.folder)
+            unpack(path, Path(self.folder), called)
             if self.under_wine:
                 bridge(Path(self.folder), self.interface.modelIdentifier, PLATFORMS[version], called)
         except (InputError, CompilerError):
@@ -127,12 +121,11 @@ class Archive:
         given = [name for name, interface in kinds.items() if interface is not None]
         return f"FMI {version} for {' and '.join(given) or 'nothing'}"
 
-    def _read_first_version(self, path: Path) -> None:
+    def _read_first_version(self, root: Any) -> None:
         """Read what FMPy omits of FMI 1.0: capabilities, direct dependencies, and aliases with the other sign.
 
         These are left out of the variables: the FMU gives the value of the variable that they are the negative of.
         """
-        root = _described(path)
         capabilities = root.find("Implementation//Capabilities")
         flags = {} if capabilities is None else capabilities.attrib
         for name in ("canHandleVariableCommunicationStepSize", "canInterpolateInputs"):
@@ -149,9 +142,8 @@ class Archive:
                 self.description.outputs.append(Unknown(variable=variable, dependencies=needed))
         self.description.modelVariables = kept
 
-    def _read_flags(self, path: Path) -> None:
+    def _read_flags(self, root: Any) -> None:
         """Read FMI 3.0 flags that FMPy omits, or reads by their FMI 2.0 names."""
-        root = _described(path)
         given = root.xpath(
             f"string({'ModelExchange' if self.exchanged else 'CoSimulation'}/@providesDirectionalDerivatives)"
         )
@@ -161,16 +153,13 @@ class Archive:
         self.intermediate = frozenset(int(each) for each in given if each is not None)
 
     def _check_entries(self, names: list[PurePosixPath], platform: str, version: str) -> bool:
-        """Check for a library of this platform, and for paths outside the folder; return whether Wine has to run it."""
+        """Check for a library of this platform; return whether Wine has to run it."""
         binaries = [name for name in names if len(name.parts) == 3 and name.parts[0] == "binaries"]
         platforms = {name.parts[1] for name in binaries if name.suffix in (".so", ".dll", ".dylib")}
         under_wine = platform not in platforms
         if under_wine and (why := why_not_bridged(version, platforms)) is not None:
             found = ", ".join(sorted(platforms)) or "none"
             raise InputError(f"{self.called} has no binary for {platform}; it has {found}{why}")
-        for name in names:
-            if ".." in name.parts:
-                raise InputError(f"{self.called} has the entry {name}, which leads out of it")
         suffix = ".dll" if under_wine else fmpy.sharedLibraryExtension
         library = f"{self.interface.modelIdentifier}{suffix}"
         folder = PurePosixPath("binaries", platform := WINDOWS if under_wine else platform)
@@ -190,16 +179,4 @@ class Archive:
 
     def close(self) -> None:
         """Remove the unpacked files."""
-        remove_folder(self.folder)
-
-
-def _described(path: Path) -> Any:
-    """Return the root of an FMU's description."""
-    with zipfile.ZipFile(path) as archive:
-        return etree.fromstring(archive.read("modelDescription.xml"))
-
-
-def _entries(path: Path) -> list[PurePosixPath]:
-    """Return the entries of an archive."""
-    with zipfile.ZipFile(path) as archive:
-        return [PurePosixPath(name) for name in archive.namelist()]
+        remove_scratch(self.folder)

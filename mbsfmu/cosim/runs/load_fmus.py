@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.files import remove_folder
+from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.arrays import by_element
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.coupling.sweeps import names_of
@@ -51,8 +50,7 @@ def load_graph(source: str | Path | Sequence[str | Path], stack: ExitStack, *, s
     if isinstance(source, (str, Path)):
         path = package_of(source)
         if path is not None:
-            folder = Path(tempfile.mkdtemp(prefix="mbsfmu-"))
-            stack.callback(remove_folder, folder)
+            folder = stack.enter_context(scratch())
             graph = read_ssp(path, folder, strict=strict)
             if not graph.units:
                 raise InputError(f"{path} has no component; there is nothing to run")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import zipfile
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-import fmpy
 from lxml import etree
 
-from mbsfmu.base.errors import InputError
+from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_states
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 
@@ -74,8 +72,8 @@ def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     if path.suffix.lower() == ".fmu":
         return _fmu(path, str(path))
-    with tempfile.TemporaryDirectory(prefix="mbsfmu-") as folder:
-        graph = read_ssp(path, Path(folder))
+    with scratch() as folder:
+        graph = read_ssp(path, folder)
         read = {file: _fmu(file, graph.called.get(file, str(file))) for file in set(graph.units.values())}
         return {
             "package": path.name,
@@ -104,15 +102,7 @@ def _connector(exposed: Exposed) -> dict[str, Any]:
 
 
 def _fmu(file: Path, called: str) -> dict[str, Any]:
-    if not file.is_file():
-        raise InputError(f"there is no file {called}")
-    try:
-        described = fmpy.read_model_description(str(file), validate=False)
-        with zipfile.ZipFile(file) as archive:
-            entries = [PurePosixPath(name) for name in archive.namelist()]
-            root = etree.fromstring(archive.read("modelDescription.xml"))
-    except Exception as error:  # FMPy raises bare exceptions here
-        raise InputError(f"{called} is no FMU that can be read: {str(error).strip()}") from None
+    described, root, entries = read_fmu(file, called)
     experiment = described.defaultExperiment
     return {
         "model": described.modelName,

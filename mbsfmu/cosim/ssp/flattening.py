@@ -11,12 +11,11 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-import fmpy
-
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
 from mbsfmu.cosim.fmus.elements import described_arrays
 from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.structure import (
@@ -359,8 +358,8 @@ class Flattening:
 
 def _described_measurement_units(file: Path) -> dict[str, UnitOfMeasurement]:
     """Return the units of the variables of an FMU; an array has that of its elements."""
+    description = read_fmu(file, file.name).description
     try:
-        description = fmpy.read_model_description(str(file), validate=False)
         units = described_measurement_units(description)
         return units | {
             name: units[elements[0]] for name, elements in described_arrays(description).items() if elements

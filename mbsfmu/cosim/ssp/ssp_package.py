@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import fmpy
 import numpy as np
 
+from mbsfmu.base.archives import unpack
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import complete_file, reason
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
@@ -19,6 +20,7 @@ from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.elements import elements_of
 from mbsfmu.cosim.fmus.flat_names import structured_names
 from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
+from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of
 from mbsfmu.cosim.ssp.flattening import Flattening
 from mbsfmu.cosim.ssp.ssp_names import STRUCTURE
@@ -78,9 +80,8 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(folder)
-    except zipfile.BadZipFile as error:
+        unpack(path, folder)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{path} is no SSP package: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be unpacked into {folder}: {reason(error)}") from None
@@ -164,7 +165,7 @@ def write_ssp(
         take the other's place.
     """
     defined: dict[str, UnitOfMeasurement] = {}
-    descriptions = {file: fmpy.read_model_description(str(file), validate=False) for file in set(units.values())}
+    descriptions = {file: read_fmu(file).description for file in set(units.values())}
     if version is None:
         version = "2.0" if any(each.fmiVersion == "3.0" for each in descriptions.values()) else "1.0"
     structured = {component: structured_names(descriptions[file]) for component, file in units.items()}

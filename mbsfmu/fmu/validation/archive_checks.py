@@ -19,8 +19,12 @@ _PLATFORMS_3 = {f"{processor}-{system}" for processor, system in product(_PROCES
 
 def check_archive(subject: Subject) -> Iterator[tuple[str, str]]:
     """Yield findings on the entries of the archive."""
+    known: set[str] = set()
     for entry in subject.entries:
         name = entry.orig_filename
+        if name in known:
+            yield "archive-path", f"the archive has two entries {name}"
+        known.add(name)
         if "\\" in name:
             yield "archive-path", f"the archive's entry {name} has a backslash"
         if name.startswith("/") or ".." in PurePosixPath(name).parts:

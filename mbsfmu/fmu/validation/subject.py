@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import reason
 
@@ -80,7 +81,7 @@ class Subject:
             raise InputError(f"there is no file {path}")
         self.path = path
         try:
-            with zipfile.ZipFile(path) as archive:
+            with opened_archive(path, checks_names=False) as archive:
                 self.entries = archive.infolist()
                 self.root = etree.fromstring(archive.read(DESCRIPTION))
         except OSError as error:
@@ -96,7 +97,7 @@ class Subject:
 
     def read(self, name: str) -> bytes:
         """Return the content of an entry."""
-        with zipfile.ZipFile(self.path) as archive:
+        with opened_archive(self.path, checks_names=False) as archive:
             return archive.read(name)
 
     @property

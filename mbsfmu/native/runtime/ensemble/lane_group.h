@@ -25,7 +25,7 @@ typedef struct {
 #if SOLVER == ROSENBROCK
     double elapsed, whole;          /* how far steps have come of their way in s, as `advance` of rosenbrock.c has it … */
     double looked;                  /* … and had when that was last looked at … */
-    int tries;                      /* … since which so many steps were tried */
+    int tries, refused;             /* … since which so many steps were tried, and could not be evaluated */
     double most;                    /* the factor by which the next step may be larger at most: no larger after a rejection */
     int behind;                     /* the first row that is not on the way: at its end, or behind */
 #endif

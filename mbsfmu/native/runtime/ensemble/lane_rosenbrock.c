@@ -239,9 +239,10 @@ static void find_first_steps(Group *group, const LaneRound *tried, unsigned acti
 static int is_coming(Stretch *stretch) {
     if (++stretch->tries < CRAWLING_STEPS) return 1;
     const double made = stretch->elapsed - stretch->looked;
-    stretch->tries = 0;
+    const double least = stretch->refused >= REFUSED_STEPS ? REFUSED_SHARE : CRAWLING_SHARE;
+    stretch->tries = stretch->refused = 0;
     stretch->looked = stretch->elapsed;
-    return made >= CRAWLING_SHARE * stretch->whole;
+    return made >= least * stretch->whole;
 }
 
 /* -- a step ------------------------------------------------------------------------------------------------------ */
@@ -442,6 +443,7 @@ static void try_steps(Group *group, const Machines *machines, unsigned active) {
             state->steps += 1.0;
         } else {
             state->retries += 1.0;
+            stretch->refused += !(error < HUGE_VAL) || error <= 1.0;
             stretch->most = 1.0;
             (*suggested)[lane] = step * (error <= 1.0 ? LEAST_FACTOR : smaller(factor, 1.0));
             if (!((*suggested)[lane] >= SMALLEST_SHARE * stretch->whole)) alone |= 1u << lane;
@@ -471,7 +473,7 @@ static void plan_stretch(Group *group, const Machines *machines, int lane) {
     stretch->whole = stretch->end - stretch->begin;
     stretch->elapsed = stretch->looked = 0.0;
     stretch->most = MOST_FACTOR;
-    stretch->tries = 0;
+    stretch->tries = stretch->refused = 0;
     stretch->at_halt = 1;
 }
 

@@ -32,7 +32,15 @@ static int place_from(Instance *instance, const int *dependent, const double *co
         for (int k = 0; k < RANK; k++) parts->coordinates[chosen[k]] -= step[k];
         if (near) return 1;
     }
-    return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
+    double largest = 0.0;
+    for (int j = 0; j < COORDINATES; j++) largest = larger(largest, fabs(coordinates[j]));
+    if (last > CLOSING_LOST * DBL_EPSILON * largest) {
+        return fail(instance, "the loops cannot be closed: %.3g m or rad stays open", last);
+    }
+    return fail(
+        instance, "the loops cannot be closed: %.3g m or rad stays open, for coordinates of %.3g have no more digits; start "
+        "within a few turns", last, largest
+    );
 }
 
 static int place(Instance *instance, const int *dependent, const double *coordinates) {

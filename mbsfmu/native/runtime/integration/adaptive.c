@@ -1,19 +1,34 @@
 /* What methods that choose their steps have in common: how large an error is, what to begin with, and values inside steps
  * that pass over times at which they are wanted. WATCHED elements of y count for the error, ORDER is the method's. */
 
-/* How far an interval has been at the last one of so many tries of steps. */
+/* How far an interval has been at the last one of so many tries of steps, and how many of those that were made since could not
+ * be evaluated. */
 typedef struct {
-    int tries;
+    int tries, refused;
     double elapsed;
+    char reason[300];
 } Progress;
+
+/* Take notice of a try that has failed: its equations could not be evaluated where there is a reason. */
+static void note_failure(const Instance *instance, Progress *progress) {
+    if (!*instance->reason) return;
+    progress->refused++;
+    snprintf(progress->reason, sizeof progress->reason, "%.*s", (int)sizeof progress->reason - 1, instance->reason);
+}
 
 /* Count a try; returns 0 with a reason where steps will not come to the end of the interval. */
 static int goes_on(Instance *instance, Progress *progress, double time, double elapsed, double whole) {
     if (++progress->tries < CRAWLING_STEPS) return 1;
     const double made = elapsed - progress->elapsed;
-    progress->tries = 0;
+    const int often = progress->refused >= REFUSED_STEPS;
+    progress->tries = progress->refused = 0;
     progress->elapsed = elapsed;
-    if (made >= CRAWLING_SHARE * whole) return 1;
+    if (made >= (often ? REFUSED_SHARE : CRAWLING_SHARE) * whole) return 1;
+    if (often) {
+        return fail(
+            instance, "steps fail at t = %.9g s again and again, however short they are: %s", time, progress->reason
+        );
+    }
     return fail(
         instance, "at t = %.9g s %d steps have come no farther than %.3g s of %.3g s: the equations are too stiff or "
         "not continuous there", time, CRAWLING_STEPS, made, whole

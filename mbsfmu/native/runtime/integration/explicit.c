@@ -124,7 +124,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const double whole = end - begin_time;
     double elapsed = 0.0, most = 10.0;
-    Progress progress = {0, 0.0};
+    Progress progress = {0};
     while (elapsed < whole) {
         const double time = begin_time + elapsed;
         if (is_stopped(instance) || !goes_on(instance, &progress, time, elapsed, whole)) return 0;
@@ -142,6 +142,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
         const double factor = error > 0.0 ? smaller(most, larger(0.2, 0.9 * pow(error, -0.2))) : most;
         if (!(error <= 1.0)) {
             state->retries += 1.0;
+            note_failure(instance, &progress);
             most = 1.0;
             *state->suggested_step = step * (error < HUGE_VAL ? smaller(factor, 1.0) : 0.2);
             if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) {

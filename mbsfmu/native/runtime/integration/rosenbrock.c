@@ -152,7 +152,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
     /* Counted from the beginning of the interval: where time is late, short steps would be lost in its resolution. */
     const Tried tried = {begin.start, values, (const Increments *)increments};
     double elapsed = 0.0;
-    Progress progress = {0, 0.0};
+    Progress progress = {0};
 #if LED
     instance->leads = 0;
 #endif
@@ -197,6 +197,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
                 break;
             }
             state->retries += 1.0;
+            note_failure(instance, &progress);
             most = 1.0;
             *state->suggested_step = step * (error <= 1.0 ? LEAST_FACTOR : smaller(factor, 1.0));
             if (!(*state->suggested_step >= SMALLEST_SHARE * whole)) {

@@ -1,0 +1,74 @@
+"""The description of an FMU in an archive, checked for what code and paths are made of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import fmpy
+from lxml import etree
+
+from mbsfmu.base.archives import opened_archive
+from mbsfmu.base.errors import InputError
+from mbsfmu.base.files import reason
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+class ReadFmu(NamedTuple):
+    """What is read of an FMU before it is unpacked.
+
+    Attributes
+    ----------
+    description
+        Its description, as FMPy reads it.
+    root
+        The same as XML, for what FMPy leaves out.
+    entries
+        The names in the archive.
+    """
+
+    description: Any
+    root: Any
+    entries: list[PurePosixPath]
+
+
+def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
+    """Read the description of an FMU.
+
+    Parameters
+    ----------
+    path
+        The FMU.
+    called
+        What messages call it; its path by default.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, it is no FMU that can be read, its archive is refused (`opened_archive`), or a
+        model identifier is none: libraries are called so, and functions begin with it.
+    """
+    called = called or str(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {called}")
+    try:
+        with opened_archive(path, called) as archive:
+            entries = [PurePosixPath(name) for name in archive.namelist()]
+            root = etree.fromstring(archive.read("modelDescription.xml"))
+        description = fmpy.read_model_description(str(path), validate=False)
+    except InputError:
+        raise
+    except Exception as error:  # FMPy raises bare exceptions here
+        cause = reason(error) if isinstance(error, OSError) else str(error).strip()
+        raise InputError(f"{called} is no FMU that can be read: {cause}") from None
+    for kind in ("coSimulation", "modelExchange", "scheduledExecution"):
+        interface = getattr(description, kind)
+        identifier = None if interface is None else interface.modelIdentifier
+        if identifier is not None and not _IDENTIFIER.fullmatch(identifier):
+            raise InputError(
+                f"{called} has the model identifier '{identifier}', which is none: it must have letters, digits and "
+                "underscores, and not begin with a digit"
+            )
+    return ReadFmu(description, root, entries)

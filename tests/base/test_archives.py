@@ -80,7 +80,7 @@ def test_what_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Path, monkeypa
 
 def test_a_thousandfold_archive_is_refused_by_default(tmp_path: Path) -> None:
     path = archive(tmp_path / "unit.fmu", *((f"{k}", "0" * 100_000_000) for k in range(6)))
-    with pytest.raises(InputError, match="unpacks to 600 MB, .* allowed are 500 MB"):
+    with pytest.raises(InputError, match=r"unpacks to 600 MB, .* allowed are 500 MB"):
         unpack(path, tmp_path / "unpacked")
 
 

@@ -78,12 +78,14 @@ def test_steps_end_where_the_importer_has_their_ends(
             assert reached(slave, time, length) == time + length
             time = time + length if adds else start + (k + 1) * length
         ends.append(positions(unit, slave))
-    assert ends[0] == pytest.approx(ends[1], abs=1e-5 if start > 1e9 else 1e-12)  # there sums of times are off by 4e-5 s
+    assert ends[0] == pytest.approx(ends[1], abs=1e-5 if start > 1e9 else 1e-12)  # sums are off by 4e-5 s there
     assert ends[0] == pytest.approx(exact(300 * length)[[0, 2]], abs=2e-3)
 
 
 @pytest.mark.parametrize("fmi", [2, 3])
-def test_added_times_leave_communication_points_without_more_steps(fmi: int, coupled: Callable[[int], Importer]) -> None:
+def test_added_times_leave_communication_points_without_more_steps(
+    fmi: int, coupled: Callable[[int], Importer]
+) -> None:
     """Sums of a thousand million times are off by a part of a step: steps are no others where they are."""
     unit, ends = coupled(fmi), []
     for off in (0.0, 3e-3, 0.4):
@@ -184,7 +186,11 @@ def test_a_state_that_cannot_be_saved_is_none(fmi: int, coupled: Callable[[int],
     assert "one.solver.step" not in unit.messages[-1][1].partition(":")[0]
     state = state_of(slave)
     assert state.value is None
-    for call in (lambda: slave.setFMUstate(state), lambda: unit.get(slave, "one.position"), lambda: slave.doStep(0.0, STEP)):
+    for call in (
+        lambda: slave.setFMUstate(state),
+        lambda: unit.get(slave, "one.position"),
+        lambda: slave.doStep(0.0, STEP),
+    ):
         with pytest.raises(Exception, match=REFUSED):
             call()
     slave.freeFMUstate(state)
@@ -220,26 +226,25 @@ def answers(unit: Importer, order: Sequence[str]) -> list[str]:
         "set up to no tolerance": lambda: slave.setupExperiment(startTime=0.0, tolerance=math.nan),
         "set up to infinity": lambda: slave.setupExperiment(startTime=0.0, stopTime=math.inf),
         "set up to the start": lambda: slave.setupExperiment(startTime=0.0, stopTime=0.0),
-        "enter": lambda: slave.enterInitializationMode(),
-        "exit": lambda: slave.exitInitializationMode(),
+        "enter": slave.enterInitializationMode,
+        "exit": slave.exitInitializationMode,
         "step": lambda: slave.doStep(0.0, STEP),
         "step back": lambda: slave.doStep(0.0, -STEP),
         "step nowhere": lambda: slave.doStep(0.0, math.nan),
         "step by round-off": lambda: slave.doStep(1e6, 1e-10),
         "step elsewhere": lambda: slave.doStep(7.0, STEP),
         "step for ever": lambda: slave.doStep(0.0, 1e300),
-        "terminate": lambda: slave.terminate(),
-        "reset": lambda: slave.reset(),
+        "terminate": slave.terminate,
+        "reset": slave.reset,
         "save": lambda: saved.append(slave.getFMUstate()),
         "restore": lambda: slave.setFMUstate(saved[-1]),
         "restore nothing": lambda: slave.setFMUstate(None),
         "set output": lambda: slave.setReal([output], [1.0]),
         "set unknown": lambda: slave.setReal([99999], [1.0]),
         "get unknown": lambda: slave.getReal([99999]),
-        "events": lambda: slave.enterEventMode(),
-        "steps": lambda: slave.enterStepMode(),
-        "update": lambda: slave.updateDiscreteStates(),
     }
+    if "update" in order:  # of FMI 3.0
+        calls |= {"events": slave.enterEventMode, "steps": slave.enterStepMode, "update": slave.updateDiscreteStates}
     for name in order:
         before = len(unit.messages)
         try:
@@ -275,6 +280,7 @@ def test_calls_in_any_order_are_answered_as_by_a_plain_fmu(
     def in_common(said: list[str]) -> list[str]:
         return ["step for ever: too long" if "times the internal step" in each else each for each in said]
 
-    assert not [each for each in answers(plain, order) if each.startswith(("set up to infinity", "set up to the start")) and not each.endswith("ok")]
     found = [each.replace(own + " ", name + " ") for each in in_common(answers(plain, order))]
+    for each in ("set up to infinity", "set up to the start"):
+        assert each not in order or f"{each}: ok" in found
     assert in_common(answers(coupled(fmi), order)) == found

@@ -4,7 +4,7 @@
 
 static double value_of(Instance *instance, const Variable *variable);
 
-static int holds(Instance *instance, const Condition *condition) {
+static int is_met(Instance *instance, const Condition *condition) {
     double sum = 0.0;
     for (int k = 0; k < condition->count; k++) {
         const Weight *weight = &weights[condition->first + k];
@@ -20,7 +20,7 @@ static void follow_conditions(Instance *instance) {
     if (CONDITIONS == 0) return;
     find_outputs(instance);
     for (int k = 0; k < CONDITIONS; k++) {
-        if (!holds(instance, &conditions[k])) continue;
+        if (!is_met(instance, &conditions[k])) continue;
         const int goes_on = state->has_held[k] && fabs(state->time - state->held_last[k]) <= APART;
         if (!goes_on && !state->happened[k]) {
             state->happened[k] = 1;

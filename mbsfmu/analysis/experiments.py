@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.physical_units import DISPLAY_UNITS
 from mbsfmu.io.signals import AnySignal, LinearSignal
 from mbsfmu.io.tabular import full_name
 from mbsfmu.io.trajectory import Trajectory
+from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.tracing.workspace import Floats
 
@@ -132,7 +133,8 @@ def read_experiment(
             row = int(np.argmax(np.isinf(values)))
             raise InputError(f"{name}: '{column}' is {values[row]} at {time[row]:.9g} s; it must be finite, or missing")
         there = np.isfinite(values)
-        numbers = values[there] / _factor(units[column], variable, f"{name}: '{column}'")
+        way = IDENTITY if units[column] in NO_UNIT else _conversion(units[column], variable, f"{name}: '{column}'")
+        numbers = way.factor * values[there] + way.offset
         if not there.any():
             raise InputError(f"{name}: '{column}' has no value")
         if meant in driving:
@@ -160,12 +162,9 @@ def _check_times(times: Floats, name: str) -> None:
         )
 
 
-def _factor(unit: str, variable: Variable, where: str) -> float:
-    """Return the factor from a unit to SI; 1 for a column without a unit."""
-    if unit in ("1", "", variable.unit):
-        return 1.0
-    exposed = DISPLAY_UNITS.get(variable.unit)
-    if exposed is None or exposed.name != unit:
-        allowed = variable.unit if exposed is None else f"{variable.unit} or {exposed.name}"
-        raise InputError(f"{where} is in {unit}; {variable.name} is in {allowed}")
-    return exposed.factor
+def _conversion(unit: str, variable: Variable, where: str) -> LinearMap:
+    """Return the conversion of a column to the unit of its variable."""
+    try:
+        return column_conversion(unit, variable.measured_unit)
+    except InputError as error:
+        raise InputError(f"{where} is in {unit}, and {variable.name} in {variable.unit}: {error}") from None

@@ -20,7 +20,12 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.base.muted import each_once
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
-from mbsfmu.cosim.fmus.variable_descriptions import described_variable, kind_of, refused_start
+from mbsfmu.cosim.fmus.variable_descriptions import (
+    described_measurement_units,
+    described_variable,
+    kind_of,
+    refused_start,
+)
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.io.tabular import full_name
@@ -251,11 +256,12 @@ def _described(path: Path) -> _Description:
     """Return what an FMU has; errors as for `fit_fmu`."""
     with closing(Archive(path)) as archive:
         description = archive.description
+        units = described_measurement_units(description)
         parameters, inputs, outputs = [], [], []
         for element in all_elements(description):
             if kind_of(element.described) != "Real":
                 continue
-            variable = described_variable(element)
+            variable = described_variable(element, units[element.name])
             if variable.causality is Causality.INPUT:
                 inputs.append(variable)
             elif variable.variability is Variability.CONTINUOUS:

@@ -18,12 +18,12 @@ from mbsfmu.base.patterns import means, nearest
 from mbsfmu.cosim.coupling.consistent_start import initialize_values
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
-from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import unit_name
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.load_fmus import load_graph
+from mbsfmu.modelling.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality
 
 _SINGULAR = 1e-10
@@ -312,7 +312,7 @@ class _Coupled:
         """Return a value in SI with its name, or that of the variable that tells what a state is."""
         end = (end[0], told or end[1])
         unit = self._instances[end[0]].units[end[1]]
-        return OperatingValue(self._called(end)[0], _si_name(unit), unit.factor * value + unit.offset)
+        return OperatingValue(self._called(end)[0], _si_name(unit), unit.in_base_units(value))
 
 
 class _Blocks:

@@ -16,8 +16,8 @@ from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
-from mbsfmu.base.measured import plain_number
 from mbsfmu.io.tabular import full_name
+from mbsfmu.modelling.measured_numbers import plain_number
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 

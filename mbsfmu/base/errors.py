@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+from mbsfmu.modelling.errors import InputError
 
-class InputError(ValueError):
-    """Invalid call or input: the message names the thing, the value and what is allowed."""
+__all__ = ["InputError", "LoopsOpenError", "SimulationError"]
 
 
 class SimulationError(RuntimeError):

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import number_in
 from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.option_types import assignment
 from mbsfmu.simulation.simulation import Simulation
@@ -61,8 +60,4 @@ def set_values(simulation: Simulation, assignments: Sequence[str]) -> None:
         if variable.name in given:
             raise InputError(f"{variable.name} is given twice, by {given[variable.name]} and by {text}")
         given[variable.name] = text
-        try:
-            number = number_in(value, variable.unit)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
-        simulation.set(name, number)
+        simulation.set(name, value)

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import plain_number
 from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switch
 from mbsfmu.base.times import check_stop
 from mbsfmu.cli.completion import complete_words
 from mbsfmu.io.formats import format_of, suffixes
+from mbsfmu.modelling.measured_numbers import plain_number
 from mbsfmu.simulation.run_options import RunOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import number_in
 from mbsfmu.simulation.simulation import Simulation
 
 
@@ -36,10 +35,7 @@ def with_values(model: Valued, simulation: Simulation, values: Mapping[str, floa
     found: dict[str, float] = {}
     for name, given in values.items():
         variable = simulation.variable(name)
-        try:
-            value = number_in(given, variable.unit) if isinstance(given, str) else given
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
+        value = simulation.number(name, given)
         reference = simulation.exposed.qualified.get(variable.name, variable.name)
         if reference in found:
             raise InputError(f"{variable.name} is given twice")

@@ -40,7 +40,6 @@ from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph, check_
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
-from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, UnitOfMeasurement
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import typed_value
 from mbsfmu.cosim.runs import preparation
@@ -51,6 +50,7 @@ from mbsfmu.exporting.linked_components import linked_sources, single_source_of
 from mbsfmu.fmu.description import Capabilities, FmuDescription, as_written
 from mbsfmu.fmu.fmu_package import common_files, refuse_to_overwrite, write_archive
 from mbsfmu.fmu.standards import STANDARDS
+from mbsfmu.modelling.measurement_units import BASE_UNITS, UnitOfMeasurement
 from mbsfmu.modelling.variable_names import STRUCTURED_NAME, Naming, identifier
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 from mbsfmu.native.c_sources import identity_source, runtime_files
@@ -415,8 +415,7 @@ class _Coupled:
             self._instances,
             self._at_start,
             self._algorithm,
-            {end: typed_value(self._instances[end[0]].element(end[1]).described, value)
-             for end, value in self._graph.parameters.items()},
+            {end: self._typed(end, value) for end, value in self._graph.parameters.items()},
             {each.name: place for each, place in variables},
             self._files.folders,
             {each: interface.modelIdentifier for each, interface in interfaces.items()},
@@ -488,11 +487,9 @@ class _Coupled:
         for exposed in self._graph.outputs:
             if exposed.end not in exchange.columns:
                 continue
-            instance, unit = self._instances[exposed.end[0]], exposed.unit
-            found = instance.units[exposed.end[1]]
             variable = replace(self._variable(exposed.name, exposed.end), causality=Causality.OUTPUT)
             yield (
-                replace(variable, unit=self._unit(found if unit == found.name else self._named(unit))),
+                replace(variable, **self._unit(exposed.unit)),
                 Shown(exposed.end, exposed.map),
             )
         causality = Causality.LOCAL if self._graph.outputs else Causality.OUTPUT
@@ -506,11 +503,9 @@ class _Coupled:
         fixed = any(each.variability is not Variability.TUNABLE for each in parameters)
         kind = "GIVEN_INPUT" if not parameters else "GIVEN_PARAMETER" if fixed else "TUNABLE_PARAMETER"
         variable, given = self._given(name, first.end, kind)
-        own = self._instances[first.end[0]].units[first.end[1]]
-        unit = self._named(first.unit) if first.unit else own if first.map == IDENTITY else self._named("1")
         start = first.map.inverse()(given.start)
         targets = tuple(Target(*each.end, each.map) for each in ends)
-        variable = replace(variable, unit=self._unit(unit), start=start, nominal=None)
+        variable = replace(variable, **self._unit(first.unit), start=start, nominal=None)
         return variable, Given(kind, targets, start)
 
     def _given(self, name: str, end: tuple[str, str], kind: str) -> tuple[Variable, Given]:
@@ -521,13 +516,18 @@ class _Coupled:
             values = str(described.start if described.start is not None else 0.0).split()
             element = self._instances[end[0]].element(end[1])
             start = values[element.place] if len(values) == element.size else values[0]
-        value = float(typed_value(described, start))
+        value = float(self._typed(end, start))
         causality = Causality.INPUT if kind == "GIVEN_INPUT" else Causality.PARAMETER
         variable = replace(self._variable(name, end), causality=causality, start=value)
         if causality is Causality.PARAMETER:
             tunable = kind == "TUNABLE_PARAMETER"
             variable = replace(variable, variability=Variability.TUNABLE if tunable else Variability.FIXED)
         return variable, Given(kind, (Target(*end),), value)
+
+    def _typed(self, end: tuple[str, str], value: Any) -> float | int | bool | str:
+        """Return a value as a variable of a component asks for it."""
+        instance = self._instances[end[0]]
+        return typed_value(instance.element(end[1]).described, value, instance.units[end[1]])
 
     def _variable(self, name: str, end: tuple[str, str]) -> Variable:
         """Return a variable of the FMU for one of a component; whole numbers and truth values are numbers too."""
@@ -538,37 +538,35 @@ class _Coupled:
         return Variable(
             name,
             variability=Variability.CONTINUOUS if continuous else Variability.DISCRETE,
-            unit=self._unit(instance.units[end[1]]),
+            **self._unit(instance.units[end[1]]),
             nominal=variable.nominal if continuous else None,
             description=said,
         )
 
     # -- units of measurement ------------------------------------------------------------------------------------------
 
-    def _named(self, name: str) -> UnitOfMeasurement:
-        """Return the unit of a name that a connector has."""
-        known = [each for instance in self._instances.values() for each in instance.units.values()]
-        return next((each for each in known if each.name == name), UnitOfMeasurement(name))
-
-    def _unit(self, unit: UnitOfMeasurement) -> str:
-        """Return the name of a unit, and remember its definition where it is not ours.
+    def _unit(self, unit: UnitOfMeasurement) -> dict[str, Any]:
+        """Return the fields of a variable that say its unit, and remember the definition of one that is not ours.
 
         Raises
         ------
         InputError
             When two components define it in different ways.
         """
+        said = {"unit": unit.name, "definition": unit}
+        if not unit.name:
+            return said
         if is_si(unit.name):
             ours = UnitOfMeasurement.of_attributes(unit.name, dimension(unit.name))
             if unit.exponents is not None and (unit.exponents, unit.factor) != (ours.exponents, ours.factor):
                 raise InputError(f"a component defines the unit '{unit.name}' in another way than the SI")
-            return unit.name
+            return said
         known = self._units.setdefault(unit.name, unit)
         if known.exponents is None:
             self._units[unit.name] = unit
-        elif unit.exponents is not None and (unit.exponents, unit.factor) != (known.exponents, known.factor):
+        elif unit.exponents is not None and replace(unit, relative=known.relative) != known:
             raise InputError(f"two components define the unit '{unit.name}' in different ways")
-        return unit.name
+        return said
 
 
 def _attributes(unit: UnitOfMeasurement) -> dict[str, str] | None:

@@ -19,7 +19,7 @@ from mbsfmu.cosim.coupling.explicit_coupling import Explicit
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 from mbsfmu.native.literals import number, string
 from mbsfmu.native.shared import constants
 

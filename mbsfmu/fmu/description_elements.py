@@ -33,7 +33,7 @@ def root_attributes(unit: FmuDescription) -> dict[str, str]:
 def add_units(root: etree._Element, described: FmuDescription, *others: str) -> None:
     """Define the units of variables, and others, by base units, with those that people read."""
     definitions = etree.SubElement(root, "UnitDefinitions")
-    for name in dict.fromkeys([*(each.variable.unit for each in described.variables), *others]):
+    for name in filter(None, dict.fromkeys([*(each.variable.unit for each in described.variables), *others])):
         unit = etree.SubElement(definitions, "Unit", name=name)
         if name in described.foreign_units:
             if (attributes := described.foreign_units[name]) is not None:
@@ -72,7 +72,9 @@ def initial(variable: Variable) -> str | None:
 
 def quantity_attributes(variable: Variable, nominal: float | None) -> dict[str, str]:
     """Return unit, range and nominal value of a variable."""
-    attributes = {"unit": variable.unit}
+    attributes = {"unit": variable.unit} if variable.unit else {}
+    if variable.measured_unit.relative:
+        attributes["relativeQuantity"] = "true"
     if display := DISPLAY_UNITS.get(variable.unit):
         attributes["displayUnit"] = display.name
     low, high = variable.minimum, variable.maximum

@@ -8,18 +8,19 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.io.tabular import UnknownNameError, full_name
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling import Data, DataError
+from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ class StepSignal(Data):
         Value from each time on, in the unit of the input.
     initial
         Value before the first time.
+    unit
+        Unit of the values where that is not the one of the input.
     """
 
     largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
@@ -43,6 +46,7 @@ class StepSignal(Data):
     times: tuple[float, ...]
     values: tuple[float, ...]
     initial: float = 0.0
+    unit: str | None = None
 
     @model_validator(mode="after")
     def _matches(self) -> Self:
@@ -94,6 +98,8 @@ class LinearSignal(Data):
         Ascending times in s.
     values
         Values at these times, in the unit of the input.
+    unit
+        Unit of the values where that is not the one of the input.
     """
 
     largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
@@ -101,6 +107,7 @@ class LinearSignal(Data):
     type: Literal["linear"] = "linear"
     times: tuple[float, ...]
     values: tuple[float, ...]
+    unit: str | None = None
 
     @model_validator(mode="after")
     def _matches(self) -> Self:
@@ -268,8 +275,8 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
     ----------
     text
         `table.csv:column`, or a file of another format; straight between the times. With `:steps` behind it, each
-        value holds until the next time. Values are in the unit of the input; a column in a unit that is not of the
-        SI is told of in the log.
+        value holds until the next time. Values of a column without a unit are in the unit of the input; others are
+        converted to it where the signal drives one.
 
     Raises
     ------
@@ -282,7 +289,7 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
         raise InputError(f"the signal '{text}' is refused: it must read table.csv:column or table.csv:column:steps")
     table = Trajectory.from_file(file)
     try:
-        return _signal_of(table, column, kind, file)
+        return _signal_of(table, column, kind)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
 
@@ -322,7 +329,7 @@ def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | Li
     if left := [column for column in table.names if column not in found.values()]:
         _LOGGER.warning("%s: columns of variables that are no free inputs are ignored: %s", file, ", ".join(left))
     try:
-        return {name: _signal_of(table, column, kind, file) for name, column in found.items()}
+        return {name: _signal_of(table, column, kind) for name, column in found.items()}
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
 
@@ -333,15 +340,30 @@ def _file_and_kind(text: str) -> tuple[str, str]:
     return (rest, last) if rest and last in ("steps", "linear") else (text, "linear")
 
 
-def _signal_of(table: Trajectory, column: str, kind: str, file: str) -> StepSignal | LinearSignal:
+def _signal_of(table: Trajectory, column: str, kind: str) -> StepSignal | LinearSignal:
     """Return the signal that a column of a table is."""
     times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
-    if not is_si(unit := table.unit(column)):
-        told = "%s: the column %s is in %s; values are taken as they are, in the unit of the input"
-        _LOGGER.warning(told, file, column, unit)
+    unit = None if table.unit(column) in NO_UNIT else table.unit(column)
     if kind == "steps":
-        return StepSignal(times=times, values=values, initial=values[0])
-    return LinearSignal(times=times, values=values)
+        return StepSignal(times=times, values=values, initial=values[0], unit=unit)
+    return LinearSignal(times=times, values=values, unit=unit)
+
+
+def in_unit(signal: Any, unit: UnitOfMeasurement | str, name: str) -> Any:
+    """Return a signal in the unit of the variable that it drives; one that says no unit stays as it is.
+
+    Raises
+    ------
+    InputError
+        When its unit cannot be converted; the sentence begins with the name of the variable.
+    """
+    if getattr(signal, "unit", None) is None:
+        return signal
+    try:
+        way = column_conversion(signal.unit, unit)
+    except InputError as error:
+        raise InputError(f"{name}: its signal is in {signal.unit}: {error}") from None
+    return signal.mapped(way.factor, way.offset)
 
 
 AnySignal = Annotated[

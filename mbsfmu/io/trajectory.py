@@ -16,6 +16,7 @@ from mbsfmu.io.formats.table import TIME, numbers
 from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Tabular, UnknownNameError, full_name
 from mbsfmu.modelling import html_table
+from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
 from mbsfmu.modelling.variable_names import endings
 
 if TYPE_CHECKING:
@@ -241,13 +242,26 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         if TIME not in names and not format_of(path).ordered:
             raise InputError(f"{path} has no column '{TIME}'; its format keeps no order, so the times need that name")
         place = names.index(TIME) if TIME in names else 0
-        if units[place] not in ("s", "1"):
-            raise InputError(f"{path}: the times are in {units[place]}; they must be in s")
         time = columns.pop(place)
+        time = time * seconds_in(units[place], str(path))
         if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
             raise InputError(f"{path}: the times in the column '{names[place]}' must be finite and ascend")
         del names[place], units[place]
         return cls(time, np.column_stack([np.zeros((len(time), 0)), *columns]), names, units)
+
+
+def seconds_in(unit: str, file: str) -> float:
+    """Return the seconds in the unit of a column of times; they are in s where it has none.
+
+    Raises
+    ------
+    InputError
+        When it is no unit of time.
+    """
+    try:
+        return 1.0 if unit in NO_UNIT else column_conversion(unit, "s").factor
+    except InputError as error:
+        raise InputError(f"{file}: the times are in {unit}: {error}") from None
 
 
 def column_numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:

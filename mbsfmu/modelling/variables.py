@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
+
 
 class Causality(StrEnum):
     """Causality of a variable, in the words of FMI 2.0."""
@@ -38,7 +40,7 @@ class Variable:
     causality, variability
         As in FMI 2.0.
     unit
-        SI unit, such as `m/s`; `1` for numbers without a unit.
+        SI unit, such as `m/s`; `1` for ratios, and nothing for what an FMU shows without a unit.
     start
         Value before anything is computed; every input and parameter has one.
     minimum, maximum
@@ -51,6 +53,8 @@ class Variable:
         Of an input: whether the next input is its rate, by which it runs on where it is held.
     saturates
         Of an input: whether values beyond its bounds are taken, and act as the bound.
+    definition
+        Unit with its definition, of a variable of an FMU.
     """
 
     name: str
@@ -64,6 +68,12 @@ class Variable:
     description: str = ""
     rated: bool = False
     saturates: bool = False
+    definition: UnitOfMeasurement | None = None
+
+    @property
+    def measured_unit(self) -> UnitOfMeasurement:
+        """Unit to convert values to; without a name where an FMU says none."""
+        return self.definition or UnitOfMeasurement(self.unit)
 
     @property
     def accepted(self) -> tuple[float | None, float | None]:

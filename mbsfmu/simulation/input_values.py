@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.signals import AnySignal, rate_of
+from mbsfmu.io.signals import AnySignal, in_unit, rate_of
 from mbsfmu.modelling import DataError
 from mbsfmu.modelling.variables import Variable, forgotten_inputs
 from mbsfmu.systems.system import starts
@@ -113,7 +113,11 @@ class InputValues:
                     f"a signal drives '{name}', which is no input; inputs are {', '.join(names) or 'none'}"
                 )
         self._variables, self._connected, self._given = variables, connected, given
-        self.signals = _with_rates(variables, {names.index(name): signal for name, signal in signals.items()})
+        driven = {
+            names.index(name): in_unit(signal, variables[names.index(name)].measured_unit, name)
+            for name, signal in signals.items()
+        }
+        self.signals = _with_rates(variables, driven)
         self._rated = np.array([variable.rated for variable in variables], dtype=bool)
         self.reset()
 

@@ -22,6 +22,7 @@ from mbsfmu.io.checkpoints import Checkpoint, CheckpointFile
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
+from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
 from mbsfmu.simulation.checkpoints import CheckedRun, call_in_words
@@ -548,15 +549,37 @@ class Simulation:
         """
         return self._values.variable(name)
 
-    def set(self, name: str, value: float) -> None:
+    def set(self, name: str, value: float | str) -> None:
         """Set an input or a tunable parameter, or before the first step any parameter, by a name as `get` takes it.
+
+        Parameters
+        ----------
+        name
+            Name of the variable.
+        value
+            In the unit of the variable, or a text with a unit of its own, as `200 bar`.
 
         Raises
         ------
         InputError
             When there is no such variable, when it cannot be set now, or when the value is not allowed.
         """
-        self._values.set(name, value)
+        self._values.set(name, self.number(name, value))
+
+    def number(self, name: str, value: float | str) -> float:
+        """Return a value in the unit of a variable, converted where it is a text with a unit of its own.
+
+        Raises
+        ------
+        InputError
+            When there is no such variable, or the text is no such number; the sentence names the variable.
+        """
+        if not isinstance(value, str):
+            return value
+        try:
+            return number_in(value, self.variable(name).measured_unit)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
 
     def check(self, name: str, value: float) -> float:
         """Return a value as a float if `set` would accept it now; the present value of a parameter is always accepted.

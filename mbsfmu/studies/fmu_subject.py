@@ -17,9 +17,10 @@ from typing import Any
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
-from mbsfmu.cosim.fmus.variable_descriptions import kind_of, refused_start, unit_name
+from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of, refused_start
 from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
 from mbsfmu.io.signals import AnySignal
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
 from mbsfmu.studies.rows import coupled_row, file_of, row_of
@@ -108,7 +109,7 @@ class FmuSubject(Subject):
         self._aliases: dict[str, str] = {}
         self._refusals: dict[str, str] = {}
         self._outputs: dict[str, str] = {}
-        units: dict[str, str] = {}
+        units: dict[str, UnitOfMeasurement] = {}
         with ExitStack() as stack:
             graph = load_graph(source[0] if package is not None else list(source), stack)
             graph = replace(graph, connections=(*graph.connections, *self._connections))
@@ -118,7 +119,7 @@ class FmuSubject(Subject):
                 self._fmus = {name: file.read_bytes() for name, file in graph.units.items()}
         units |= {each.name: each.unit for each in graph.inputs}
         self.units = units
-        self._outputs |= {each.name: each.unit for each in graph.outputs}
+        self._outputs |= {each.name: each.unit.name or "1" for each in graph.outputs}
         self.name = ", ".join(graph.units) if package is None else package.stem
         self.data = json.dumps({"name": self.name, "files": self._identities()})
         driven = self.resolved(inputs or {})
@@ -127,14 +128,15 @@ class FmuSubject(Subject):
             self._refusals[name] = "it follows a signal"
         self.units = {name: unit for name, unit in units.items() if name not in self._inputs}
 
-    def _described(self, name: str, graph: SystemGraph) -> dict[str, str]:
+    def _described(self, name: str, graph: SystemGraph) -> dict[str, UnitOfMeasurement]:
         """Return the units of the variables of an FMU that can be varied; take in its others."""
         file = graph.units[name]
         driven = {each.target: each for each in graph.connections}
-        units: dict[str, str] = {}
+        units: dict[str, UnitOfMeasurement] = {}
         with closing(Archive(file, graph.exchanged.get(name), graph.called.get(file))) as archive:
             for flat, structured in archive.flat_names.items():
                 self._aliases[f"{name}.{flat}"] = f"{name}.{structured}"
+            measured = described_measurement_units(archive.description)
             for element in all_elements(archive.description):
                 called, kind = f"{name}.{element.name}", kind_of(element.described)
                 refused = refused_start(element.described)
@@ -145,9 +147,9 @@ class FmuSubject(Subject):
                 elif connection := driven.get((name, element.name)) or driven.get((name, element.described.name)):
                     self._refusals[called] = f"the connection {connection} drives it"
                 else:
-                    units[called] = unit_name(element.described)
+                    units[called] = measured[element.name]
                 if kind in _NUMBERS and element.described.causality == "output":
-                    self._outputs[called] = unit_name(element.described)
+                    self._outputs[called] = measured[element.name].name or "1"
         return units
 
     def _identities(self) -> dict[str, str]:

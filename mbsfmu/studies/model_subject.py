@@ -34,7 +34,7 @@ class ModelSubject(Subject):
     def __init__(self, model: CoupledModel) -> None:
         self._model, self._parts = model, UserParts.of(model)
         self.name, self.data = model.name, json.dumps(model.to_dict())
-        self.units = {name: each.unit for name, each in model.system().settable().items()}
+        self.units = {name: each.measured_unit for name, each in model.system().settable().items()}
 
     def options(self, given: StudyOptions) -> StudyOptions:
         """Return options with the model's formulation; errors as for `StudyOptions.of_model`."""

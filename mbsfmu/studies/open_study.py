@@ -55,21 +55,21 @@ class OpenStudy:
         self._content, self._lists = subject.content(chosen, InlineExecutor()), chosen.lists
         settings = {name: values[0] for name, values in chosen.lists.items()}
         self._study = subject.prepared(chosen, settings, [StudyPoint({}, settings, "")])
-        self._units = {name: subject.units[name] for name in self._names.values()}
-        self._data = subject.data
+        self._units = {name: subject.units[name].name or "1" for name in self._names.values()}
+        self._subject = subject
         self._points: list[StudyPoint] = []
         self._rows: dict[str, Row] = {}
 
     def __repr__(self) -> str:
         return f"<OpenStudy: {len(self._points)} points over {', '.join(self._names.values())}>"
 
-    def ask(self, *values: float) -> dict[str, Any]:
+    def ask(self, *values: float | str) -> dict[str, Any]:
         """Run a point, and return its row: `status`, `message`, `warnings`, `final.<output>` and the like.
 
         Parameters
         ----------
         values
-            Of the parameters, in their order.
+            Of the parameters, in their order; a text may have a unit of its own, as `200 bar`.
 
         Raises
         ------
@@ -78,7 +78,10 @@ class OpenStudy:
         """
         if len(values) != len(self._names):
             raise InputError(f"the point has {len(values)} values; the study has {', '.join(self._names.values())}")
-        asked = {name: [float(value)] for name, value in zip(self._names.values(), values, strict=True)}
+        asked = {
+            name: self._subject.converted(name, [value])
+            for name, value in zip(self._names.values(), values, strict=True)
+        }
         (point,) = make_points({}, self._lists, self._content, asked)
         if point.key not in self._rows:
             (row,) = self._study.run((point,))
@@ -96,7 +99,7 @@ class OpenStudy:
         """
         if not self._points:
             raise InputError("no point of the study was asked for")
-        metadata = {"mbsfmu": version("mbsfmu"), "model": self._data}
+        metadata = {"mbsfmu": version("mbsfmu"), "model": self._subject.data}
         columns, units = study_table(self._points, self._rows, self._units, self._study.units)
         sampled = tuple(self._names.values())
         return StudyResult(columns, units, metadata, self._lists, sampled, self._study.by_system)

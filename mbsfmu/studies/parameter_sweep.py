@@ -100,7 +100,7 @@ def sweep(
         raise InputError(f"the parameter {twice[0]} is varied and sampled; it must be one of the two")
     resolved = subject.resolved(named)
     values, drawn = (
-        {resolved[short]: list(map(float, each)) for short, each in (given_values or {}).items()}
+        {resolved[short]: subject.converted(resolved[short], each) for short, each in (given_values or {}).items()}
         for given_values in (vary, samples)
     )
     points = make_points(values, chosen.lists, subject.content(chosen, executor), drawn)
@@ -110,7 +110,7 @@ def sweep(
         logger.info("%d of %d points are done already", len(points) - len(left), len(points))
     study = subject.prepared(chosen, points[0].settings, left)
     _run(study, left, rows, journal, workers, executor, Shares(progress, len(points)))
-    units = {name: subject.units[name] for name in (*drawn, *values)}
+    units = {name: subject.units[name].name or "1" for name in (*drawn, *values)}
     metadata = {"mbsfmu": version("mbsfmu"), "model": subject.data}
     table = study_table(points, rows, units, study.units)
     _warn_of_equal_points(points, rows)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import plain_number
+from mbsfmu.modelling.measured_numbers import ColumnValues, with_common_unit
 
 _WORDS = "values such as 1,2,3, or low:high:count, or low:high:count:log"
 
@@ -43,7 +43,8 @@ def parse_values(text: str) -> list[float]:
     Parameters
     ----------
     text
-        `1,2,3`; `low:high:count` for values evenly apart; `low:high:count:log` for evenly apart logarithms.
+        `1,2,3`; `low:high:count` for values evenly apart; `low:high:count:log` for evenly apart logarithms. Each number
+        may have a unit, the same one: `100 bar,200 bar`.
 
     Raises
     ------
@@ -53,15 +54,15 @@ def parse_values(text: str) -> list[float]:
     parts = text.split(":")
     try:
         if len(parts) == 1:
-            return [plain_number(each) for each in text.split(",")]
-        low, high, count = plain_number(parts[0]), plain_number(parts[1]), int(parts[2])
+            values, unit = with_common_unit(text.split(","))
+            return ColumnValues(values, unit) if unit else values
+        ((low, high), unit), count = with_common_unit(parts[:2]), int(parts[2])
         if count < 1 or parts[3:] not in ([], ["log"]) or (parts[3:] and min(low, high) <= 0):
             raise ValueError(text)
     except (ValueError, IndexError):
         raise InputError(f"'{text}' is no list of values; give {_WORDS}") from None
-    if parts[3:]:
-        return np.geomspace(low, high, count).tolist()
-    return np.linspace(low, high, count).tolist()
+    values = (np.geomspace if parts[3:] else np.linspace)(low, high, count).tolist()
+    return ColumnValues(values, unit) if unit else values
 
 
 def make_points(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.physical_units import is_si
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.trajectory import column_numbers
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measured_numbers import NO_UNIT, ColumnValues, with_common_unit
 from mbsfmu.studies.sobol_indices import saltelli_shares
 
 METHODS = ("latin-hypercube", "sobol", "halton", "random", "saltelli")
@@ -30,10 +30,13 @@ class Distribution:
         `uniform` or `log` with the bounds, `normal` with mean and standard deviation.
     numbers
         Of the kind, shape (2,).
+    unit
+        Their unit; nothing where it is that of the parameter.
     """
 
     kind: str
     numbers: tuple[float, float]
+    unit: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Distribution:
@@ -48,7 +51,7 @@ class Distribution:
         kind = "normal" if words[0] == "normal" else "log" if words[2:] == ["log"] else "uniform"
         given = words[1:] if kind == "normal" else words[:2] if kind == "log" else words
         try:
-            first, second = map(float, given)
+            (first, second), unit = with_common_unit(given)
         except ValueError:
             raise InputError(f"'{text}' is no distribution; give {_FORMS}") from None
         if not np.isfinite([first, second]).all():
@@ -59,7 +62,7 @@ class Distribution:
             raise InputError(f"'{text}' is no distribution; the bounds must ascend")
         if kind == "log" and not first > 0.0:
             raise InputError(f"'{text}' is no distribution; the bounds of a logarithm must be positive")
-        return cls(kind, (first, second))
+        return cls(kind, (first, second), unit)
 
     def at(self, shares: np.ndarray) -> np.ndarray:
         """Return the quantiles of these probabilities."""
@@ -127,21 +130,25 @@ def draw(
         name: each if isinstance(each, Distribution) else Distribution("uniform", (float(each[0]), float(each[1])))
         for name, each in distributions.items()
     }
-    return {name: made[name].at(column).tolist() for name, column in zip(made, shares.T, strict=True)}
+    return {name: _column(made[name], column) for name, column in zip(made, shares.T, strict=True)}
+
+
+def _column(distribution: Distribution, shares: np.ndarray) -> list[float]:
+    values = distribution.at(shares).tolist()
+    return ColumnValues(values, distribution.unit) if distribution.unit else values
 
 
 def read_samples(path: str) -> dict[str, list[float]]:
-    """Return samples from a table file with one column per parameter.
+    """Return samples from a table file with one column per parameter; `sweep` converts those with a unit.
 
     Raises
     ------
     InputError
-        When there is no such file, a column is not in SI units, or a value is no number; the sentence names them.
+        When there is no such file, or a value is no number; the sentence names them.
     """
     table = read_table(path)
     columns: dict[str, list[float]] = {}
     for name, values in table.columns.items():
-        if not is_si(unit := table.units.get(name, "1")):
-            raise InputError(f"{path}: the column '{name}' is in {unit}; samples must be in SI units")
-        columns[name] = column_numbers(path, name, values).tolist()
+        numbers, unit = column_numbers(path, name, values).tolist(), table.units.get(name, "")
+        columns[name] = numbers if unit in NO_UNIT else ColumnValues(numbers, unit)
     return columns

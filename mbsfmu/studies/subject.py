@@ -10,6 +10,8 @@ from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measured_numbers import ColumnValues, column_conversion, number_in
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
 from mbsfmu.studies.study_options import StudyOptions
@@ -54,7 +56,7 @@ class Subject(ABC):
 
     name: str
     data: str
-    units: Mapping[str, str]
+    units: Mapping[str, UnitOfMeasurement]
 
     @abstractmethod
     def options(self, given: StudyOptions) -> StudyOptions:
@@ -87,6 +89,22 @@ class Subject(ABC):
     @abstractmethod
     def prepared(self, chosen: StudyOptions, first: Mapping[str, Any], points: Sequence[StudyPoint]) -> PreparedStudy:
         """Return the study of points; `first` are the settings of the first point, also where none is left to run."""
+
+    def converted(self, name: str, values: Sequence[float | str]) -> list[float]:
+        """Return values of a variable in its unit, from that of their column or those that texts have.
+
+        Raises
+        ------
+        InputError
+            When a unit cannot be converted; the sentence names the variable.
+        """
+        unit = self.units[name]
+        try:
+            if isinstance(values, ColumnValues):
+                return list(map(column_conversion(values.unit, unit), values))
+            return [number_in(each, unit) if isinstance(each, str) else float(each) for each in values]
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
 
     def resolved(self, given: Collection[str]) -> dict[str, str]:
         """Return the full name `system.variable` of each given name.

@@ -12,8 +12,8 @@ import pytest
 
 from mbsfmu.cosim import cosimulate
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance, Port
-from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
 from mbsfmu.cosim.runs import load_fmus
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variable
 
 STEP, STEPS = 0.1, 10

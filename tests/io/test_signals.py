@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.signals import LinearSignal, StepSignal, read_signal, read_signals
+from mbsfmu.io.signals import LinearSignal, StepSignal, in_unit, read_signal, read_signals
 from mbsfmu.modelling import DataError
 
 Signal = StepSignal | LinearSignal
@@ -107,7 +107,7 @@ def test_linear_signal_does_not_jump_and_stays_between_neighbours(
         ({"times": (0.0, 1.0), "values": ("fast", 2.0)}, ("values[0] is 'fast'", "number")),
         ({"times": (0.0, 1.0)}, ("values is missing",)),
         ({"values": (0.0, 1.0)}, ("times is missing",)),
-        ({"times": (0.0,), "values": (1.0,), "unit": "V"}, ("no field unit", "times", "values")),
+        ({"times": (0.0,), "values": (1.0,), "scale": 2.0}, ("no field scale", "times", "values")),
     ],
 )
 def test_what_is_no_signal_is_refused(kind: type[Signal], table: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -139,12 +139,29 @@ def test_signal_is_read_from_a_table(tmp_path: Path, kind: str, middle: float) -
     assert signal.events == (0.5, 1.5)
 
 
-@pytest.mark.parametrize(("unit", "told"), [("deg", True), ("bar", True), ("rad", False), ("N.m/rad", False)])
-def test_a_unit_beside_the_si_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture, unit: str, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("header", "unit", "value"),
+    [
+        ("[deg]", "rad", math.radians(1.5)),
+        ("[1/min]", "rad/s", 0.05 * math.pi),
+        ("[Hz]", "rad/s", 3.0 * math.pi),
+        ("[bar]", "Pa", 1.5e5),
+        ("[1]", "Pa", 1.5),
+        ("", "Pa", 1.5),
+    ],
+)
+def test_a_column_is_converted_to_the_unit_of_the_input(tmp_path: Path, header: str, unit: str, value: float) -> None:
     path = tmp_path / "table.csv"
-    path.write_text(f"time [s],angle [{unit}]\n0,1\n1,2\n")
-    assert read_signal(f"{path}:angle").after(0.5) == 1.5
-    assert [f"the column angle is in {unit}" in each for each in caplog.messages] == [True] * told
+    path.write_text(f"time [ms],column {header}\n0,1\n1000,2\n")
+    assert in_unit(read_signal(f"{path}:column"), unit, "input").after(0.5) == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize(("header", "unit"), [("Pa", "N"), ("1/s", "rad/s"), ("cm3", "m3/rad"), ("what", "m")])
+def test_a_column_of_another_quantity_is_refused(tmp_path: Path, header: str, unit: str) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"time,column [{header}]\n0,1\n1,2\n")
+    with pytest.raises(InputError, match=f"input: its signal is in {header}: '{header}'"):
+        in_unit(read_signal(f"{path}:column"), unit, "input")
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_times_may_stand_in_any_column(tmp_path: Path) -> None:
         ("time,a\n0,one\n", "row 1 of the column 'a' is 'one'; it must be a number"),
         ("time,a\n1,1\n1,2\n", "the times in the column 'time' must be finite and ascend"),
         ("t,a\nnan,1\n", "the times in the column 't' must be finite and ascend"),
-        ("time [ms],a\n1,1\n", "the times are in ms; they must be in s"),
+        ("time [m],a\n1,1\n", "the times are in m: 'm' and 's' are units of different quantities"),
         ("time,a,a\n1,1,1\n", "has two columns of one name: time, a, a"),
     ],
 )

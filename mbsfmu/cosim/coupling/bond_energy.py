@@ -11,7 +11,7 @@ from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY
+from mbsfmu.modelling.measurement_units import IDENTITY
 
 _EFFORTS = ("N", "N.m", "Pa")
 _POWERS = ({"N", "m/s"}, {"N.m", "rad/s"}, {"Pa", "m3/s"})

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.cosim.coupling.graph import SystemGraph
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
-from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal
+from mbsfmu.base.errors import InputError
+from mbsfmu.cosim.coupling.graph import Exposed, SystemGraph
+from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, in_unit
+from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 
 
 def behind_connectors(values: Mapping[str, Any], graph: SystemGraph) -> dict[str, Any]:
@@ -21,11 +23,19 @@ def behind_connectors(values: Mapping[str, Any], graph: SystemGraph) -> dict[str
     names = {exposed.name for exposed in graph.inputs}
     for exposed in graph.inputs:
         if exposed.name in values:
-            result[".".join(exposed.end)] = _mapped(values[exposed.name], exposed.map)
+            result[".".join(exposed.end)] = _mapped(values[exposed.name], exposed)
     return {**result, **{name: value for name, value in values.items() if name not in names}}
 
 
-def _mapped(value: Any, way: LinearMap) -> Any:
+def _mapped(value: Any, exposed: Exposed) -> Any:
+    """Return a value or signal of a connector for the variable behind, from the unit that it has or the connector's."""
+    way = exposed.map
+    if isinstance(value, str) and way != IDENTITY:
+        try:
+            return way(number_in(value, exposed.unit))
+        except InputError as error:
+            raise InputError(f"{exposed.name}: {error}") from None
+    value = in_unit(value, exposed.unit, exposed.name)
     if way == IDENTITY:
         return value
     if isinstance(value, (StepSignal, LinearSignal, SineSignal)):

@@ -10,8 +10,8 @@ from typing import Any
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.fmus.fmu_instance import Instance
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, conversion
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
 from mbsfmu.modelling.variables import Causality
 
 _CONVERTED_KINDS = {
@@ -108,13 +108,13 @@ class Exposed:
     map
         What becomes of a value on its way, from the connector to an input, from an output to the connector.
     unit
-        Unit of the connector; of an input's nothing where it says none.
+        Unit of the connector, without a name where nothing says one.
     """
 
     name: str
     end: tuple[str, str]
     map: LinearMap
-    unit: str
+    unit: UnitOfMeasurement
 
 
 @dataclass(frozen=True)

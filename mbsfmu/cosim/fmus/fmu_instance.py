@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.cosim.compiled.layout import Clock, MakeStep, PortTable, SavedState
-from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 from mbsfmu.modelling.variables import Variable
 
 Floats = NDArray[np.float64]

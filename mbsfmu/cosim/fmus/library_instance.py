@@ -441,8 +441,8 @@ class LibraryInstance(Instance):
         self.arrays = described_arrays(self._description)
         self.flat_names = archive.flat_names
         self.kinds = {each.name: kind_of(each.described) for each in elements}
-        self.variables = {each.name: described_variable(each) for each in elements}
         self.units = described_measurement_units(self._description)
+        self.variables = {each.name: described_variable(each, self.units[each.name]) for each in elements}
         variables = self._description.modelVariables
         self.dependencies = described_dependencies(self._description.outputs, variables)
         self.initial_dependencies = described_dependencies(self._description.initialUnknowns, variables)
@@ -707,7 +707,7 @@ class LibraryInstance(Instance):
             raise InputError(f"{self.name} has no variable '{name}'; {closest_match(name, self._elements)}")
         element = self._elements[name]
         try:
-            typed = typed_value(element.described, value)
+            typed = typed_value(element.described, value, self.units[name])
         except InputError as error:
             raise InputError(f"{self.name}.{name}: {error}") from None
         except (ValueError, TypeError):

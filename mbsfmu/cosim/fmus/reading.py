@@ -58,6 +58,7 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
             entries = [PurePosixPath(name) for name in archive.namelist()]
             root = etree.fromstring(archive.read("modelDescription.xml"))
         description = fmpy.read_model_description(str(path), validate=False)
+        _add_differences(description, root)
     except InputError:
         raise
     except Exception as error:  # FMPy raises bare exceptions here
@@ -72,3 +73,15 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
                 "underscores, and not begin with a digit"
             )
     return ReadFmu(description, root, entries)
+
+
+def _add_differences(description: Any, root: Any) -> None:
+    """Say which variables are differences: FMPy looks for `relativeQuantity` among the children of their elements."""
+    relative: dict[str | None, bool] = {}
+    for variable in root.iterfind("ModelVariables/*"):
+        for element in (variable, *variable.iterfind("Real")):
+            if (said := element.get("relativeQuantity")) is not None:
+                relative[variable.get("name")] = said in ("true", "1")
+    for variable in description.modelVariables:
+        original = getattr(variable, "alias", None) or variable
+        variable.relativeQuantity = relative.get(original.name)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mbsfmu.base.measured import number_in
 from mbsfmu.cosim.fmus.elements import ArrayElement, all_elements, elements_of
-from mbsfmu.cosim.fmus.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
+from mbsfmu.modelling.measured_numbers import number_in
+from mbsfmu.modelling.measurement_units import UNIT_ATTRIBUTES, UnitOfMeasurement
 from mbsfmu.modelling.variables import Causality, Variability, Variable
 
 _KINDS = {
@@ -24,8 +24,8 @@ def kind_of(described: Any) -> str:
     return str(_KINDS.get(described.type, described.type))
 
 
-def described_variable(element: ArrayElement) -> Variable:
-    """Return the description of an element of a variable."""
+def described_variable(element: ArrayElement, unit: UnitOfMeasurement) -> Variable:
+    """Return the description of an element of a variable with its unit, as of `described_measurement_units`."""
     described = element.described
     causality = described.causality or "local"
     if causality not in list(Causality):
@@ -37,11 +37,12 @@ def described_variable(element: ArrayElement) -> Variable:
         element.name,
         Causality(causality),
         Variability(variability),
-        unit_name(described),
+        unit.name or "1",
         minimum=_bound(described, "min"),
         maximum=_bound(described, "max"),
         nominal=float(described.nominal) if described.nominal else None,
         description=described.description or "",
+        definition=unit,
     )
 
 
@@ -110,7 +111,7 @@ def described_derivatives(derivatives: Iterable[Any]) -> tuple[str, ...]:
 def described_measurement_units(description: Any) -> dict[str, UnitOfMeasurement]:
     """Return the unit of each variable of a description that FMPy read, with its definition where that has one.
 
-    Arrays stand there by their elements.
+    Arrays stand there by their elements; a unit without a name is that of a variable that says none.
     """
     defined = {
         each.name: UnitOfMeasurement.of_attributes(
@@ -121,21 +122,27 @@ def described_measurement_units(description: Any) -> dict[str, UnitOfMeasurement
     }
     units = {}
     for element in all_elements(description):
-        name = unit_name(element.described)
+        name = _unit_name(element.described)
         unit = defined.get(name, UnitOfMeasurement(name))
-        # The offset of a difference of two values falls out of its conversion.
-        units[element.name] = replace(unit, offset=0.0) if _is_difference(element.described) else unit
+        units[element.name] = replace(unit, relative=_is_difference(element.described))
     return units
 
 
 def unit_name(described: Any) -> str:
     """Return the name of a described variable's unit, of its type where it has none itself; `1` for none at all."""
-    return described.unit or (described.declaredType.unit if described.declaredType else None) or "1"
+    return _unit_name(described) or "1"
+
+
+def _unit_name(described: Any) -> str:
+    return described.unit or (described.declaredType.unit if described.declaredType else None) or ""
 
 
 def _is_difference(described: Any) -> bool:
+    """Return whether a variable is a difference, as it says itself, or its type where it says nothing."""
     declared = described.declaredType
-    return bool(described.relativeQuantity or (declared is not None and declared.relativeQuantity))
+    if described.relativeQuantity is None:
+        return bool(declared is not None and declared.relativeQuantity)
+    return bool(described.relativeQuantity)
 
 
 ALLOWED = {
@@ -155,10 +162,10 @@ def is_no_number(value: Any) -> bool:
         return False  # of another kind, which is refused as such
 
 
-def typed_value(described: Any, value: Any) -> float | int | bool | str:
+def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | int | bool | str:
     """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
 
-    A text for a Real may have a unit of its own, as `200 bar`.
+    A text for a Real may have a unit of its own, as `200 bar`, which is converted to that of the variable.
 
     Raises
     ------
@@ -173,7 +180,7 @@ def typed_value(described: Any, value: Any) -> float | int | bool | str:
     if kind == "Real":
         if is_no_number(value):
             raise ValueError(value)
-        return number_in(value, unit_name(described)) if isinstance(value, str) else float(value)
+        return number_in(value, unit) if isinstance(value, str) else float(value)
     if kind == "Boolean":
         if str(value).lower() not in _TRUTHS:
             raise ValueError(value)

@@ -51,6 +51,7 @@ from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_sce
 from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile
 from mbsfmu.io.formats import format_of
 from mbsfmu.io.saved_files import read_saved, write_saved
+from mbsfmu.io.signals import in_unit
 
 _VALUE = {"Real": float, "Integer": int, "Enumeration": int, "Boolean": bool}
 
@@ -175,7 +176,10 @@ class Cosimulation:
         if self._checkpoint is not None:
             check_serialization(instances)
         settings = chosen.settings(instances)
-        followed = by_instance(behind_connectors(self._inputs, graph), instances)
+        followed = {
+            (name, variable): in_unit(signal, instances[name].units[variable], f"{name}.{variable}")
+            for (name, variable), signal in by_instance(behind_connectors(self._inputs, graph), instances).items()
+        }
         driven_by_others = {*followed, *(connection.target for connection in graph.connections)}
         joints = bind(graph.joints, instances, driven_by_others, chosen.algorithm, chosen.control)
         exchanged = are_exchanged(joints)

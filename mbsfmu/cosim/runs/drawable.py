@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import number_in
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.fmus.fmu_instance import Instance
+from mbsfmu.modelling.measured_numbers import number_in
 
 if TYPE_CHECKING:
     from mbsfmu.model.carried import Ends
@@ -64,4 +64,4 @@ def _number(unit: Instance, variable: str, value: Any) -> Any:
     """Return a value that was set, in the unit of its variable where it is the text of a number."""
     if not isinstance(value, str) or unit.kinds.get(variable) != "Real":
         return value
-    return number_in(value, unit.variables[variable].unit)
+    return number_in(value, unit.units[variable])

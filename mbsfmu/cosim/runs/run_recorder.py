@@ -19,11 +19,11 @@ from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
 from mbsfmu.cosim.coupling.graph import Exposed
 from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap
 from mbsfmu.cosim.fmus.variable_descriptions import with_article
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
 from mbsfmu.cosim.runs.drawable import Drawable
 from mbsfmu.io.streams import SignalStream
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 
 _FIRST_ROWS = 1024
 _PATIENCE = 0.5  # s that rows stay here
@@ -83,7 +83,7 @@ def all_columns(
     for each in outputs:
         inside = ".".join(each.end)
         if inside in places and each.name not in places:
-            columns.append(Column(each.name, each.unit, places[inside], each.map))
+            columns.append(Column(each.name, each.unit.name or "1", places[inside], each.map))
     return columns
 
 

@@ -16,6 +16,9 @@ from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
 from mbsfmu.cosim.runs.load_fmus import by_instance
+from mbsfmu.io.formats.csv_text import named_columns
+from mbsfmu.io.trajectory import seconds_in
+from mbsfmu.modelling.measured_numbers import NO_UNIT, plain_number
 from mbsfmu.modelling.variables import Causality, Variability
 
 Values = Mapping[tuple[str, str], Any]
@@ -120,7 +123,8 @@ def check_settable(
 def read_scenario(source: str | os.PathLike[str] | Table) -> Table:
     """Read a scenario: a CSV file of times in s in the first column, and values of `unit.variable` in the others.
 
-    A cell that is empty leaves the variable as it is; values may be numbers, truth values, words.
+    A cell that is empty leaves the variable as it is; values may be numbers, truth values, words. Numbers under a
+    header with a unit, as `pump.speed [1/min]`, are in this unit.
 
     Raises
     ------
@@ -139,20 +143,30 @@ def read_scenario(source: str | os.PathLike[str] | Table) -> Table:
         raise InputError(f"{file} is no CSV file: {error}") from None
     if len(lines) < 2 or len(lines[0]) < 2:
         raise InputError(f"{file} is no scenario: it needs a header with a column of times and others, and lines")
-    names = [cell.partition("[")[0].strip() for cell in lines[0]]
+    names, units = named_columns(lines[0])
     if len(set(names)) < len(names):
         raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
+    seconds = seconds_in(units.get(names[0], ""), str(file))
     result: dict[float, dict[str, Any]] = {}
     for number, line in enumerate(lines[1:], start=2):
         where = f"{file}, line {number}"
         if len(line) != len(names):
             raise InputError(f"{where}: there are {len(line)} values for {len(names)} columns")
-        time = _time(line[0], where)
+        time = _time(line[0], where) * seconds
         if result and time <= max(result):
             raise InputError(f"{where}: the time {time:g} s is not after the one before; the times must ascend")
         cells = zip(names[1:], line[1:], strict=True)
-        result[time] = {name: cell.strip() for name, cell in cells if cell.strip()}
+        result[time] = {name: _with_unit(cell.strip(), units.get(name, "")) for name, cell in cells if cell.strip()}
     return result
+
+
+def _with_unit(cell: str, unit: str) -> str:
+    """Return a cell with the unit of its column; truth values, words and arrays have none."""
+    try:
+        plain_number(cell)
+    except ValueError:
+        return cell
+    return cell if unit in NO_UNIT else f"{cell} {unit}"
 
 
 def _time(given: Any, where: str) -> float:

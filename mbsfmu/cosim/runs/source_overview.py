@@ -11,10 +11,10 @@ from lxml import etree
 
 from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_states
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
+from mbsfmu.modelling.measurement_units import IDENTITY
 
 _LIBRARIES = (".so", ".dll", ".dylib")
 _INTERFACES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,6 @@ from urllib.parse import unquote
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Connection, Exposed, SystemGraph
 from mbsfmu.cosim.fmus.elements import described_arrays
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.cosim.ssp.faults import Faults
@@ -28,6 +27,7 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement, conversion
 
 Place = tuple[tuple[str, ...], str]
 """A connector: the names of the element and of the systems around it, and its own. The root system has no names."""
@@ -162,7 +162,9 @@ class Flattening:
         if source[0]:
             connections.append(self._connection(("/".join(source[0]), source[1]), end, way.map))
         else:
-            inputs.append(Exposed(source[1], end, way.map, self._connectors[source].unit or ""))
+            behind = self._variables[end[0]][variable]
+            unit = _as_behind(self._unit(source), behind) or (behind if way.map == IDENTITY else UnitOfMeasurement(""))
+            inputs.append(Exposed(source[1], end, way.map, unit))
 
     def _add_output(self, connector: Connector, outputs: list[Exposed]) -> None:
         """Add a connector of the outermost system that shows a variable of an FMU."""
@@ -171,7 +173,7 @@ class Flattening:
             return
         source, way = self._trace(place)
         if source[0]:
-            unit = way.unit.name if way.unit is not None else "1"
+            unit = way.unit or UnitOfMeasurement("")
             outputs.append(Exposed(connector.name, ("/".join(source[0]), source[1]), way.map, unit))
 
     def _connection(self, start: tuple[str, str], end: tuple[str, str], way: LinearMap) -> Connection:
@@ -252,12 +254,15 @@ class Flattening:
     ) -> UnitOfMeasurement | None:
         """Return a unit by its name, as some definitions have it, the package or one of its FMUs.
 
-        One that nothing defines is no unit: the value stays as it is, in the unit that it has.
+        One that nothing defines and whose name means none is no unit: the value stays as it is, in the unit that it
+        has. So does that in `1`, unless it is a ratio.
         """
+        if name in ("", "1"):
+            return UnitOfMeasurement(name) if name and own is not None and own.is_ratio else own
         unit = among.get(name, self._defined.get(name))
         if unit is not None:
-            return unit
-        if name in ("", "1") or (own is not None and own.name == name):
+            return replace(unit, relative=None)
+        if own is not None and own.name == name:
             return own
         sentence = f"{self._name}: nothing defines the unit '{name}'"
         if self._strict:
@@ -276,11 +281,12 @@ class Flattening:
             place = self._inward[place][0]
             if len(wires) > len(self._inward):
                 raise InputError(f"{self._name}: the connector {_shown(target)} drives itself")
+        first, last = self._variable_unit(place), self._variable_unit(target)
         try:
-            way = SignalPath(IDENTITY, self._variable_unit(place)).to(self._unit(place))
+            way = SignalPath(IDENTITY, first).to(_as_behind(self._unit(place), first, last))
             for wire, reached in reversed(wires):
-                way = way.over(wire, self._unit(reached))
-            return place, way.to(self._variable_unit(target))
+                way = way.over(wire, _as_behind(self._unit(reached), first, last))
+            return place, way.to(last)
         except InputError as error:
             raise InputError(f"{self._name}: from {_shown(place)} to {_shown(target)}: {error}") from None
 
@@ -350,7 +356,8 @@ class Flattening:
                     continue
                 source, way = self._trace(target, (path, name))
                 if source == (path, name):
-                    yield ("/".join(target[0]), target[1]), self._unit(source), way.map
+                    unit = _as_behind(self._unit(source), self._variable_unit(target))
+                    yield ("/".join(target[0]), target[1]), unit, way.map
         for each in element.elements:
             if name.startswith(each.name + "."):
                 yield from self._named(each, (*path, each.name), name.removeprefix(each.name + "."))
@@ -366,6 +373,13 @@ def _described_measurement_units(file: Path) -> dict[str, UnitOfMeasurement]:
         }
     except Exception as error:  # FMPy raises bare exceptions here
         raise InputError(f"{file.name} is no FMU that can be read: {str(error).strip()}") from None
+
+
+def _as_behind(unit: UnitOfMeasurement | None, *variables: UnitOfMeasurement | None) -> UnitOfMeasurement | None:
+    """Return the unit of a connector, whose values are differences where those of the variables behind are."""
+    if unit is None or unit.relative is not None:
+        return unit
+    return replace(unit, relative=next((each.relative for each in variables if each is not None), None))
 
 
 def _shown(place: Place) -> str:

@@ -19,7 +19,6 @@ from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.elements import elements_of
 from mbsfmu.cosim.fmus.flat_names import structured_names
-from mbsfmu.cosim.fmus.measurement_units import UnitOfMeasurement
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of
 from mbsfmu.cosim.ssp.flattening import Flattening
@@ -39,6 +38,7 @@ from mbsfmu.cosim.ssp.structure import (
     SystemStructure,
 )
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}

@@ -8,7 +8,6 @@ from urllib.parse import unquote
 from lxml import etree
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 from mbsfmu.cosim.ssp.faults import Faults
 from mbsfmu.cosim.ssp.joint_annotation import read_joints
 from mbsfmu.cosim.ssp.place_annotation import read_place
@@ -29,6 +28,7 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 

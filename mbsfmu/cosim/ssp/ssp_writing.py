@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lxml import etree
 
-from mbsfmu.cosim.fmus.measurement_units import BASE_UNITS, IDENTITY, LinearMap, UnitOfMeasurement
 from mbsfmu.cosim.ssp.joint_annotation import add_joints
 from mbsfmu.cosim.ssp.place_annotation import add_place
 from mbsfmu.cosim.ssp.ssp_names import FMU_TYPE, SSC, SSD, SSM, SSV, check_schema
@@ -19,6 +18,7 @@ from mbsfmu.cosim.ssp.structure import (
     SspWire,
     SystemStructure,
 )
+from mbsfmu.modelling.measurement_units import BASE_UNITS, IDENTITY, LinearMap, UnitOfMeasurement
 
 _SSD, _SSC, _SSV, _SSM = (f"{{{each}}}" for each in (SSD, SSC, SSV, SSM))
 _PREFIXES = {"ssd": SSD, "ssc": SSC, "ssv": SSV, "ssm": SSM}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
-from mbsfmu.cosim.fmus.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
+from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap, UnitOfMeasurement
 
 KINDS = ("input", "output", "parameter", "calculatedParameter", "structuralParameter", "local", "constant")
 """Kinds of connectors; the last three are of SSP 2.0."""

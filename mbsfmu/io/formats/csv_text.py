@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.base.measured import plain_number
 from mbsfmu.io.formats.table import Table, table_of
+from mbsfmu.modelling.measured_numbers import plain_number
 
 _ROWS_AT_ONCE = 65536  # rows of a group: some MB of text
 _WORDS = {"": None, "True": True, "False": False}
@@ -44,7 +44,7 @@ def numbers_in_groups(path: Path) -> Iterator[Table]:
     """
     try:
         with path.open(newline="", encoding="utf-8") as lines:
-            names, units = _named(next(csv.reader(lines), []))
+            names, units = named_columns(next(csv.reader(lines), []))
             yield table_of(path, names, np.zeros((len(names), 0)), units)
             whole = (line for line in lines if line.endswith("\n"))
             while group := [[plain_number(cell) for cell in line.split(",")] for line in islice(whole, _ROWS_AT_ONCE)]:
@@ -71,18 +71,18 @@ def read(path: Path) -> Table:
     for number, line in enumerate(lines, start=2):
         if len(line) != len(first):
             raise InputError(f"{path}, line {number}: there are {len(line)} values for {len(first)} columns")
-    names, units = _named(first)
+    names, units = named_columns(first)
     return table_of(path, names, [_values(cells) for cells in zip(*lines, strict=True)], units)
 
 
-def _named(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return names and units of header cells, `name [unit]` or `name`."""
+def named_columns(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return names and units of header cells, `name [unit]` or `name`; numbers in brackets are indices, as `y[1]`."""
     names, units = [], {}
     for cell in cells:
-        match = re.fullmatch(r"\s*(.*?)\s*\[([^\[\]]*)\]\s*", cell)
+        match = re.fullmatch(r"\s*(.*?)(?:\s+\[([^\[\]]*)\]|\[(?!\d[\d,\s]*\])([^\[\]]*)\])\s*", cell)
         names.append(match[1] if match else cell.strip())
         if match:
-            units[match[1]] = match[2]
+            units[match[1]] = match[2] if match[3] is None else match[3]
     return names, units
 
 

@@ -14,7 +14,6 @@ from markupsafe import Markup
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.interruption import heeding_interruptions
-from mbsfmu.base.measured import number_in
 from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.coupled.model_simulation import in_equal_steps, monolithic_simulation, run_options
@@ -298,8 +297,7 @@ def _preview(model: CoupledModel, options: RunOptions, values: Mapping[str, floa
 def _set(simulation: Simulation, values: Mapping[str, float | str]) -> None:
     """Set variables before the first step."""
     for name, value in values.items():
-        unit = simulation.variable(name).unit
-        simulation.set(name, number_in(value, unit) if isinstance(value, str) else value)
+        simulation.set(name, value)
 
 
 def _named(options: RunOptions, simulation: Simulation) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""Numbers that users write, with or without a unit such as `200 bar`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from mbsfmu.modelling.errors import InputError
+from mbsfmu.modelling.measurement_units import LinearMap, UnitOfMeasurement, known_unit, written_conversion
+
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_MEASURED = re.compile(rf"\s*({_NUMBER})\s*((?:1\s*)?/?\s*[^\W\d_][^,;]*|[%‰°].*)\s*")
+"""A number followed by a unit."""
+NO_UNIT = ("", "1", "-")
+"""What headers of columns say that have no unit, or a ratio: numbers are then in the unit of the variable."""
+
+
+def plain_number(text: str) -> float:
+    """Return the number that a text is, `inf` and `nan` among them.
+
+    Digits of other scripts and the underscores of Python's literals are refused: other programs read them otherwise.
+
+    Raises
+    ------
+    ValueError
+        When it is no number.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(f"'{text}' is no number")
+    return float(text)
+
+
+def number_in(text: str, unit: UnitOfMeasurement | str) -> float:
+    """Return the number of a text in a unit.
+
+    Parameters
+    ----------
+    text
+        A number in this unit, or one with a unit of its own: `2e7`, `200 bar`, `30 deg`, `24 l/min`.
+    unit
+        That of the variable, or its name, such as `N.s/m` or `m3/s`; `1` for a ratio.
+
+    Raises
+    ------
+    InputError
+        When it reads otherwise, its unit is not of the same kind, or it has more than one meaning.
+    """
+    target = unit if isinstance(unit, UnitOfMeasurement) else UnitOfMeasurement(unit)
+    try:
+        return plain_number(text)
+    except ValueError:
+        pass
+    wanted = f"a number, in {target.name}," if target.name not in ("", "1") else "a number, without a unit"
+    measured = _MEASURED.fullmatch(text)
+    if measured is None:
+        raise InputError(f"'{text}' is refused: it must be {wanted} or with a unit as 200 bar")
+    number, name = float(measured[1]), measured[2].strip()
+    try:
+        return column_conversion(name, target, number)(number)
+    except InputError as error:
+        raise InputError(f"'{text}' is refused: {error}") from None
+
+
+def column_conversion(name: str, unit: UnitOfMeasurement | str, number: float = 1.0) -> LinearMap:
+    """Return the conversion of values in a unit that a text or the header of a column names to that of a variable.
+
+    Raises
+    ------
+    InputError
+        When the unit is not known, not of the same kind, or leaves more than one meaning; the sentence says what to
+        write.
+    """
+    target = unit if isinstance(unit, UnitOfMeasurement) else UnitOfMeasurement(unit)
+    if name != target.name and known_unit(name) is None:
+        raise InputError(f"'{name}' is no unit that is known; write it in {target.name or 'the unit that it has'}")
+    return written_conversion(UnitOfMeasurement(name), target, number)
+
+
+class ColumnValues(list[float]):
+    """Values with a unit of their own, which are converted where it is known what they are of.
+
+    Attributes
+    ----------
+    unit
+        Their unit.
+    """
+
+    def __init__(self, values: Iterable[float], unit: str) -> None:
+        super().__init__(values)
+        self.unit = unit
+
+
+def with_common_unit(texts: Sequence[str]) -> tuple[list[float], str]:
+    """Return the numbers of texts and the unit that all of them have; an empty one where none has.
+
+    Raises
+    ------
+    ValueError
+        When one is no number, or their units differ.
+    """
+    measured = [_MEASURED.fullmatch(text) for text in texts]
+    if not any(measured):
+        return list(map(plain_number, texts)), ""
+    units = {match and match[2].strip() for match in measured}
+    if len(units) > 1:
+        raise ValueError(f"the units of {', '.join(texts)} differ")
+    return [float(match[1]) for match in measured if match], str(units.pop())

@@ -15,7 +15,7 @@ from hydraulics.component import HydraulicActuator, Space
 from hydraulics.component_context import ComponentContext
 from hydraulics.piston import cushion_pressure, end_stop_force, friction, pressed_in
 from mbsfmu.modelling.conditions import Condition
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.fields import Array, Measured, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 from mbsfmu.modelling.structure import Role
@@ -83,7 +83,7 @@ class AnyCylinder(HydraulicActuator, abstract=True):
     stroke: Annotated[Positive, Parameter("m", "stroke", usual=(1e-4, 50.0))]
     retracted_length: Annotated[Positive, Parameter("m", "length from end to end when fully retracted")]
     bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e7, inf))]
-    initial_length: Annotated[Positive | None, Role.PARAMETER] = None
+    initial_length: Annotated[Positive | None, Role.PARAMETER, Measured("m")] = None
     initial_load: Annotated[float, Parameter("N", "force at the start")] = 0.0
     viscous_friction: Annotated[NonNegative, Parameter("N.s/m", "viscous friction", tunable=True)] = 0.0
     coulomb_friction: Annotated[NonNegative, Parameter("N", "friction in motion", tunable=True)] = 0.0

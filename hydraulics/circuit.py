@@ -9,7 +9,7 @@ from pydantic import Discriminator, Tag, model_validator
 from hydraulics.component import AnyComponent, Component, HydraulicActuator, PortKind, Stage
 from hydraulics.fluid import Oil
 from mbsfmu.modelling.data import Data, DataError, Name
-from mbsfmu.modelling.fields import NonNegative
+from mbsfmu.modelling.fields import Measured, NonNegative
 from mbsfmu.modelling.frozen import FrozenMap
 from mbsfmu.modelling.structure import Role
 
@@ -62,7 +62,7 @@ class Circuit(Data):
 
     oil: Oil
     components: tuple[AnyComponent, ...]
-    initial_pressures: Annotated[FrozenMap[Name, InitialPressure], Role.PARAMETER] = {}
+    initial_pressures: Annotated[FrozenMap[Name, InitialPressure], Role.PARAMETER, Measured("Pa")] = {}
 
     @property
     def source_nodes(self) -> dict[str, Component]:

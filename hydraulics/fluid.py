@@ -31,7 +31,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.modelling.data import Data
-from mbsfmu.modelling.fields import Array, NonNegative, Positive
+from mbsfmu.modelling.fields import Array, Measured, NonNegative, Positive
 from mbsfmu.modelling.quantity import Quantity
 from mbsfmu.modelling.structure import Role
 
@@ -71,11 +71,11 @@ class Oil(Data):
         transmission runs empty.
     """
 
-    bulk_modulus: Annotated[Positive, Role.PARAMETER]
-    density: Annotated[Positive, Role.PARAMETER]
-    air_content: Annotated[float, Field(ge=0, lt=1), Role.PARAMETER] = 0.005
+    bulk_modulus: Annotated[Positive, Role.PARAMETER, Measured("Pa")]
+    density: Annotated[Positive, Role.PARAMETER, Measured("kg/m3")]
+    air_content: Annotated[float, Field(ge=0, lt=1), Role.PARAMETER, Measured("1")] = 0.005
     polytropic_index: Annotated[float, Field(ge=ISOTHERMAL, le=2), Role.PARAMETER] = ISOTHERMAL
-    vapour_pressure: NonNegative = 0.0
+    vapour_pressure: Annotated[NonNegative, Measured("Pa")] = 0.0
     conserves: Conserved = "mass"
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from hydraulics.component_context import ComponentContext
 from hydraulics.fluid import ATMOSPHERIC_PRESSURE, ISOTHERMAL, Fluid, Mixture, Oil
 from hydraulics.line_side import LineGrid, LineNumbers, LineSide
 from mbsfmu.modelling.data import DataError
-from mbsfmu.modelling.fields import Array, OptionalPositive, Positive
+from mbsfmu.modelling.fields import Array, Measured, OptionalPositive, Positive
 from mbsfmu.modelling.parameters import Parameter
 from mbsfmu.modelling.quantity import Quantity
 
@@ -32,8 +32,8 @@ class _DelayedLine(Component, abstract=True):
     """What whole and cut lines have in common; attributes: see `TransmissionLine`."""
 
     diameter: Annotated[Positive, Parameter("m", "diameter", usual=(1e-4, 3.0))]
-    length: Positive
-    wave_speed: Annotated[float, Field(ge=SLOWEST, le=FASTEST)]
+    length: Annotated[Positive, Measured("m")]
+    wave_speed: Annotated[float, Field(ge=SLOWEST, le=FASTEST), Measured("m/s")]
     friction: LineFriction = "kagawa"
     viscosity: Annotated[
         OptionalPositive, Parameter("Pa.s", "dynamic viscosity of the oil", tunable=True, usual=(1e-4, 10.0))

@@ -44,6 +44,7 @@ from mbsfmu.integration.rosenbrock import Rosenbrock
 from mbsfmu.io.signals import AnySignal, read_signals
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.system_kinds import ModelConnections, kind_of
+from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.rules.trapezoidal import Trapezoidal
 from mbsfmu.simulation.run_options import RunKeywords, RunOptions
 from mbsfmu.simulation.simulation import Simulation
@@ -63,6 +64,23 @@ class CoupledModel(ModelData):
     DataError
         When the parts do not fit together; the message is one sentence.
     """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _start_in_units(cls, data: Any) -> Any:
+        """Convert start values that are texts with units; what their variables are in, the model without them knows."""
+        start = data.get("start") if isinstance(data, Mapping) else None
+        if not isinstance(start, Mapping) or not any(isinstance(each, str) for each in start.values()):
+            return data
+        known = cls(**{**data, "start": {}}).system().settable()
+        found = dict(start)
+        for name, value in start.items():
+            if isinstance(value, str) and name in known:
+                try:
+                    found[name] = number_in(value, known[name].unit)
+                except InputError as error:
+                    raise ValueError(f"start.{name}: {error}") from None
+        return {**data, "start": found}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

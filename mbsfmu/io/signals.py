@@ -18,7 +18,7 @@ from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.io.tabular import UnknownNameError, full_name
 from mbsfmu.io.trajectory import Trajectory
-from mbsfmu.modelling import Data, DataError
+from mbsfmu.modelling import Data, DataError, Measured
 from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
@@ -43,7 +43,7 @@ class StepSignal(Data):
     largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
 
     type: Literal["steps"] = "steps"
-    times: tuple[float, ...]
+    times: Annotated[tuple[float, ...], Measured("s")]
     values: tuple[float, ...]
     initial: float = 0.0
     unit: str | None = None
@@ -105,7 +105,7 @@ class LinearSignal(Data):
     largest: ClassVar[float] = sys.float_info.max  # a run that they end keeps what it has
 
     type: Literal["linear"] = "linear"
-    times: tuple[float, ...]
+    times: Annotated[tuple[float, ...], Measured("s")]
     values: tuple[float, ...]
     unit: str | None = None
 
@@ -191,11 +191,11 @@ class SineSignal(Data):
 
     type: Literal["sine"] = "sine"
     amplitude: float
-    frequency: Annotated[float, Field(ge=0)]
-    phase: float = 0.0
+    frequency: Annotated[float, Field(ge=0), Measured("Hz")]
+    phase: Annotated[float, Measured("rad")] = 0.0
     offset: float = 0.0
-    begin: float = 0.0
-    end: float | None = None
+    begin: Annotated[float, Measured("s")] = 0.0
+    end: Annotated[float | None, Measured("s")] = None
     sweep_rate: float = 0.0
 
     @model_validator(mode="after")

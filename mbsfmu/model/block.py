@@ -10,7 +10,7 @@ from pydantic import Field
 from mbsfmu.model.numbers import Numbers
 from mbsfmu.model.reference_types import NonNegative
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
-from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Name, check_numbers, parameter_fields
+from mbsfmu.modelling import Array, DataError, DynamicPart, Kinds, Measured, Name, check_numbers, parameter_fields
 
 BLOCKS: Kinds[Block] = Kinds("block", "mbsfmu.parts")
 """All block classes by type."""
@@ -49,6 +49,12 @@ class Block(DynamicPart, abstract=True):
         if not cls.gives("outputs"):
             raise DataError(f"class {cls.__name__}: a block has outputs, and a function evaluate_outputs")
         check_numbers(cls)
+
+    @classmethod
+    def unit_of(cls, field: str) -> str | None:
+        """Return the unit of a field in which texts are taken; none of a gain whose unit follows from other fields."""
+        unit = super().unit_of(field)
+        return None if unit == "1" and cls.gives("parameter_units") else unit
 
     def orderings(self) -> tuple[tuple[str, str], ...]:
         """Return pairs of parameters, of which the second must be greater."""
@@ -92,8 +98,8 @@ class SampledBlock(Block, abstract=True):
         The first instant, in s.
     """
 
-    sample_time: Annotated[float, Field(ge=1e-9)]
-    offset: NonNegative = 0.0
+    sample_time: Annotated[float, Field(ge=1e-9), Measured("s")]
+    offset: Annotated[NonNegative, Measured("s")] = 0.0
 
     @classmethod
     def check_class(cls) -> None:

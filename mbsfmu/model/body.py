@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 from mbsfmu.model.inertia import ROUND_OFF, missing_in
 from mbsfmu.model.reference_types import GROUND, Name, NonNegative, Positive, Vector
 from mbsfmu.model.shape import AnyShape
-from mbsfmu.modelling import Data, FrozenMap, FrozenMapping, Role
+from mbsfmu.modelling import Data, FrozenMap, FrozenMapping, Measured, Role
 
 QUANTITY = re.compile(
     "(mass|length|axial_inertia|inertia_[xyz]{2}|displacement|velocity|acceleration|angle|angular_velocity|"
@@ -37,8 +37,8 @@ class Point(Data):
         Fraction of the body's length that is added along x, so that a point moves with the length.
     """
 
-    position: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
-    along: Annotated[float, Role.PARAMETER] = 0.0
+    position: Annotated[Vector, Role.PARAMETER, Measured("m")] = (0.0, 0.0, 0.0)
+    along: Annotated[float, Role.PARAMETER, Measured("1")] = 0.0
 
     @model_validator(mode="before")
     @classmethod
@@ -119,11 +119,11 @@ class RigidBody(Body):
     """
 
     type: Literal["rigid"] = "rigid"
-    mass: Annotated[Positive, Role.PARAMETER]
-    inertia: Annotated[tuple[NonNegative, NonNegative, NonNegative], Role.PARAMETER]
-    products_of_inertia: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
+    mass: Annotated[Positive, Role.PARAMETER, Measured("kg")]
+    inertia: Annotated[tuple[NonNegative, NonNegative, NonNegative], Role.PARAMETER, Measured("kg.m2")]
+    products_of_inertia: Annotated[Vector, Role.PARAMETER, Measured("kg.m2")] = (0.0, 0.0, 0.0)
     centre: Point = Point()
-    length: Annotated[Positive | None, Role.PARAMETER] = None
+    length: Annotated[Positive | None, Role.PARAMETER, Measured("m")] = None
 
     built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping({"origin": Point()})
 
@@ -175,9 +175,9 @@ class Beam(Body):
     """
 
     type: Literal["beam"] = "beam"
-    mass: Annotated[Positive, Role.PARAMETER]
-    length: Annotated[Positive, Role.PARAMETER]
-    axial_inertia: Annotated[NonNegative, Role.PARAMETER] = 0.0
+    mass: Annotated[Positive, Role.PARAMETER, Measured("kg")]
+    length: Annotated[Positive, Role.PARAMETER, Measured("m")]
+    axial_inertia: Annotated[NonNegative, Role.PARAMETER, Measured("kg.m2")] = 0.0
 
     built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping(
         {"start": Point(), "centre": along(0.5), "end": along(1.0)}
@@ -211,8 +211,8 @@ class Cuboid(Body):
     """
 
     type: Literal["cuboid"] = "cuboid"
-    mass: Annotated[Positive, Role.PARAMETER]
-    length: Annotated[Positive, Role.PARAMETER]
+    mass: Annotated[Positive, Role.PARAMETER, Measured("kg")]
+    length: Annotated[Positive, Role.PARAMETER, Measured("m")]
 
     built_in_points: ClassVar[Mapping[str, Point]] = FrozenMapping({"centre": Point()})
 

@@ -16,7 +16,7 @@ from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.reference_types import Name
 from mbsfmu.model.system_kinds import SYSTEM_KINDS, SystemData, SystemKind, kind_name, system_kind
-from mbsfmu.modelling import Data, DataError, FrozenMap, closest_match, word
+from mbsfmu.modelling import Data, DataError, FrozenMap, Measured, closest_match, word
 
 
 def _made(data: Any) -> Any:
@@ -114,8 +114,8 @@ class ModelData(Data):
     signals: FrozenMap[str, AnySignal] = {}
     start: FrozenMap[str, float] = {}
     outputs: tuple[OutputPattern, ...] = ()
-    stop_time: Annotated[float, Field(gt=0)] = 10.0
-    step: Annotated[float, Field(gt=0)] = 1e-3
+    stop_time: Annotated[float, Field(gt=0), Measured("s")] = 10.0
+    step: Annotated[float, Field(gt=0), Measured("s")] = 1e-3
     version: Text = "1.0"
     author: Text = ""
     copyright: Text = ""

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, SerializeAsAny, model_validator
 
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.reference_types import PointReference, Vector
-from mbsfmu.modelling import DataError, Kinds, Part
+from mbsfmu.modelling import DataError, Kinds, Measured, Part
 
 JOINTS: Kinds[Joint] = Kinds("joint", "mbsfmu.parts")
 """All joint classes by type."""
@@ -78,7 +78,7 @@ class Joint(Part, abstract=True):
 
     parent: PointReference
     child: PointReference
-    orientation: Vector = (0.0, 0.0, 0.0)
+    orientation: Annotated[Vector, Measured("rad")] = (0.0, 0.0, 0.0)
     cut: bool = False
 
     @classmethod

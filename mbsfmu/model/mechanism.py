@@ -22,7 +22,7 @@ from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Condition, Data, DataError, FrozenMap, Role, closest_match
+from mbsfmu.modelling import REFERENCE, Condition, Data, DataError, FrozenMap, Measured, Role, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -53,7 +53,7 @@ class Mechanism(Data):
     """
 
     name: Name = "mechanism"
-    gravity: Annotated[Vector, Role.PARAMETER] = (0.0, -9.81, 0.0)
+    gravity: Annotated[Vector, Role.PARAMETER, Measured("m/s2")] = (0.0, -9.81, 0.0)
     ground: Annotated[FrozenMap[Name, Vector], Role.PARAMETER] = {}
     bodies: tuple[AnyBody, ...]
     joints: tuple[AnyJoint, ...]

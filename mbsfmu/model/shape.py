@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from mbsfmu.model.reference_types import Positive, Vector
-from mbsfmu.modelling import Data, word
+from mbsfmu.modelling import Data, Measured, word
 
 MESHES = (".stl", ".obj")
 """Formats of mesh files."""
@@ -40,8 +40,8 @@ class _PlacedShape(_Shape):
         Rotation vector in rad that turns the body's axes into those of the shape.
     """
 
-    position: Vector = (0.0, 0.0, 0.0)
-    orientation: Vector = (0.0, 0.0, 0.0)
+    position: Annotated[Vector, Measured("m")] = (0.0, 0.0, 0.0)
+    orientation: Annotated[Vector, Measured("rad")] = (0.0, 0.0, 0.0)
 
 
 class BoxShape(_PlacedShape):
@@ -54,7 +54,7 @@ class BoxShape(_PlacedShape):
     """
 
     type: Literal["box"] = "box"
-    size: tuple[Positive, Positive, Positive]
+    size: Annotated[tuple[Positive, Positive, Positive], Measured("m")]
 
 
 class SphereShape(_PlacedShape):
@@ -67,7 +67,7 @@ class SphereShape(_PlacedShape):
     """
 
     type: Literal["sphere"] = "sphere"
-    radius: Positive
+    radius: Annotated[Positive, Measured("m")]
 
 
 class CylinderShape(_PlacedShape):
@@ -80,8 +80,8 @@ class CylinderShape(_PlacedShape):
     """
 
     type: Literal["cylinder"] = "cylinder"
-    radius: Positive
-    length: Positive
+    radius: Annotated[Positive, Measured("m")]
+    length: Annotated[Positive, Measured("m")]
 
 
 class RodShape(_Shape):
@@ -98,7 +98,7 @@ class RodShape(_Shape):
     type: Literal["rod"] = "rod"
     start: Vector
     end: Vector
-    radius: Positive
+    radius: Annotated[Positive, Measured("m")]
 
     @model_validator(mode="after")
     def _has_a_length(self) -> RodShape:
@@ -129,7 +129,7 @@ class PlateShape(_PlacedShape):
 
     type: Literal["plate"] = "plate"
     outline: Annotated[tuple[tuple[float, float], ...], Field(min_length=3), AfterValidator(_surrounds_an_area)]
-    thickness: Positive
+    thickness: Annotated[Positive, Measured("m")]
 
 
 def _of_triangles(file: str) -> str:

@@ -4,7 +4,7 @@ from mbsfmu.modelling.answers import in_order
 from mbsfmu.modelling.conditions import Condition, Remark, remarks
 from mbsfmu.modelling.data import LARGEST, Data, DataError, Name, closest_match, word
 from mbsfmu.modelling.data_schema import DIALECT, REFERENCE, DataSchema
-from mbsfmu.modelling.fields import Array, NonNegative, OptionalPositive, Positive
+from mbsfmu.modelling.fields import Array, Measured, NonNegative, OptionalPositive, Positive
 from mbsfmu.modelling.frozen import FrozenMap, FrozenMapping
 from mbsfmu.modelling.html import table as html_table
 from mbsfmu.modelling.interpolation import interpolated, tabulated
@@ -27,6 +27,7 @@ __all__ = [
     "FrozenMap",
     "FrozenMapping",
     "Kinds",
+    "Measured",
     "Name",
     "NonNegative",
     "OptionalPositive",

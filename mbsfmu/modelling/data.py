@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args
+from typing import Annotated, Any, ClassVar, LiteralString, Self, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from mbsfmu.modelling.data_schema import schema_of_data
+from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.html import data_page
+from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.signature import FieldSignature
 
 LARGEST = 1e50
@@ -21,6 +23,7 @@ LARGEST = 1e50
 
 _MOST_SUGGESTED, _MOST_LISTED = 3, 20
 _NEAR = 0.7
+_MEASURED = re.compile(r"\s*[+-]?\.?[0-9]")
 
 
 class DataError(ValueError):
@@ -64,6 +67,37 @@ class Data(BaseModel):
             super().__init__(**fields)
         except ValidationError as error:
             raise DataError(_sentence(type(self), fields, _first(error.errors()))) from None
+
+    @classmethod
+    def unit_of(cls, field: str) -> str | None:
+        """Return the unit of a field, in which texts may be given with units of their own; None where none is known.
+
+        That of a parameter of a joint depends on the joint, and is a pattern such as `{joint.coordinate}`. That of a
+        table is the unit of its values, but not of their places.
+        """
+        if any(get_origin(each) is tuple for each in get_args(cls.model_fields[field].annotation)):
+            return None
+        for each in cls.model_fields[field].metadata:
+            if isinstance(unit := getattr(each, "unit", None), str):
+                return None if "{" in unit else unit
+        return None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _converted(cls, data: Any) -> Any:
+        """Convert texts with units for numbers, as `-25 deg` for an angle in rad."""
+        if not isinstance(data, Mapping):
+            return data
+        converted = {}
+        for name, value in data.items():
+            if any(isinstance(each, str) for each in _elements(value)) and name in cls.model_fields:
+                unit = cls.unit_of(name)
+                if unit is not None:
+                    try:
+                        converted[name] = _in_unit(value, unit)
+                    except InputError as error:
+                        raise ValueError(f"{name}: {error}") from None
+        return {**data, **converted} if converted else data
 
     @model_validator(mode="before")
     @classmethod
@@ -143,6 +177,15 @@ def _elements(value: Any) -> Iterator[Any]:
     lists = value.values() if isinstance(value, Mapping) else (value,)
     for each in lists:
         yield from each if isinstance(each, list | tuple) else (each,)
+
+
+def _in_unit(value: Any, unit: str) -> Any:
+    """Return a value with the numbers of its texts in a unit; texts that begin with no number stay as they are."""
+    if isinstance(value, str):
+        return number_in(value, unit) if _MEASURED.match(value) else value
+    if isinstance(value, Mapping):
+        return {key: _in_unit(each, unit) for key, each in value.items()}
+    return [_in_unit(each, unit) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _numbers(value: Any) -> Iterator[tuple[str, float]]:
@@ -257,7 +300,7 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     if kind == "kind_unknown":
         return f"{thing}: {where}.type is {_shortened(repr(value['type']))}; {message}"
     if kind in ("float_parsing", "int_parsing"):
-        return f"{thing}: {where} is {_shortened(repr(value))}; it must be a number alone, in {_unit(owner, where)}"
+        return f"{thing}: {where} is {_shortened(repr(value))}; it must be {_wanted(owner, where)}"
     requirement = message[0].lower() + message[1:]
     requirement = requirement.replace("input should be", "it must be").replace("input should", "it must")
     # A whole object or list would bury the requirement; a text or number is shown, shortened if it must be.
@@ -265,10 +308,13 @@ def _sentence(owner: type[Data], fields: dict[str, Any], error: ErrorDetails) ->
     return f"{thing}: {where}{shown}; {requirement}"
 
 
-def _unit(owner: type[Data], field: str) -> str:
-    """Return the unit of a field, if declared."""
-    known = owner.model_fields[field].metadata if field in owner.model_fields else ()
-    return next((each.unit for each in known if getattr(each, "unit", "1") != "1"), "SI units")
+def _wanted(owner: type[Data], field: str) -> str:
+    """Return what a field must be, with its unit if that is declared."""
+    root = re.split(r"[.\[]", field)[0]
+    unit = owner.unit_of(root) if root in owner.model_fields else None
+    if unit is None:
+        return "a number alone, in SI units"
+    return f"a number in {unit}, or with a unit of its own" if unit != "1" else "a number"
 
 
 def _shortened(text: str, most: int = 60) -> str:

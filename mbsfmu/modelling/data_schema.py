@@ -13,6 +13,8 @@ from mbsfmu.modelling.descriptions import summary
 from mbsfmu.modelling.html import unit_and_meaning
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\S"
+"""What a text with a number and a unit begins with."""
 REFERENCE = "$schema"
 """Key by which a file names its schema for editors."""
 
@@ -30,7 +32,7 @@ class DataSchema(GenerateJsonSchema):
         return {**made, "additionalProperties": False} if "patternProperties" in made else made
 
 
-def schema_of_data(kind: type[BaseModel], core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+def schema_of_data(kind: Any, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
     """Return the schema of a class of data: its summary, and what each field means, in which unit.
 
     A field with one word for a kind is required, though the class has it as its default.
@@ -39,11 +41,26 @@ def schema_of_data(kind: type[BaseModel], core: CoreSchema, handler: GetJsonSche
     schema["description"] = summary(kind)
     for name, entry in schema.get("properties", {}).items():
         unit, meaning = unit_and_meaning(kind, name, kind.model_fields[name])
+        if kind.unit_of(name) is not None:
+            _take_texts(entry)
         entry.update({"description": meaning} if meaning else {}, **({"unit": unit} if unit else {}))
         if "const" in entry:
             del entry["default"]
             schema["required"] = [name, *(each for each in schema.get("required", ()) if each != name)]
     return schema
+
+
+def _take_texts(schema: Any) -> None:
+    """Allow texts with units, as `200 bar`, wherever a schema has numbers."""
+    if isinstance(schema, list):
+        for each in schema:
+            _take_texts(each)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "number":
+            schema.update(type=["number", "string"], pattern=TEXT)
+        for key, each in schema.items():
+            if key != "default":
+                _take_texts(each)
 
 
 def schema_of_kinds(kinds: Iterable[type[BaseModel]], handler: GetJsonSchemaHandler) -> JsonSchemaValue:

@@ -69,11 +69,11 @@ def _row(data: BaseModel, name: str, value: Any) -> tuple[object, ...]:
 
 
 def unit_and_meaning(kind: type[BaseModel], name: str, field: FieldInfo) -> tuple[str, str]:
-    """Return the unit of a parameter field, empty for others, and the description of the field."""
+    """Return the unit of a field, empty where none is declared, and its description."""
+    unit, text = "", field_texts(kind).get(name, "")
     for each in field.metadata:
-        if hasattr(each, "unit") and hasattr(each, "description"):
-            return each.unit, each.description
-    return "", field_texts(kind).get(name, "")
+        unit, text = getattr(each, "unit", unit), getattr(each, "description", text)
+    return unit, text
 
 
 def _short(value: Any) -> str:

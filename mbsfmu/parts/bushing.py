@@ -11,7 +11,7 @@ from mbsfmu.equations.rotation import cross, rotation_from_vector, vector_from_r
 from mbsfmu.model.force import Force, PointLoad
 from mbsfmu.model.force_context import ForceContext
 from mbsfmu.model.reference_types import NonNegative, PointReference, Vector
-from mbsfmu.modelling import Array, Parameter, Quantity
+from mbsfmu.modelling import Array, Measured, Parameter, Quantity
 
 _Three = tuple[NonNegative, NonNegative, NonNegative]
 
@@ -55,7 +55,7 @@ class Bushing(Force):
     turning_stiffness: Annotated[_Three, Parameter("N.m/rad", "rotational stiffness")]
     damping: Annotated[_Three, Parameter("N.s/m", "damping")] = (0.0, 0.0, 0.0)
     turning_damping: Annotated[_Three, Parameter("N.m.s/rad", "rotational damping")] = (0.0, 0.0, 0.0)
-    orientation: Vector = (0.0, 0.0, 0.0)
+    orientation: Annotated[Vector, Measured("rad")] = (0.0, 0.0, 0.0)
     axes: Vector = (0.0, 0.0, 0.0)
 
     def outputs(self) -> tuple[Quantity, ...]:

@@ -13,7 +13,7 @@ from mbsfmu.equations.rotation import unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint, JointElement
 from mbsfmu.model.reference_types import Direction, Vector
-from mbsfmu.modelling import Role
+from mbsfmu.modelling import Measured, Role
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
 STEEPEST = 1.2
@@ -33,8 +33,8 @@ class Revolute(Joint):
 
     type: Literal["revolute"] = "revolute"
     axis: Direction = (0.0, 0.0, 1.0)
-    angle: Annotated[float, Role.PARAMETER] = 0.0
-    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
+    angle: Annotated[float, Role.PARAMETER, Measured("rad")] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER, Measured("rad/s")] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -59,8 +59,8 @@ class Prismatic(Joint):
 
     type: Literal["prismatic"] = "prismatic"
     axis: Direction = (1.0, 0.0, 0.0)
-    displacement: Annotated[float, Role.PARAMETER] = 0.0
-    velocity: Annotated[float, Role.PARAMETER] = 0.0
+    displacement: Annotated[float, Role.PARAMETER, Measured("m")] = 0.0
+    velocity: Annotated[float, Role.PARAMETER, Measured("m/s")] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -85,10 +85,10 @@ class Cylindrical(Joint):
 
     type: Literal["cylindrical"] = "cylindrical"
     axis: Direction = (0.0, 0.0, 1.0)
-    displacement: Annotated[float, Role.PARAMETER] = 0.0
-    velocity: Annotated[float, Role.PARAMETER] = 0.0
-    angle: Annotated[float, Role.PARAMETER] = 0.0
-    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
+    displacement: Annotated[float, Role.PARAMETER, Measured("m")] = 0.0
+    velocity: Annotated[float, Role.PARAMETER, Measured("m/s")] = 0.0
+    angle: Annotated[float, Role.PARAMETER, Measured("rad")] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER, Measured("rad/s")] = 0.0
 
     @property
     def elements(self) -> tuple[JointElement, ...]:
@@ -119,8 +119,8 @@ class Universal(Joint):
     type: Literal["universal"] = "universal"
     axis: Direction = (0.0, 0.0, 1.0)
     second_axis: Direction = (0.0, 1.0, 0.0)
-    angles: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
-    angular_velocities: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
+    angles: Annotated[tuple[float, float], Role.PARAMETER, Measured("rad")] = (0.0, 0.0)
+    angular_velocities: Annotated[tuple[float, float], Role.PARAMETER, Measured("rad/s")] = (0.0, 0.0)
 
     @model_validator(mode="after")
     def _square(self) -> Self:
@@ -158,10 +158,10 @@ class Planar(Joint):
     type: Literal["planar"] = "planar"
     axis: Direction = (0.0, 0.0, 1.0)
     direction: Direction = (1.0, 0.0, 0.0)
-    displacements: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
-    velocities: Annotated[tuple[float, float], Role.PARAMETER] = (0.0, 0.0)
-    angle: Annotated[float, Role.PARAMETER] = 0.0
-    angular_velocity: Annotated[float, Role.PARAMETER] = 0.0
+    displacements: Annotated[tuple[float, float], Role.PARAMETER, Measured("m")] = (0.0, 0.0)
+    velocities: Annotated[tuple[float, float], Role.PARAMETER, Measured("m/s")] = (0.0, 0.0)
+    angle: Annotated[float, Role.PARAMETER, Measured("rad")] = 0.0
+    angular_velocity: Annotated[float, Role.PARAMETER, Measured("rad/s")] = 0.0
 
     @model_validator(mode="after")
     def _square(self) -> Self:
@@ -202,8 +202,8 @@ class _TurnsFreely(Joint, abstract=True):
     """
 
     turns_freely: ClassVar[bool] = True
-    angles: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
-    angular_velocity: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
+    angles: Annotated[Vector, Role.PARAMETER, Measured("rad")] = (0.0, 0.0, 0.0)
+    angular_velocity: Annotated[Vector, Role.PARAMETER, Measured("rad/s")] = (0.0, 0.0, 0.0)
 
     @model_validator(mode="after")
     def _away_from_gimbal_lock(self) -> Self:
@@ -252,8 +252,8 @@ class Free(_TurnsFreely):
     """
 
     type: Literal["free"] = "free"
-    displacement: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
-    velocity: Annotated[Vector, Role.PARAMETER] = (0.0, 0.0, 0.0)
+    displacement: Annotated[Vector, Role.PARAMETER, Measured("m")] = (0.0, 0.0, 0.0)
+    velocity: Annotated[Vector, Role.PARAMETER, Measured("m/s")] = (0.0, 0.0, 0.0)
 
     @property
     def elements(self) -> tuple[JointElement, ...]:

@@ -352,12 +352,12 @@ CIRCUITS: list[tuple[str, Callable[[], Circuit], str]] = [
     (
         "pressure that is no number",
         lambda: circuit(HOSE_A, A="high"),
-        "Circuit: initial_pressures.A.pressure is 'high'; it must be a number alone, in SI units",
+        "Circuit: initial_pressures.A.pressure is 'high'; it must be a number in Pa, or with a unit of its own",
     ),
     (
         "pressure with its unit",
-        lambda: Tank(name="tank", node="T", pressure="200 bar"),  # type: ignore[arg-type]
-        "Tank 'tank': pressure is '200 bar'; it must be a number alone, in Pa",
+        lambda: Tank(name="tank", node="T", pressure="200 kg"),  # type: ignore[arg-type]
+        "Tank 'tank': pressure: '200 kg' is refused: 'kg' and 'Pa' are units of different quantities",
     ),
     ("balance of nothing", lambda: circuit(HOSE_A, A={}), "Balanced: actuator is missing"),
     (

@@ -163,8 +163,9 @@ class Flattening:
             connections.append(self._connection(("/".join(source[0]), source[1]), end, way.map))
         else:
             behind = self._variables[end[0]][variable]
-            unit = _as_behind(self._unit(source), behind) or (behind if way.map == IDENTITY else UnitOfMeasurement(""))
-            inputs.append(Exposed(source[1], end, way.map, unit))
+            named = UnitOfMeasurement(self._connectors[source].unit or "")
+            unit = self._unit(source) or (behind if way.map == IDENTITY and not named.name else named)
+            inputs.append(Exposed(source[1], end, way.map, _as_behind(unit, behind) or unit))
 
     def _add_output(self, connector: Connector, outputs: list[Exposed]) -> None:
         """Add a connector of the outermost system that shows a variable of an FMU."""

@@ -233,8 +233,6 @@ class Formulation(FittingStates, ABC):
     """Whether accelerations of implicit steps come from the rule (differences of positions), not from the equations."""
     moving: ClassVar[str] = "velocities"
     """What its explicit form integrates beside positions: `velocities` or `momenta`."""
-    remaining: ClassVar[float] = 1e-7
-    """Fraction of the tolerances that Newton's iteration may leave: it accumulates over steps, with 2 / h in rates."""
     weighs_code: ClassVar[bool] = False
     """Whether its explicit form uses by default the form of code in which divide and conquer is faster."""
     absolute: ClassVar[bool] = False

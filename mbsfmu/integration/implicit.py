@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ from mbsfmu.integration.error_transport import ErrorTransport, Loss
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
+from mbsfmu.stepping.iteration import Limits, NewtonTolerances, moves
 from mbsfmu.stepping.reused_jacobian import USE, ReusedJacobian
 from mbsfmu.stepping.state import State
 from mbsfmu.tracing.workspace import Floats
@@ -30,6 +32,9 @@ MOST_ITERATIONS = 10
 """Newton iterations after which a step counts as failed."""
 UNRESOLVED = 1e-3
 """Distance from convergence, relative to the magnitudes, above which a step is reported, once a run."""
+ROUND_OFF = 4e-3
+"""Round-off of accelerations in rad/s² and m/s² per rad or m at which a step is reported as too small."""
+LARGER_STEPS = "take larger steps, or the formulation dca, hdca or dca-alm, which find them from the equations"
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -137,9 +142,42 @@ class ImplicitSolver(Solver):
         return self.formulation.step_coordinates + len(self.formulation.functions.states)
 
     @property
+    def _round_off(self) -> float:
+        """Round-off of accelerations relative to positions in 1/s², if they are differences of positions; else zero."""
+        # Positions round by half an epsilon at either end, velocities and accelerations begun with as much times 2/h
+        # and 4/h²; the trapezoidal rule hands what is off in these on from step to step, with the other sign.
+        formulation = self.formulation
+        by_differences = formulation.accelerates_by_rule and formulation.functions.coordinates.size > 0
+        return 16.0 * sys.float_info.epsilon / self.step**2 if by_differences else 0.0
+
+    @property
+    def smaller_error(self) -> str:
+        """Advice that makes the error of steps smaller."""
+        if self._round_off > ROUND_OFF:
+            return LARGER_STEPS
+        usual, own = NewtonTolerances(), self.formulation.tolerances
+        if own.coordinates > usual.coordinates or own.states > usual.states:
+            return "take a smaller Newton tolerance"
+        return super().smaller_error
+
+    def warn_round_off(self) -> None:
+        """Warn of a step that is so small that accelerations are round-off."""
+        if self._round_off > ROUND_OFF:
+            _LOGGER.warning(
+                "with steps of %.3g s accelerations by the solver %s, differences of positions by the square of the "
+                "step, have a round-off of up to %.2g rad/s2 or m/s2 for each rad or m; %s",
+                *(self.step, self.name, self._round_off, LARGER_STEPS),
+            )
+
+    @property
+    def limits(self) -> Limits:
+        """Tolerances of the unknowns of a step."""
+        return self.formulation.limits(self._unknowns)
+
+    @property
     def unresolved(self) -> float:
         """Distance from convergence, in tolerances, that is reported."""
-        return UNRESOLVED / float(np.min(self.formulation.limits(self._unknowns).shares, initial=1.0))
+        return UNRESOLVED / float(np.min(self.limits.shares, initial=1.0))
 
     def _warn_unresolved(self, begin: State, end: State, time: float) -> None:
         if self.iterations and begin.unconverged[1] <= self.unresolved < end.unconverged[1]:
@@ -159,10 +197,11 @@ class ImplicitSolver(Solver):
         refresh_cost = formulation.refresh_cost if exact else float(self._unknowns)
         return solve(
             lambda: formulation.problem(state, step),
-            formulation.limits(self._unknowns),
-            Method(self.jacobian, self.most_iterations, refresh_cost, formulation.remaining, self.iterations),
+            self.limits,
+            Method(self.jacobian, self.most_iterations, refresh_cost, self.iterations),
             ReusedJacobian.of(state.iteration_matrix, state.iteration_matrix_use),
             state.history[0] if len(state.history) else 0.0,
+            moves(state.coordinates, state.velocities, step),
         )
 
     def _step(self, state: State, time: float, step: float, inputs: Inputs, halvings: int) -> State:

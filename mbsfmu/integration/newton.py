@@ -16,7 +16,7 @@ import numpy as np
 
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
-from mbsfmu.stepping.iteration import Limits
+from mbsfmu.stepping.iteration import REMAINING, Limits
 from mbsfmu.stepping.reused_jacobian import DenseInverse, Inverse, ReusedJacobian
 from mbsfmu.tracing.workspace import Floats
 
@@ -56,12 +56,6 @@ fails for any tolerance.
 """
 
 
-LIGHT = 1e-2
-"""Weight of states in the decision whether the error is negligible. It does not accumulate over steps as in positions,
-whose round-off changes a stiff pressure by more than this fraction of its tolerance.
-"""
-
-
 @dataclass(frozen=True)
 class Method:
     """Settings of the iteration.
@@ -74,9 +68,6 @@ class Method:
         How many may be made in a step before it is given up.
     refresh_cost
         What an iteration matrix and its inverse cost, in evaluations of the residual.
-    remaining
-        Share of the tolerances that a solution may still be off. An increment below it is left out, which saves an
-        evaluation.
     most_increments
         After how many increments the iteration ends wherever it is; None where it goes on until it converges. Each has
         an iteration matrix of its own then: the dearest step costs the same, and few increments have to come near.
@@ -85,7 +76,6 @@ class Method:
     jacobian: Jacobian
     most_iteration_matrices: int
     refresh_cost: float
-    remaining: float
     most_increments: int | None = None
 
 
@@ -122,7 +112,12 @@ class NewtonSolution:
 
 
 def solve(
-    begin: Callable[[], StepProblem], limits: Limits, method: Method, kept: ReusedJacobian | None, before: float
+    begin: Callable[[], StepProblem],
+    limits: Limits,
+    method: Method,
+    kept: ReusedJacobian | None,
+    before: float,
+    moving: bool = True,
 ) -> NewtonSolution:
     """Iterate until the error is negligible relative to the tolerances [Jaiswal2021, eq. 37].
 
@@ -140,6 +135,8 @@ def solve(
         An iteration matrix of an earlier step, if there is one.
     before
         The step before in s as the rule remembers it, 0 where it does not.
+    moving
+        Whether the system is not at rest at the start of the step.
 
     Raises
     ------
@@ -149,7 +146,7 @@ def solve(
     problem = begin()
     if kept is not None and (method.most_increments or not kept.suits(problem.step, before)):
         kept = None
-    iteration = _Iteration(problem, limits, method, kept)
+    iteration = _Iteration(problem, limits, method, kept, moving)
     wasted = 0
     try:
         evaluated = iteration.run()
@@ -157,7 +154,7 @@ def solve(
         if kept is None or iteration.iteration_matrices:
             raise
         wasted = iteration.evaluations
-        iteration = _Iteration(begin(), limits, method, None)
+        iteration = _Iteration(begin(), limits, method, None, moving)
         evaluated = iteration.run()
     spent = wasted + iteration.evaluations + method.refresh_cost * iteration.iteration_matrices
     if method.most_increments:
@@ -190,11 +187,13 @@ class _Iteration:
 
     inverse: Inverse
 
-    def __init__(self, problem: StepProblem, limits: Limits, method: Method, kept: ReusedJacobian | None) -> None:
-        self.problem, self._limits, self._method = problem, limits, method
+    def __init__(
+        self, problem: StepProblem, limits: Limits, method: Method, kept: ReusedJacobian | None, moving: bool
+    ) -> None:
+        self.problem, self._limits, self._method, self._moving = problem, limits, method, moving
         self.unknowns = problem.guess.copy()
         self._judged = slice(len(limits.shares))  # multipliers follow the others
-        self._weights = np.repeat([1.0, LIGHT], [len(limits.shares) - limits.states, limits.states])
+        self._weights = np.ones(len(limits.shares))  # of errors
         self.count = self.iteration_matrices = self.evaluations = 0
         self._own = kept is None  # whether the next increment is the first of a refreshed iteration matrix
         self.rate = self.unconverged = self._first = 0.0
@@ -210,7 +209,8 @@ class _Iteration:
             self._refresh()
         while True:
             increment, size, counted = self._increment()
-            if counted <= self._method.remaining:
+            # An increment that is negligible is left out, which saves an evaluation.
+            if counted <= REMAINING:
                 return True
             if self.count == self._method.most_increments:
                 self.unconverged = size
@@ -228,7 +228,7 @@ class _Iteration:
             self.count += 1
             # Full Newton increments leave almost no error; after the first with a reused matrix it is
             # unknown.
-            if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= self._method.remaining):
+            if ends or (self._own and size <= 1.0) or (chord and self._left(counted) <= REMAINING):
                 return False
             before, self._own = size, False
             self._evaluate()
@@ -248,13 +248,15 @@ class _Iteration:
         self._own = True
 
     def _increment(self) -> tuple[Floats, float, float]:
-        """Return the increment, its largest component relative to the tolerance, and the index of that component."""
+        """Return the increment, its largest component relative to the tolerance, and the largest weighted one."""
         increment = self.inverse.times(-self._residual)
         shares = self._shares(increment)
         size = float(np.max(shares, initial=0.0))
         if not np.isfinite(size):
             self.problem.check_loops()
             raise SimulationError(f"the equations of the step are not finite in iteration {self.count + 1}")
+        if self.count == 0:
+            self._weights = self._limits.weights(shares, self._moving)
         return increment, size, float(np.max(self._weights * shares, initial=0.0))
 
     def _shares(self, increment: Floats) -> Floats:
@@ -275,7 +277,7 @@ class _Iteration:
         if self.rate >= SLOW:
             return True
         evaluations, left = 0, self._left(counted)
-        while left > self._method.remaining:
+        while left > REMAINING:
             left *= self.rate
             evaluations += 1
         return evaluations > self._method.refresh_cost + FRESH

@@ -36,6 +36,12 @@ FIRST_STEP = 1e-6
 UNSOLVED = 0.1
 """Largest residual of the first stage times h γ, relative to the tolerances."""
 
+SLIGHT = 1e-5
+"""Change of all elements of y in a step, relative to their scales, below which the tolerances are smaller in
+proportion: what moves little, or has just begun to, is as exact as what moves far …"""
+LEAST_TOLERANCE = 1e-13
+"""… down to this absolute tolerance, near round-off."""
+
 
 @dataclass(frozen=True)
 class StageAttempt:
@@ -198,6 +204,7 @@ class Rosenbrock(AdaptiveSolver):
             try:
                 attempt = self._attempt(begin, step, end)
                 error = self._size(begin, attempt.increments[-1], attempt.values)
+                error /= self._slightness(begin, attempt.values)
                 factor = self._factor(error)
                 if error <= 1.0:
                     reached = [
@@ -247,9 +254,20 @@ class Rosenbrock(AdaptiveSolver):
         if missing is not None and not self._size(begin, share * missing, begin.start) <= UNSOLVED:
             raise StageError("the equations of the step are not solved: pivots are small")
 
+    def _slightness(self, begin: Linearization, end: Floats) -> float:
+        """Return the fraction of the tolerances that is allowed in a step, by the change of y in it."""
+        count = self._watched(begin)
+        scales = SLIGHT * self.formulation.explicit_scale[:count]
+        change = float(np.max(np.abs(end - begin.start)[:count] / scales, initial=0.0))
+        return min(1.0, max(LEAST_TOLERANCE / self.absolute_tolerance, change))
+
+    def _watched(self, begin: Linearization) -> int:
+        """Return the number of elements of y whose error is controlled, mostly without integrals."""
+        return begin.start.size if self.formulation.functions.driven else begin.controlled
+
     def _size(self, begin: Linearization, difference: Floats, end: Floats) -> float:
-        """Return the root mean square of a difference relative to the tolerances, mostly without integrals."""
-        count = len(difference) if self.formulation.functions.driven else begin.controlled
+        """Return the root mean square of a difference relative to the tolerances."""
+        count = self._watched(begin)
         largest = np.maximum(np.abs(begin.start), np.abs(end))
         scales = self.absolute_tolerance * self.formulation.explicit_scale + self.relative_tolerance * largest
         shares = difference[:count] / scales[:count]

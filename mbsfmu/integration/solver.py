@@ -181,16 +181,24 @@ class Solver(ABC):
         return None
 
     @property
+    def smaller_error(self) -> str:
+        """Advice that makes the error of steps smaller."""
+        if self.formulation.has_explicit_form:
+            return "take smaller steps, or a solver that chooses them"
+        return "take smaller steps, or the formulation double-step, whose solver chooses them"
+
+    @property
     def more_accurate(self) -> str:
         """Advice for a smaller error."""
-        return "take smaller steps, or a solver that chooses them, such as rodas5p"
+        advice = self.smaller_error
+        return f"{advice}, such as rodas5p" if advice.endswith("a solver that chooses them") else advice
 
     @property
     def remedy(self) -> str:
         """Advice for unresolved motion."""
         formulation = self.formulation
         opens = formulation.drifts and formulation.functions.rows
-        return formulation.remedy if opens else "take smaller steps, or a solver that chooses them"
+        return formulation.remedy if opens else self.smaller_error
 
     def output_step(self, stop: float) -> float:  # noqa: ARG002
         """Return the default output interval in s of a run to a stop time in s."""
@@ -242,10 +250,9 @@ class AdaptiveSolver(Solver):
         self.relative_tolerance, self.absolute_tolerance = tolerances.tolist()
 
     @property
-    def remedy(self) -> str:
-        """Advice for unresolved motion."""
-        formulation = self.formulation
-        return formulation.remedy if formulation.drifts and formulation.functions.rows else "take a smaller tolerance"
+    def smaller_error(self) -> str:
+        """Advice that makes the error of steps smaller."""
+        return "take a smaller tolerance"
 
     def output_step(self, stop: float) -> float:
         """Return the model's step in s, at most the run: internal steps do not depend on it."""

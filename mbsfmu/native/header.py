@@ -15,6 +15,7 @@ from mbsfmu.rules import rule_names
 from mbsfmu.simulation.condition_watch import APART
 from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.simulation.variable_table import STEP, VIOLATIONS
+from mbsfmu.stepping.iteration import REMAINING
 from mbsfmu.systems.code_form import Code, can_be_in_loops
 from mbsfmu.systems.functions import SystemFunctions
 
@@ -214,7 +215,8 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "DRIFT_REMEDY": string(solver.remedy),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),
-        "REMAINING": number(formulation.remaining),
+        "REMAINING": number(REMAINING),
+        "HEAVIEST": number(solver.limits.heaviest if isinstance(solver, ImplicitSolver) else 1.0),
         "MOST_INCREMENTS": (solver.iterations or 0) if isinstance(solver, ImplicitSolver) else 0,
         "UNRESOLVED": number(solver.unresolved if isinstance(solver, ImplicitSolver) else 0.0),
         "REFRESH_COST": number(formulation.refresh_cost if isinstance(solver, ImplicitSolver) else 0.0),

@@ -33,7 +33,7 @@ from mbsfmu.io import smooth_signals
 from mbsfmu.model import inertia
 from mbsfmu.native.literals import numbers, string
 from mbsfmu.simulation import change_points, energy_watch
-from mbsfmu.stepping import reused_jacobian, stage_pattern
+from mbsfmu.stepping import iteration, reused_jacobian, stage_pattern
 from mbsfmu.stepping.state import ARRAYS
 from mbsfmu.stepping.step_history import BEGUN
 from mbsfmu.systems import loop_equations
@@ -112,7 +112,9 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "FADING": (newton, "FADING"),
     "FRESH": (newton, "FRESH"),
     "FAST": (newton, "FAST"),
-    "LIGHT": (newton, "LIGHT"),
+    "LIGHT": (iteration, "LIGHT"),
+    "SMALL_FIRST": (iteration, "SMALL"),
+    "STILL": (iteration, "STILL"),
     "NEAR": (newton, "NEAR"),
     "SAME_STEP": (reused_jacobian, "SAME_STEP"),
     "LOOP_SMALL": (loop_solver, "SMALL"),
@@ -132,6 +134,8 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "STANDING": (rosenbrock, "STANDING"),
     "FIRST_STEP": (rosenbrock, "FIRST_STEP"),
     "UNSOLVED": (rosenbrock, "UNSOLVED"),
+    "SLIGHT": (rosenbrock, "SLIGHT"),
+    "LEAST_TOLERANCE": (rosenbrock, "LEAST_TOLERANCE"),
     "PIVOT_SHARE": (stage_pattern, "PIVOT_SHARE"),
     "MOST_AHEAD": (steps_past_stop, "MOST_AHEAD"),
     "LARGE_DRIFT": (energy_watch, "LARGE_DRIFT"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Unpack
@@ -30,8 +29,6 @@ from mbsfmu.tracing.kept_traces import Traces
 
 STEP = 1e-3
 """Default internal step in s."""
-_ROUND_OFF = 4e-3
-"""Round-off of accelerations in rad/s² and m/s² per rad or m at which a step is reported as too small."""
 WEAK = 1e-3
 """Relative singular value below which residuals of locked loops matter."""
 _LOGGER = logging.getLogger(__name__)
@@ -84,15 +81,15 @@ def make_simulation(
         When an option is refused, or the system cannot be assembled.
     """
     chosen = RunOptions.of(options, given).completed()
-    kind, rule = chosen.method
+    rule = chosen.method[1]
     step = STEP if chosen.step is None else chosen.step
-    if issubclass(kind, ImplicitSolver) and chosen.kind.accelerates_by_rule and system.coordinates:
-        _warn_round_off(chosen.chosen_solver, step)
     system = CoupledSystem.of(system)
     inputs = InputValues(system.inputs, signals, system.connected, start)
     initialization = Initialization(system, traces, starts(inputs.starting()))
     initialization.warn_unused_starts()
     solver = _made_solver(system, initialization, chosen, step)
+    if isinstance(solver, ImplicitSolver):
+        solver.warn_round_off()
     # Step and tolerances are in saved states: what differs in them alone takes each other's. Nor do checks matter.
     decisive = chosen.content("step", "relative_tolerance", "absolute_tolerance", "check_error")
     made_from = (content, system.inputs, system.parameters, fingerprint(rule), sorted(signals.items()))
@@ -160,20 +157,4 @@ def _warn_motionless(name: str, initialization: Initialization, formulation: For
             "%.2g of the largest, and with %s what they hold may creep, with reactions that are far off; take the "
             "formulation double-step",
             *(name, loops_at(start, locked.rows), locked.firmness, formulation.name),
-        )
-
-
-def _warn_round_off(solver: str, step: float) -> None:
-    """Warn of a step in s that is so small that accelerations are round-off."""
-    # Positions round by half an epsilon at either end, velocities and accelerations begun with as much times 2/h and
-    # 4/h²; the trapezoidal rule hands what is off in these on from step to step, with the other sign.
-    round_off = 16.0 * sys.float_info.epsilon / step**2
-    if round_off > _ROUND_OFF:
-        _LOGGER.warning(
-            "with steps of %.3g s accelerations by the solver %s, differences of positions by the square of the step, "
-            "have a round-off of up to %.2g rad/s2 or m/s2 for each rad or m; take larger steps, or the formulation "
-            "dca, hdca or dca-alm, which find them from the equations",
-            step,
-            solver,
-            round_off,
         )

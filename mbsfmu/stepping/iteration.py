@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from mbsfmu.tracing.workspace import Floats
+
+REMAINING = 1e-7
+"""Fraction of the tolerances that Newton's iteration may leave: it accumulates over steps, with 2 / h in rates."""
+
+LIGHT = 1e-2
+"""Weight of states in the decision whether the error is negligible. It does not accumulate over steps as in positions,
+whose round-off changes a stiff pressure by more than this fraction of its tolerance.
+"""
+
+SMALL = 1e-2
+"""First increment of the coordinates relative to the tolerance below which less is left of their error, in proportion.
+It is the difference to the prediction, of the order of the step's own error: what is left has to decrease with that, or
+smaller steps are no better …"""
+
+ROUND_OFF = sys.float_info.epsilon / 256.0
+"""… down to this fraction of the magnitudes: what is left has the same sign in many steps, which round-off has not …"""
+
+STILL = 1e-13
+"""… and if coordinates move by more than this fraction of the magnitudes: first increments of a system at rest are
+round-off."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,36 @@ class Limits:
     def at(self, unknowns: Floats) -> Floats:
         """Return the tolerance of each increment at the unknowns."""
         return self.shares * self.magnitudes(unknowns)
+
+    @property
+    def heaviest(self) -> float:
+        """Greatest weight of coordinates in the decision whether the error is negligible."""
+        return max(1.0, REMAINING * float(np.min(self.shares[: self._coordinates], initial=1.0)) / ROUND_OFF)
+
+    @property
+    def _coordinates(self) -> int:
+        return len(self.shares) - self.states
+
+    def weights(self, first: Floats, moved: bool) -> Floats:
+        """Return the weights of errors relative to the tolerances; weighted they must be below `REMAINING`.
+
+        Parameters
+        ----------
+        first
+            The first increment relative to the tolerances, shape (u,).
+        moved
+            Whether the system is not at rest (`moves`).
+        """
+        weights = np.full(len(first), LIGHT)
+        own = np.max(first[: self._coordinates], initial=0.0)
+        heavy = self.heaviest if own * self.heaviest < SMALL else max(1.0, SMALL / own)
+        weights[: self._coordinates] = heavy if moved else 1.0
+        return weights
+
+
+def moves(coordinates: Floats, velocities: Floats, step: float) -> bool:
+    """Return whether coordinates move in a step in s, which a system at rest does by round-off alone."""
+    return bool((step * np.abs(velocities) > STILL * np.maximum(1.0, np.abs(coordinates))).any())
 
 
 @dataclass

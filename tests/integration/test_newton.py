@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ensemble_cases import LANES
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from mbsfmu import InputError, SimulationError
@@ -46,6 +48,61 @@ def test_steps_are_those_of_the_rule(formulation: str, compiled: bool) -> None:
         options = {"compiled": compiled, "step": STEP, "newton_tolerance": tolerance}
         found = pendulum(1).simulation(formulation=formulation, **options).run(STEP * COUNT)["link_1.angle"]
         np.testing.assert_allclose(found, by_hand(), rtol=0, atol=error)
+
+
+def error_of_the_rod(formulation: str, compiled: bool, step: float, stop: float) -> float:
+    """The error of its angle in rad at the end, by SciPy."""
+    rod = solve_ivp(
+        lambda _, y: [y[1], -9.81 * 0.5 / 1.25 * np.cos(y[0])],
+        (0.0, stop),
+        [0.0, 0.0],
+        "DOP853",
+        rtol=1e-13,
+        atol=1e-15,
+    )
+    options = {"solver": "trapezoidal", "compiled": compiled, "step": step}
+    found = pendulum(1).simulation(formulation=formulation, **options).run(stop, output_step=stop)["link_1.angle"][-1]
+    return abs(found - rod.y[0, -1])
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_order_two_holds_in_small_steps(formulation: str) -> None:
+    """What the iteration leaves has the same sign in many steps, and is multiplied by 4/h²."""
+    errors = [error_of_the_rod(formulation, True, step, 1.0) for step in (1e-3, 1e-4, 1e-5)]
+    assert errors[1] == pytest.approx(1e-2 * errors[0], rel=0.03)
+    assert errors[2] < errors[1]  # near round-off
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_order_two_holds_in_small_steps_by_the_interpreter(formulation: str) -> None:
+    errors = [error_of_the_rod(formulation, False, step, 0.2) for step in (1e-3, 5e-5)]
+    assert errors[1] == pytest.approx(errors[0] / 400.0, rel=0.03)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_order_two_holds_in_small_steps_of_lanes(lanes: int) -> None:
+    """Machines side by side end each where it has converged, and one is at rest throughout."""
+    starts = {"link_1.angle": np.array([0.0, -0.5 * np.pi, 0.0])}
+    ensemble = pendulum(1).ensemble(starts=starts, solver="trapezoidal", step=1e-4, lanes=lanes)
+    found = ensemble.run(1.0, output_step=1.0, outputs=["link_1.angle"])["link_1.angle"][:, -1]
+    single = pendulum(1).simulation(solver="trapezoidal", step=1e-4).run(1.0, output_step=1.0)["link_1.angle"][-1]
+    np.testing.assert_allclose(found, [single, -0.5 * np.pi, single], rtol=0.0, atol=3e-10)
+
+
+@pytest.mark.parametrize(
+    ("formulation", "options", "advice"),
+    [
+        ("double-step", {"step": 0.05}, "take smaller steps, or a solver that chooses them, such as rodas5p"),
+        ("penalty", {"step": 0.05}, "take smaller steps, or the formulation double-step, whose solver chooses them"),
+        ("double-step", {"step": 1e-3, "newton_tolerance": 1e-4}, "take a smaller Newton tolerance"),
+        ("double-step", {"step": 1e-7}, "take larger steps, or the formulation dca, hdca or dca-alm, which find them"),
+        ("double-step", {"relative_tolerance": 1e-2}, "take a smaller tolerance"),
+    ],
+)
+def test_advice_is_of_what_makes_the_error(formulation: str, options: dict[str, Any], advice: str) -> None:
+    solver = pendulum(1).simulation(formulation=formulation, compiled=False, **options).solver
+    assert solver.more_accurate.startswith(advice)
+    assert solver.remedy.startswith(advice.removesuffix(", such as rodas5p"))
 
 
 def heavy(formulation: str, times: float = 100.0, **options: Any) -> Simulation:
@@ -90,7 +147,7 @@ def test_slow_convergence_says_what_may_help(monkeypatch: pytest.MonkeyPatch) ->
     state = simulation._started()
     limits = formulation.limits(formulation.step_coordinates + len(state.states))
     stricter = replace(limits, shares=1e-2 * limits.shares)
-    method = Method(Jacobian.EXACT, 10, formulation.refresh_cost, formulation.remaining)
+    method = Method(Jacobian.EXACT, 10, formulation.refresh_cost)
     with pytest.raises(SimulationError, match="increments hardly decrease, its tolerance may be too small"):
         solve(lambda: formulation.problem(state, 1e-3), stricter, method, None, 0.0)
 

@@ -9,6 +9,7 @@
 #define FLAT inline
 #define ROOM(size) ((size) > 0 ? (size) : 1)
 #define COPY(to, from, count) memcpy((to), (from), sizeof(double) * (size_t)(count))
+#define COORDINATES 1
 #define UNKNOWNS 1
 #define ALL_UNKNOWNS 1
 #define STATES 0
@@ -20,11 +21,12 @@
 #endif
 #include "shared.h"
 
-static double REMAINING, REFRESH_COST, bend, noise, unknown_tolerances[1];
+static double REMAINING, HEAVIEST, REFRESH_COST, bend, noise, unknown_tolerances[1];
 static const double unknown_nominals[1] = {1.0};
 
 typedef struct {
     double iteration_matrix[ITERATION_MATRIX], iteration_matrix_use[ITERATION_MATRIX_USE], history[1];
+    double coordinates[COORDINATES], velocities[COORDINATES];
 } State;
 
 typedef struct {
@@ -83,8 +85,8 @@ static int solutions; /* how often an inverse is used */
 #define multiply(...) (solutions++, multiply(__VA_ARGS__))
 #include "newton.c"
 
-/* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost. `kept`: the inverse of an earlier
- * iteration matrix and what it has been used for, which are replaced. Writes the solution, increments, iteration
+/* Solve a step of 1 ms. `given`: guess, bend, noise, tolerance, remaining, renewal cost, greatest
+ * weight, velocity. `kept`: the inverse of an earlier iteration matrix and what it has been used for, which are replaced. Writes the solution, increments, iteration
  * matrices, evaluations, solutions by inverses. */
 __attribute__((visibility("default"))) int solve(const double *given, double *kept, double *found, char *reason) {
     Instance instance = {0};
@@ -97,6 +99,8 @@ __attribute__((visibility("default"))) int solve(const double *given, double *ke
     unknown_tolerances[0] = given[3];
     REMAINING = given[4];
     REFRESH_COST = given[5];
+    HEAVIEST = given[6];
+    instance.state.velocities[0] = given[7];
     instance.state.iteration_matrix[0] = kept[0];
     COPY(instance.state.iteration_matrix_use, kept + 1, ITERATION_MATRIX_USE);
     const int done = newton(&instance, &problem, 1e-3, &iteration);

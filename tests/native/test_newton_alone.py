@@ -18,11 +18,11 @@ from mbsfmu import SimulationError
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.integration.newton import FADING, FAST, FLOOR, ROUND_OFF, Jacobian, Method, solve
 from mbsfmu.native import shared
-from mbsfmu.stepping.iteration import Limits
+from mbsfmu.stepping.iteration import SMALL, STILL, Limits
 from mbsfmu.tracing.workspace import Floats
 
 HERE = Path(__file__).parent
-TOLERANCE, REMAINING = 1e-6, 1e-3
+TOLERANCE, REMAINING, HEAVIEST = 1e-6, 1e-3, 1e5
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,9 @@ def compiled(folder: Path, *flags: str) -> Callable[..., Found]:
         noise: float = 0.0,
         tolerance: float = TOLERANCE,
         spent: float = 10.0,
+        velocity: float = 0.0,
     ) -> Found:
-        given = np.array([guess, bend, noise, tolerance, REMAINING, 1e9])
+        given = np.array([guess, bend, noise, tolerance, REMAINING, 1e9, HEAVIEST, velocity])
         kept = np.array([0.0] * 6 if inverse is None else [inverse, STEP, 0.0, 1.0, spent, rate])
         found, reason = np.zeros(5), ctypes.create_string_buffer(512)
         double = ctypes.POINTER(ctypes.c_double)
@@ -99,6 +100,21 @@ def test_what_remains_is_negligible_beside_the_tolerance(newton: Callable[..., F
     left = sizes * abs(ratio) / (1.0 - abs(ratio))
     looked = left[found.increments - 1] > REMAINING
     assert found.evaluations == found.increments + looked, "one below what remains is seen where that may be more"
+
+
+@pytest.mark.parametrize(
+    ("velocity", "first", "increments"),
+    [(1.0, 1e-2, 2), (1.0, 1e-4, 2), (1.0, 3e-8, 1), (1.0, 1e-9, 0), (0.1 * STILL / STEP, 1e-4, 0)],
+)
+def test_less_remains_where_the_first_increment_is_small(
+    newton: Callable[..., Found], velocity: float, first: float, increments: int
+) -> None:
+    """Errors shrink by 0.2 to 1e-3 of the tolerance, of first increments below 1e-2 in proportion, but 1e-8 at least.
+
+    At rest increments are round-off.
+    """
+    assert SMALL == 1e-2
+    assert newton(0.5 + first * TOLERANCE / 0.8, inverse=0.8, velocity=velocity).increments == increments
 
 
 def test_the_ratio_is_kept_for_the_next_step(newton: Callable[..., Found]) -> None:
@@ -141,7 +157,7 @@ def test_what_fails_far_above_its_tolerance_does_not_blame_that(
     reason = newton(guess, -0.6).reason
     assert reason.startswith("after 10 iterations x still moves by 0.0")
     assert reason.endswith(sentence)
-    limits, method = Limits(np.array([TOLERANCE]), np.ones(1)), Method(Jacobian.EXACT, 10, 1e9, REMAINING)
+    limits, method = Limits(np.array([TOLERANCE]), np.ones(1)), Method(Jacobian.EXACT, 10, 1e9)
     problem = cast(StepProblem, Scalar(-0.6, np.array([guess])))
     with pytest.raises(SimulationError) as warned:
         solve(lambda: problem, limits, method, None, 0.0)

@@ -7,6 +7,7 @@ typedef struct {
     Lanes guess[ROOM(UNKNOWNS)], unknowns[ROOM(UNKNOWNS)], residual[ROOM(UNKNOWNS)], increment[ROOM(UNKNOWNS)];
     Lanes predicted[ROOM(COORDINATES)], estimate[ROOM(COORDINATES)];
     Mask failed;                    /* lanes whose step must be made otherwise */
+    Lanes weight;                   /* of errors of coordinates */
     Lanes increments;               /* how many were made in each lane */
     int matrices;                   /* iteration matrices that were made */
     int placed;
@@ -70,14 +71,32 @@ static inline Lanes magnitude_in_lanes(const LaneStep *problem, int i) {
     return lanes_larger(splat(unknown_nominals[i]), lanes_fabs(problem->unknowns[i]));
 }
 
+static inline Lanes share_in_lanes(const LaneStep *problem, int i) {
+    return lanes_fabs(problem->increment[i]) / (unknown_tolerances[i] * magnitude_in_lanes(problem, i));
+}
+
+/* Weigh errors of coordinates by their first increments, but at rest. */
+static void weigh_errors_in_lanes(const LaneState *state, LaneStep *problem) {
+    Lanes own = {0};
+    Mask moves = {0};
+    for (int j = 0; j < COORDINATES; j++) {
+        const Lanes magnitude = lanes_larger(splat(1.0), lanes_fabs(state->coordinates[j]));
+        moves |= problem->step * lanes_fabs(state->velocities[j]) > STILL * magnitude;
+    }
+    for (int i = 0; i < UNKNOWNS - STATES; i++) own = lanes_larger(share_in_lanes(problem, i), own);
+    const Mask heaviest = own * HEAVIEST < splat(SMALL_FIRST);
+    const Lanes heavy = select_lanes(heaviest, splat(HEAVIEST), lanes_larger(splat(1.0), SMALL_FIRST / own));
+    problem->weight = select_lanes(moves, heavy, splat(1.0));
+}
+
 /* The largest part of the increment by its tolerance, not finite where one is not; writes what counts of it. */
 static Lanes size_in_lanes(const LaneStep *problem, Lanes *counted) {
     Lanes size = {0};
     *counted = (Lanes){0};
     for (int i = 0; i < UNKNOWNS; i++) {
-        const Lanes share = lanes_fabs(problem->increment[i]) / (unknown_tolerances[i] * magnitude_in_lanes(problem, i));
+        const Lanes share = share_in_lanes(problem, i);
         size = select_lanes(share <= size, size, share);
-        *counted = lanes_larger(i < UNKNOWNS - STATES ? share : LIGHT * share, *counted);
+        *counted = lanes_larger(i < UNKNOWNS - STATES ? problem->weight * share : LIGHT * share, *counted);
     }
     return size;
 }
@@ -149,6 +168,7 @@ static void newton_in_lanes(Group *group, LaneStep *problem, Mask active) {
     }
     for (;;) {
         multiply_lanes(UNKNOWNS, UNKNOWNS, group->inverse, problem->residual, problem->increment);
+        if (count == 0) weigh_errors_in_lanes(&group->state, problem);
         const Lanes size = size_in_lanes(problem, &counted), rate = size / before;
         problem->failed |= live & ~(size - size == (Lanes){0});
         live &= ~problem->failed & ~(counted <= splat(REMAINING));

@@ -202,6 +202,15 @@ static Lanes size_of_lanes(const Lanes *start, const Lanes *end, const Lanes *di
     return select_lanes(not_finite(sum), splat(HUGE_VAL), lanes_sqrt(sum / larger(WATCHED, 1)));
 }
 
+/* The fractions of the tolerances that are allowed in steps, by the changes of y in them. */
+static Lanes slightness_in_lanes(const Lanes *start, const Lanes *end) {
+    Lanes change = splat(LEAST_TOLERANCE / ABSOLUTE_TOLERANCE);
+    for (int i = 0; i < WATCHED; i++) {
+        change = lanes_larger(lanes_fabs(end[i] - start[i]) / (SLIGHT * explicit_scales[i]), change);
+    }
+    return lanes_smaller(splat(1.0), change);
+}
+
 /* Steps to begin with, where none is known or one that would lead nowhere. */
 static void find_first_steps(Group *group, const LaneRound *tried, unsigned active) {
     Lanes trial[ROOM(SIZE)], rates[ROOM(SIZE)], step = splat(1.0), *const suggested = group->state.suggested_step;
@@ -415,7 +424,8 @@ static void try_steps(Group *group, const Machines *machines, unsigned active) {
         if (is_last) last |= 1u << lane;
     }
     const Mask found = increments_in_lanes(group, &tried, mask_of(active));
-    const Lanes sizes = size_of_lanes(tried.start, tried.end, group->increments[STAGES - 1]);
+    const Lanes own = size_of_lanes(tried.start, tried.end, group->increments[STAGES - 1]);
+    const Lanes sizes = own / slightness_in_lanes(tried.start, tried.end);
     const Lanes errors = select_lanes(found, sizes, splat(HUGE_VAL));
     Mask good = look_inside_lanes(group, machines, &tried, mask_of(active) & (errors <= splat(1.0)));
     if (bits_of(good)) {

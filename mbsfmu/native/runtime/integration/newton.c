@@ -11,6 +11,7 @@ typedef struct {
     int own;                            /* the next increment is the first of an iteration matrix that is made where it begins */
     int evaluated;                      /* the residual was last evaluated at the solution */
     double first;                       /* the largest residual at the guess */
+    double weight;                      /* of errors of coordinates */
     double unconverged;                 /* the increment that would come next by its tolerances; 0 where it converged */
 } Iteration;
 
@@ -22,14 +23,31 @@ typedef struct {
 
 static inline double magnitude_of(const double *unknowns, int i) { return larger(unknown_nominals[i], fabs(unknowns[i])); }
 
+static double share_of(const double *unknowns, const double *increment, int i) {
+    return fabs(increment[i]) / (unknown_tolerances[i] * magnitude_of(unknowns, i));
+}
+
+/* Weigh errors of coordinates by their first increment, but at rest. */
+static void weigh_errors(const State *state, double step, Iteration *iteration) {
+    double own = 0.0;
+    int moves = 0;
+    for (int j = 0; j < COORDINATES; j++) {
+        moves |= step * fabs(state->velocities[j]) > STILL * larger(1.0, fabs(state->coordinates[j]));
+    }
+    iteration->weight = 1.0;
+    if (!moves) return;
+    for (int i = 0; i < UNKNOWNS - STATES; i++) own = larger(share_of(iteration->unknowns, iteration->increment, i), own);
+    iteration->weight = own * HEAVIEST < SMALL_FIRST ? HEAVIEST : larger(1.0, SMALL_FIRST / own);
+}
+
 /* The largest part of the increment by its tolerance; not finite where one is not. Writes what that counts. */
-static double size_of(const double *unknowns, const double *increment, double *counted) {
+static double size_of(const Iteration *iteration, double *counted) {
     double size = 0.0;
     *counted = 0.0;
     for (int i = 0; i < UNKNOWNS; i++) {
-        const double share = fabs(increment[i]) / (unknown_tolerances[i] * magnitude_of(unknowns, i));
+        const double share = share_of(iteration->unknowns, iteration->increment, i);
         if (!(share <= size)) size = share;
-        *counted = larger(i < UNKNOWNS - STATES ? share : LIGHT * share, *counted);
+        *counted = larger((i < UNKNOWNS - STATES ? iteration->weight : LIGHT) * share, *counted);
     }
     return size;
 }
@@ -122,7 +140,7 @@ static int can_refresh(Instance *instance, const Iteration *iteration, double ra
 }
 
 /* Iterate to the end, from the guess of a problem on; returns 0 with a reason. */
-static int iterate_step(Instance *instance, Problem *problem, Iteration *iteration) {
+static int iterate_step(Instance *instance, Problem *problem, double step, Iteration *iteration) {
     double *const unknowns = iteration->unknowns, *const increment = iteration->increment;
     double before = HUGE_VAL;
     memcpy(unknowns, problem->guess, sizeof(double) * ALL_UNKNOWNS);
@@ -132,8 +150,9 @@ static int iterate_step(Instance *instance, Problem *problem, Iteration *iterati
     for (;;) {
         solve_iteration_matrix(instance, iteration->inverse, iteration->residual, increment);
         for (int i = 0; i < ALL_UNKNOWNS; i++) increment[i] = -increment[i];
+        if (iteration->count == 0) weigh_errors(&instance->state, step, iteration);
         double counted;
-        const double size = size_of(unknowns, increment, &counted), rate = size / before;
+        const double size = size_of(iteration, &counted), rate = size / before;
         if (!(size - size == 0.0)) {
             return loops_hold(instance)
                 && fail(instance, "the equations of the step are not finite in iteration %d", iteration->count + 1);
@@ -206,13 +225,13 @@ static int newton(Instance *instance, Problem *problem, double step, Iteration *
     int wasted = 0;
     begin(instance, problem, step);
     reuse_iteration_matrix(instance, step, iteration);
-    if (!iterate_step(instance, problem, iteration)) {
+    if (!iterate_step(instance, problem, step, iteration)) {
         if (iteration->own || iteration->iteration_matrices > 0) return 0;
         wasted = iteration->evaluations;
         begin(instance, problem, step);
         iteration->count = iteration->evaluations = 0;
         iteration->own = 1;
-        if (!iterate_step(instance, problem, iteration)) return 0;
+        if (!iterate_step(instance, problem, step, iteration)) return 0;
     }
     iteration->spent = wasted + iteration->evaluations + REFRESH_COST * iteration->iteration_matrices;
     return 1;

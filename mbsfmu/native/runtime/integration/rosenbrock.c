@@ -143,6 +143,13 @@ static int linearize(Instance *instance, Linearization *begin, double time) {
     return !drifts || find_drift(instance, begin->drift);
 }
 
+/* The fraction of the tolerances that is allowed in a step, by the change of y in it. */
+static double slightness(const State *state, const double *start, const double *end) {
+    double change = LEAST_TOLERANCE / (state->tolerance_factor * ABSOLUTE_TOLERANCE);
+    for (int i = 0; i < WATCHED; i++) change = larger(fabs(end[i] - start[i]) / (SLIGHT * explicit_scales[i]), change);
+    return smaller(1.0, change);
+}
+
 /* Steps as large as the tolerance allows; the last may go past the end of the interval, up to the horizon. */
 static int advance(Instance *instance, double begin_time, double end, double horizon) {
     State *state = &instance->state;
@@ -177,7 +184,7 @@ static int advance(Instance *instance, double begin_time, double end, double hor
             *instance->reason = '\0';
             error = HUGE_VAL;
             if (increments_of(instance, &begin, time, step, increments, values)) {
-                error = size_of(state, begin.start, values, increments[STAGES - 1]);
+                error = size_of(state, begin.start, values, increments[STAGES - 1]) / slightness(state, begin.start, values);
             }
             double factor = error > 0.0 ? SAFETY * pow(error, -1.0 / ORDER) : MOST_FACTOR;
             factor = smaller(MOST_FACTOR, larger(LEAST_FACTOR, factor));

@@ -4,21 +4,52 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from mbsfmu.analysis.sensitivities import DifferentiableRun, computed_variables
-from mbsfmu.base.errors import InputError
+from mbsfmu.analysis.derivative_errors import DerivativeErrors
+from mbsfmu.analysis.derivative_steps import MOST_HALVED, DerivativeSteps, recorded_rows
+from mbsfmu.analysis.sensitivities import DifferentiableRun, DifferentiatedOutputs, computed_variables
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.modelling.variables import Variable, out_of_range
-from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
 
 _ON_BOUND = 1e-6
 """Fraction of the range between bounds within which a value lies on one: searches within bounds end next to them."""
+
+
+INEXACT = 1e-2
+"""Error of derivatives, as a share of the largest one, up to which their steps are taken: intervals are as uncertain,
+but not the fitted values, which follow from the runs."""
+_SHIFTED = 0.2
+"""Standard deviations by which the error of steps may shift a value before shorter ones are taken."""
+_SAME = 1e-11
+"""Difference of times relative to the end of a run that is round-off."""
+_RATE = 0.1
+"""Of the output step: time after a measured value within which its rate is found."""
+
+
+@dataclass(frozen=True)
+class RunSlopes:
+    """Derivatives of a run by parameters.
+
+    Attributes
+    ----------
+    times
+        Ends of steps in s, shape (N + 1,).
+    begin, end
+        Where steps begin and end, each of shape (N, rows, parameters).
+    """
+
+    times: Floats
+    begin: Floats
+    end: Floats
 
 
 class FittedRun(Protocol):
@@ -36,12 +67,32 @@ class FittedRun(Protocol):
     begin: Floats
     end: Floats
 
-    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
-
-        They are asked for before the machine runs with other parameters.
-        """
+    def slopes(self, chosen: Sequence[int]) -> RunSlopes:
+        """Return derivatives by parameters; they are asked for before the machine runs with other parameters."""
         ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a run.
+
+    Attributes
+    ----------
+    chosen, values
+        Indices of parameters, and their values.
+    stop
+        End of the run in s at least.
+    rows
+        Indices of the outputs that are read.
+    times
+        When, in s, ascending.
+    """
+
+    chosen: Sequence[int]
+    values: Floats
+    stop: float
+    rows: Sequence[int]
+    times: Floats
 
 
 class FittedMachine(Protocol):
@@ -55,6 +106,8 @@ class FittedMachine(Protocol):
         Values of all parameters before the fit, in the units of the parameters.
     derivatives
         How its runs are differentiated, in words; empty where derivatives are exact.
+    steps
+        The steps of its runs in words.
     """
 
     parameters: Sequence[Variable]
@@ -62,17 +115,13 @@ class FittedMachine(Protocol):
     given: Floats
     derivatives: str
 
-    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> FittedRun:
-        """Run the machine.
+    @property
+    def steps(self) -> str:
+        """The steps in words."""
+        ...
 
-        Parameters
-        ----------
-        chosen, values
-            Indices of parameters, and their values.
-        stop
-            End of the run in s at least.
-        rows
-            Indices of the outputs that are read.
+    def run(self, request: Request) -> FittedRun:
+        """Run the machine.
 
         Raises
         ------
@@ -83,31 +132,151 @@ class FittedMachine(Protocol):
         """
         ...
 
+    def prepare(self, request: Request) -> None:
+        """Choose the steps that are differentiated for such runs."""
+        ...
+
+    def finer(self) -> tuple[FittedMachine, float]:
+        """Return the machine with shorter steps, and the error of a run over the difference to it."""
+        ...
+
+    def errors(self, request: Request) -> DerivativeErrors | None:
+        """Return the errors of the derivatives of such runs; None where nothing is known of them."""
+        ...
+
+    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:
+        """Take shorter steps where these are needed, and return whether they are others.
+
+        Parameters
+        ----------
+        request, errors
+            Runs with the fitted values, and the errors of their derivatives.
+        shift
+            How far the error of the runs shifts fitted values, in standard deviations.
+        """
+        ...
+
+
+@dataclass
+class _ControlledRun:
+    """Values of a run by a tolerance, recorded at the times that are asked for; derivatives along other steps."""
+
+    times: Floats
+    begin: Floats
+    end: Floats
+    differentiated: Callable[[Sequence[int]], RunSlopes]
+
+    def slopes(self, chosen: Sequence[int]) -> RunSlopes:
+        """Return derivatives by parameters; see `FittedRun`."""
+        return self.differentiated(chosen)
+
+
+class _EqualRun:
+    """A run in equal steps, and its derivatives."""
+
+    def __init__(self, run: DifferentiableRun) -> None:
+        self.times, self.begin, self.end = run.times, run.begin, run.end
+        self._run = run
+
+    def slopes(self, chosen: Sequence[int]) -> RunSlopes:
+        """Return derivatives by parameters; see `FittedRun`."""
+        return RunSlopes(self.times, *self._run.slopes(chosen))
+
 
 class ModelMachine:
-    """A model that is fitted, with the exact derivatives of its steps.
+    """A model that is fitted, with the derivatives of its steps.
+
+    Where a tolerance controls the steps, runs are recorded at the very times of measured values, and fitted values are
+    as exact as these runs: derivatives only say where the search goes on and how wide intervals are. So they are those
+    of equal steps where these are cheaper.
 
     Parameters
     ----------
-    simulation
-        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
+    steps
+        Steps of the model's runs.
     """
 
     derivatives = ""
 
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
+    def __init__(self, steps: DerivativeSteps) -> None:
+        self._steps, simulation = steps, steps.any
+        self._differentiated = steps.named or steps.equal
+        named = steps.named if steps.named is not None and steps.named.tolerance else None
+        self._controlled = named if steps.named is not None else steps.adaptive
         self.parameters: Sequence[Variable] = simulation.functions.system.parameters
         self.outputs: Sequence[Variable] = computed_variables(simulation)
         self.given: Floats = simulation.run_loop.parameters.copy()
 
-    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> DifferentiableRun:
+    @property
+    def steps(self) -> str:
+        """The steps of its runs in words."""
+        return (self._controlled or self._differentiated).words
+
+    def run(self, request: Request) -> FittedRun:
         """Run the model; see `FittedMachine`."""
-        simulation = self._simulation
-        simulation.reset()
-        for index, value in zip(chosen, values.tolist(), strict=True):
-            simulation.set(self.parameters[index].name, value)
-        return DifferentiableRun(simulation, max(stop, simulation.step_size), rows)
+        if self._controlled is None:
+            return _EqualRun(self._wanted(request).run(self._differentiated))
+        steps, stop = self._controlled, max(request.stop, self._controlled.size)
+        simulation = steps.begun(request.chosen, request.values.tolist())
+        asked = np.concatenate([request.times, request.times + _RATE * steps.size])
+        inner = asked[(asked > 0.0) & (asked < stop)]
+        times = np.unique(np.concatenate([[0.0], inner, [stop]]))
+        apart = np.append(np.diff(times) > _SAME * stop, True)
+        times = times[apart]
+        rows = recorded_rows(simulation, times)
+        names = [variable.name for variable in simulation.continuous]
+        read = rows[:, [names.index(self.outputs[row].name) for row in request.rows]]
+
+        def slopes(chosen: Sequence[int]) -> RunSlopes:
+            run = self._wanted(request).run(self._differentiated)
+            return RunSlopes(run.times, *run.slopes(chosen))
+
+        return _ControlledRun(times, read[:-1], read[1:], slopes)
+
+    def prepare(self, request: Request) -> None:
+        """Choose the steps that are differentiated; see `FittedMachine`."""
+        if self._steps.named is None:
+            wanted = self._wanted(request)
+            made = self._steps.choose(
+                wanted.evaluate, wanted.compare, request.stop, asked=INEXACT, values=wanted.set
+            )  # fmt: skip
+            self._differentiated = made.steps
+
+    def finer(self) -> tuple[ModelMachine, float]:
+        """Return the machine with shorter steps; see `FittedMachine`."""
+        machine = copy(self)
+        finer, factor = (self._controlled or self._differentiated).finer()
+        if self._controlled is None:
+            machine._differentiated = finer
+        else:
+            machine._controlled = finer
+        return machine, factor
+
+    def errors(self, request: Request) -> DerivativeErrors | None:
+        """Return the errors of derivatives; see `FittedMachine`."""
+        wanted = self._wanted(request)
+        try:
+            return self._steps.judged(self._differentiated, wanted.evaluate, wanted.compare, request.stop).errors
+        except SimulationError:
+            return None
+
+    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:
+        """Take shorter steps where these are needed; see `FittedMachine`."""
+        if self._steps.named is not None:
+            return False
+        before = self._differentiated
+        if errors is None or errors.largest > 2.0 * INEXACT:
+            self.prepare(request)
+        if self._controlled is None and shift > _SHIFTED:
+            halvings = math.ceil(0.5 * math.log2(shift / _SHIFTED))
+            size = min(self._differentiated.size, before.size / 2.0 ** min(halvings, MOST_HALVED))
+            self._differentiated = replace(self._differentiated, size=size)
+        return self._differentiated != before
+
+    def _wanted(self, request: Request) -> DifferentiatedOutputs:
+        values, times = request.values.tolist(), request.times
+        readings = np.unique(times[(times > 0.0) & (times <= request.stop)])
+        return DifferentiatedOutputs(request.rows, request.chosen, request.stop, values, readings)
 
 
 def checked_bounds(variable: Variable, low: float, high: float) -> tuple[float, float]:

@@ -10,12 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.experiments import Experiment
-from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, at_bounds, checked_interval, first_values
+from mbsfmu.analysis.fitted_machines import (
+    FittedMachine,
+    FittedRun,
+    Request,
+    at_bounds,
+    checked_interval,
+    first_values,
+)
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.analysis.measures import places_in_steps
 from mbsfmu.analysis.residuals import LOSSES, FitSignal, Loss, inflations, influence, remarks, spread
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling import closest_match
 from mbsfmu.tracing.workspace import Floats
@@ -31,6 +40,9 @@ oscillation does that is 6° out of step; noise is tolerated up to twice the lev
 most so many times this limit, so that an outlier alone does not reach it."""
 _FIRST_SHARE, _GROWTH, _MOST_STAGES = 0.05, 1.05, 20
 """Least share of the log that is fitted at first, least factor by which it grows, and how often at most."""
+_SHIFT_OF_INTERVAL, _INDISTINCT, _CHOICES = 0.5, 1e-8, 3
+"""Share of half an interval by which the error of steps may shift a value without a word; relative singular value of
+derivatives below which parameters are not told apart; how often steps are chosen."""
 _STAGE_RUNS, _STAGE_TOLERANCE, _PRIOR = 10, 1e-2, 0.1
 """Of a part of the log: number of runs, relative change of the sum of squares that ends the search, and the misfit, as
 a share of a signal's range, that is worth a change of a parameter over its whole range: parameters of which a part says
@@ -56,6 +68,8 @@ class FitResult:
         Measured and fitted outputs.
     runs
         Number of runs of an experiment.
+    step_errors
+        What the error of the steps does to values and intervals.
     derivatives
         How runs were differentiated, in words; empty where derivatives are exact.
     model
@@ -75,6 +89,7 @@ class FitResult:
     sentences: tuple[str, ...]
     signals: tuple[FitSignal, ...]
     runs: int
+    step_errors: StepErrors
     derivatives: str = ""
     model: Any = field(repr=False, default=None)
     by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
@@ -96,7 +111,7 @@ class FitResult:
         def plain(number: float) -> float | None:
             return float(number) if np.isfinite(number) else None
 
-        parts = (self.names, self.units, self.values, self.deviations, self.lower, self.upper)
+        parts = (self.names, self.units, self.values, self.deviations, self.lower, self.upper, self.step_errors.shifts)
         return {
             "parameters": [
                 {
@@ -105,8 +120,9 @@ class FitResult:
                     "value": plain(value),
                     "standard_deviation": plain(deviation),
                     "interval_95": [plain(low), plain(high)],
+                    "shift_by_steps": plain(shift),
                 }
-                for name, unit, value, deviation, low, high in zip(*parts, strict=True)
+                for name, unit, value, deviation, low, high, shift in zip(*parts, strict=True)
             ],
             "correlation": [[plain(each) for each in row] for row in self.correlation],
             "notes": list(self.sentences),
@@ -123,6 +139,8 @@ class FitResult:
             ],
             "runs": self.runs,
             "derivatives": self.derivatives or "exact",
+            "steps": list(self.step_errors.steps),
+            "error_of_intervals": self.step_errors.intervals,
         }
 
 
@@ -156,6 +174,56 @@ class _Tally:
 
     runs: int = 0
     failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StepErrors:
+    """What the error of the steps of runs does to a fit.
+
+    Attributes
+    ----------
+    steps
+        The steps of the runs, in words.
+    shifts
+        How far they shift the fitted values, in the units of these, shape (p,); not-a-number where that is not known.
+    derivatives
+        Errors of the derivatives that intervals follow from, of each experiment; None where they are not known.
+    """
+
+    steps: tuple[str, ...]
+    shifts: Floats
+    derivatives: tuple[DerivativeErrors | None, ...]
+
+    @property
+    def intervals(self) -> float | None:
+        """By which share intervals are uncertain; None where that is not known."""
+        known = [each.largest for each in self.derivatives if each is not None]
+        return max(known) if len(known) == len(self.derivatives) else None
+
+    def sentences(self, names: Sequence[str], units: Sequence[str], values: Floats, reach: Floats) -> list[str]:
+        """Return sentences on values and intervals that are inexact.
+
+        Parameters
+        ----------
+        names, units, values, reach
+            Of the parameters, and half of their 95 % intervals.
+        """
+        least = np.minimum(_SHIFT_OF_INTERVAL * reach, LARGE_ERROR * np.abs(values))
+        told = [
+            f"{name} by {shift:.3g} {unit}".rstrip(" 1") + f" (interval ±{half:.3g})"
+            for name, unit, shift, half, limit in zip(names, units, self.shifts, reach, least, strict=True)
+            if abs(shift) > limit
+        ]
+        steps = " and ".join(self.steps)
+        sentences = []
+        if told:
+            sentences.append(
+                f"the error of {steps} shifts {', '.join(told)}, as runs with shorter ones show: take shorter ones or "
+                "a smaller tolerance, or name none: they are then chosen by their error"
+            )
+        inexact = [each for each in self.derivatives if each is not None and each.largest > 2.0 * LARGE_ERROR]
+        worst = max(inexact, key=lambda each: each.largest, default=None)
+        return sentences if worst is None else [*sentences, worst.sentence("intervals are as uncertain")]
 
 
 class _Residuals:
@@ -195,15 +263,10 @@ class _Residuals:
             fitted: list[Floats] = []
             for experiment, machine in self._experiments:
                 self.tally.runs += 1
-                run = machine.run(
-                    self._free.parameters,
-                    values[: len(self._free.parameters)],
-                    experiment.stop,
-                    experiment.outputs,
-                )
+                run = machine.run(self._request(experiment, values))
                 runs.append(run)
                 for row in range(len(experiment.outputs)):
-                    step, share = self._places(experiment, machine, run, row, values)
+                    step, share = self._places(experiment, machine, run.times, row, values)
                     fitted.append((1.0 - share) * run.begin[step, row] + share * run.end[step, row])
             self._known, self._slopes = (values.copy(), runs, np.concatenate(fitted)), None
         return self._known[2]
@@ -231,13 +294,14 @@ class _Residuals:
 
     def _of(self, experiment: Experiment, machine: FittedMachine, run: FittedRun, values: Floats) -> list[Floats]:
         free, count = self._free, len(self._free.parameters)
-        at_begin, at_end = run.slopes(free.parameters)
+        along = run.slopes(free.parameters)
         slopes = []
         for row, place in enumerate(experiment.outputs):
-            step, share = self._places(experiment, machine, run, row, values)
+            step, share = self._places(experiment, machine, along.times, row, values)
             slope = np.zeros((len(step), len(values)))
-            slope[:, :count] = (1.0 - share)[:, None] * at_begin[step, row] + share[:, None] * at_end[step, row]
+            slope[:, :count] = (1.0 - share)[:, None] * along.begin[step, row] + share[:, None] * along.end[step, row]
             if place in free.delays:
+                step, _ = self._places(experiment, machine, run.times, row, values)
                 delayed = count + free.delays.index(place)
                 inside = experiment.times[row] - values[delayed] > 0.0
                 rate = (run.end[step, row] - run.begin[step, row]) / np.diff(run.times)[step]
@@ -245,14 +309,73 @@ class _Residuals:
             slopes.append(slope)
         return slopes
 
+    def _request(self, experiment: Experiment, values: Floats) -> Request:
+        """Return what is asked of the run of an experiment."""
+        count, stop = len(self._free.parameters), experiment.stop
+        moved = [self._moved(experiment, row, values) for row in range(len(experiment.outputs))]
+        times = np.unique(np.clip(np.concatenate(moved), 0.0, stop))
+        return Request(self._free.parameters, values[:count], stop, experiment.outputs, times)
+
+    def _moved(self, experiment: Experiment, row: int, values: Floats) -> Floats:
+        """Return when what was measured of an output was there, in s."""
+        free, place, times = self._free, experiment.outputs[row], experiment.times[row]
+        return times - (values[len(free.parameters) + free.delays.index(place)] if place in free.delays else 0.0)
+
     def _places(
-        self, experiment: Experiment, machine: FittedMachine, run: FittedRun, row: int, values: Floats
+        self, experiment: Experiment, machine: FittedMachine, ends: Floats, row: int, values: Floats
     ) -> tuple[np.ndarray, Floats]:
         """Return the step of each measured value of an output, and the fraction of it before, with its delay."""
-        free, place, times = self._free, experiment.outputs[row], experiment.times[row]
-        delay = values[len(free.parameters) + free.delays.index(place)] if place in free.delays else 0.0
-        moved = np.clip(times - delay, 0.0, run.times[-1])
-        return places_in_steps(run.times, moved, machine.outputs[place].name)
+        moved = np.clip(self._moved(experiment, row, values), 0.0, ends[-1])
+        return places_in_steps(ends, moved, machine.outputs[experiment.outputs[row]].name)
+
+    def prepare(self, values: Floats) -> None:
+        """Choose the steps that are differentiated for runs with values."""
+        for experiment, machine in self._experiments:
+            machine.prepare(self._request(experiment, values))
+
+    def step_errors(self, values: Floats, jacobian: Floats, weights: Floats, deviations: Floats) -> StepErrors:
+        """Return what the error of the steps does to a fit.
+
+        Where runs are off by Δ, the fitted values are off by about −(JᵀJ)⁻¹ Jᵀ Δ, as of any small change of the data.
+
+        Parameters
+        ----------
+        values
+            The fitted values.
+        jacobian, weights
+            Derivatives of weighted residuals, and the weights, shapes (k, p) and (k,).
+        deviations
+            Standard deviations of the values; infinite where the data say nothing.
+        """
+        fitted, first = self.at(values), 0
+        off = np.full(len(fitted), np.nan)
+        for experiment, machine in self._experiments:
+            finer, factor = machine.finer()
+            exact = _Residuals([(experiment, finer)], self._free, _Tally()).tried(values)
+            last = first + sum(len(times) for times in experiment.times)
+            if exact is not None:
+                off[first:last] = factor * (fitted[first:last] - exact)
+            first = last
+        shifts = np.full(len(values), np.nan)
+        if np.isfinite(off).all():
+            scale = np.linalg.norm(jacobian, axis=0) + np.finfo(float).tiny
+            shifts = -np.linalg.lstsq(jacobian / scale, weights * off, rcond=_INDISTINCT)[0] / scale
+        shifts[~np.isfinite(deviations)] = np.nan
+        steps = tuple(dict.fromkeys(machine.steps for _, machine in self._experiments))
+        derivatives = [machine.errors(self._request(experiment, values)) for experiment, machine in self._experiments]
+        return StepErrors(steps, shifts, tuple(derivatives))
+
+    def improved(self, values: Floats, errors: StepErrors, deviations: Floats) -> bool:
+        """Take shorter steps where errors ask for them, and return whether some are others now."""
+        shares = np.abs(errors.shifts) / deviations
+        shift = float(np.nanmax(shares)) if np.isfinite(shares).any() else 0.0
+        changed = [
+            machine.improved(self._request(experiment, values), own, shift)
+            for (experiment, machine), own in zip(self._experiments, errors.derivatives, strict=True)
+        ]
+        if any(changed):
+            self._known, self._slopes = None, None
+        return any(changed)
 
 
 class _Search:
@@ -415,18 +538,30 @@ def fit(
     sizes = [noise.get(place, extent) for place, extent in zip(places, ranges.tolist(), strict=True)]
     estimated = [place not in noise for place in places]
     search = _Search(residuals, free, loss, progress)
+    residuals.prepare(start)
     scaled = search.grown(ranges, np.clip((start - free.low) / width, 0.0, 1.0))
-    for tolerance in (_NOISE_TOLERANCE, _TOLERANCE) if any(estimated) else (_TOLERANCE,):
+    choices = 1
+    while True:
+        for tolerance in (_NOISE_TOLERANCE, _TOLERANCE) if any(estimated) else (_TOLERANCE,):
+            weights = 1.0 / np.array(sizes)[residuals.owners]
+            scaled, left = search.ended(residuals, weights, scaled, ftol=tolerance)
+            for index, place in enumerate(places):
+                if estimated[index]:
+                    # All experiments have the noise of an output.
+                    own = left[np.array(places)[residuals.owners] == place]
+                    sizes[index] = spread(own, loss, len(width) / len(set(places)))
+        values = search.values(scaled)
+        fitted = residuals.at(values)
         weights = 1.0 / np.array(sizes)[residuals.owners]
-        scaled, left = search.ended(residuals, weights, scaled, ftol=tolerance)
-        for index, place in enumerate(places):
-            if estimated[index]:
-                own = left[np.array(places)[residuals.owners] == place]  # all experiments have the noise of an output
-                sizes[index] = spread(own, loss, len(width) / len(set(places)))
-    values = search.values(scaled)
-    fitted = residuals.at(values)
-    weights = 1.0 / np.array(sizes)[residuals.owners]
-    off_here = (fitted - residuals.measured) * weights
+        off_here = (fitted - residuals.measured) * weights
+        weights = weights * np.sqrt(influence(off_here, loss))
+        names, units = _names(first, free)
+        jacobian = residuals.slopes(values) * weights[:, None]
+        apart = np.sqrt(np.diag(information(jacobian, names, units, values, width).covariance))
+        step_errors = residuals.step_errors(values, jacobian, weights, apart)
+        if choices == _CHOICES or not residuals.improved(values, step_errors, apart):
+            break
+        choices += 1
     signals = tuple(
         FitSignal(
             each.name,
@@ -444,13 +579,11 @@ def fit(
     # `spread` divides by k − p; of correlated residuals the parameters take as much of fewer independent values.
     taken = (1.0 - len(values) / count) * independent / freedom if any(estimated) else 1.0
     variance_factors = taken * inflations(signals, loss)[residuals.owners]
-    information_weights = weights * np.sqrt(influence(off_here, loss) / variance_factors)
-    names, units = _names(first, free)
-    known = information(residuals.slopes(values) * information_weights[:, None], names, units, values, width)
+    known = information(jacobian / np.sqrt(variance_factors)[:, None], names, units, values, width)
     deviations = np.sqrt(np.diag(known.covariance))
     from scipy.stats import t  # noqa: PLC0415 - takes long to load
 
-    reach = deviations * float(t.ppf(0.975, freedom))
+    reach: Floats = deviations * np.asarray(t.ppf(0.975, freedom))
     lower, upper = values - reach, values + reach
     delays = slice(len(free.parameters), None)  # what is beyond their bounds was excluded, as a sensor that is ahead
     lower[delays], upper[delays] = (
@@ -469,12 +602,14 @@ def fit(
         (
             *known.sentences,
             *at_bounds(names, values, scaled),
+            *step_errors.sentences(names, units, values, reach),
             *remarks(signals, loss),
             *_failing(residuals.tally),
             *differences,
         ),
         signals,
         residuals.tally.runs,
+        step_errors,
         first.derivatives,
     )
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
-from mbsfmu.analysis.fitted_machines import FittedRun, checked_bounds
+from mbsfmu.analysis.fitted_machines import FittedRun, Request, RunSlopes, checked_bounds
 from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
 from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import named_once
@@ -67,9 +69,9 @@ class _Run:
     times: Floats
     begin: Floats
     end: Floats
-    differences: Callable[[Sequence[int]], tuple[Floats, Floats]]
+    differences: Callable[[Sequence[int]], RunSlopes]
 
-    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+    def slopes(self, chosen: Sequence[int]) -> RunSlopes:
         """Return derivatives by parameters; see `FittedRun`."""
         return self.differences(chosen)
 
@@ -120,11 +122,33 @@ class FmuMachine:
             f"parameters are changed by {100.0 * self._share:.2g} %, the cube root of its tolerance of {tolerance:g}"
         )
 
-    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> FittedRun:
+    @property
+    def steps(self) -> str:
+        """The steps of its runs in words."""
+        return f"communication steps of {1e3 * self._step:.4g} ms"
+
+    def prepare(self, request: Request) -> None:
+        """Do nothing: derivatives are differences of the same steps."""
+
+    def finer(self) -> tuple[FmuMachine, float]:
+        """Return the FMU with half the communication step, where its error is of first order; see `FittedMachine`."""
+        machine = copy(self)
+        machine._step = 0.5 * self._step
+        return machine, 2.0
+
+    def errors(self, request: Request) -> None:
+        """Return nothing: how exact differences are depends on the FMU."""
+
+    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:  # noqa: ARG002
+        """Return that the step stays."""
+        return False
+
+    def run(self, request: Request) -> FittedRun:
         """Run the FMU; see `FittedMachine`."""
+        chosen, values, stop, rows = request.chosen, request.values, request.stop, request.rows
         times, read = self._rows(chosen, values, stop, rows)
 
-        def differences(by: Sequence[int]) -> tuple[Floats, Floats]:
+        def differences(by: Sequence[int]) -> RunSlopes:
             slopes = np.empty((len(times), len(rows), len(by)))
             for column, index in enumerate(by):
                 place = list(chosen).index(index)
@@ -136,7 +160,7 @@ class FmuMachine:
                     others, found = self._rows(chosen, moved, stop, rows)
                     ends.append([np.interp(times, others, each) for each in found.T])
                 slopes[:, :, column] = weights[0] * read + np.tensordot(weights[1:], np.array(ends), 1).T
-            return slopes[:-1], slopes[1:]
+            return RunSlopes(times, slopes[:-1], slopes[1:])
 
         return _Run(times, read[:-1], read[1:], differences)
 

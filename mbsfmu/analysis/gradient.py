@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import tell_inexact
+from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
+from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
@@ -36,12 +37,15 @@ class Gradient:
     inputs
         Its derivatives by the values of inputs at these times, found in the same way; each of shape (N + 1,). For an
         input that is interpolated between samples, multiply by the weights of the interpolation and add up.
+    errors
+        Errors of the derivatives and of the scalar, which come of the steps.
     """
 
     value: float
     parameters: NamedValues[float]
     time: Floats = field(repr=False)
     inputs: NamedValues[Floats] = field(repr=False)
+    errors: DerivativeErrors
 
 
 def measured_outputs(simulation: Simulation, measures: Sequence[Measure]) -> list[int]:
@@ -204,15 +208,30 @@ class Adjoint:
                 rows.inputs[part.start + 1 : part.stop + 1] += inputs_end
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A scalar of a run with its derivatives by parameters, and by inputs at times; shapes (p,) and (N + 1, inputs)."""
+
+    recorded: RecordedRun
+    value: float
+    parameters: Floats
+    inputs: Floats
+
+    @property
+    def times(self) -> Floats:
+        """Ends of steps in s, shape (N + 1,)."""
+        return self.recorded.points.times
+
+
 def gradient(
-    simulation: Simulation, of: str | Measure, parameters: Sequence[str], inputs: Sequence[str], stop: float
+    steps: DerivativeSteps, of: str | Measure, parameters: Sequence[str], inputs: Sequence[str], stop: float
 ) -> Gradient:
-    """Run a simulation and return the derivatives of a scalar with respect to parameters and inputs.
+    """Run a model and return the derivatives of a scalar with respect to parameters and inputs.
 
     Parameters
     ----------
-    simulation
-        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
+    steps
+        Steps of the model's runs.
     of
         The scalar: a measure, or its text as `max(cylinder.pressure_piston)`.
     parameters
@@ -227,37 +246,55 @@ def gradient(
     InputError
         When a name means nothing, or the model has what is not differentiated.
     SimulationError
-        When the run fails or its steps are halved.
+        When the run fails, or trapezoidal steps that are named are halved.
     """
     if not (parameters or inputs):
         raise InputError("name parameters or inputs to differentiate by")
-    system = simulation.functions.system
+    simulation = steps.any
+    system, short = simulation.functions.system, simulation.exposed.by_system
     chosen = parameter_places(simulation, parameters) if parameters else []
     driving = chosen_places(inputs, system.inputs, "input", simulation) if inputs else []
-    short = simulation.exposed.by_system
-    adjoint = Adjoint(simulation, [measure(of) if isinstance(of, str) else of], stop)
-    (by_parameters, by_inputs), *embedded = adjoint.gradient_by_formulas(0, chosen, driving)
-    for other in embedded:
+    scalar = measure(of) if isinstance(of, str) else of
+    by = [each.name for each in (*(system.parameters[k] for k in chosen), *(system.inputs[k] for k in driving))]
+
+    def evaluate(tried: Steps) -> list[_Found]:
+        adjoint = Adjoint(tried.begun(), [scalar], stop)
+        return [
+            _Found(adjoint.run, adjoint.values[0], *rows) for rows in adjoint.gradient_by_formulas(0, chosen, driving)
+        ]
+
+    def compare(found: _Found, other: _Found, factor: float) -> DerivativeErrors:
         # Samples of an input are judged together: what counts is the effect of them all.
-        found = np.concatenate([by_parameters, np.linalg.norm(by_inputs, axis=0)])
-        off = np.concatenate([other[0] - by_parameters, np.linalg.norm(other[1] - by_inputs, axis=0)])
-        tell_inexact(
-            simulation.solver.name,
-            [of if isinstance(of, str) else f"the scalar of {of.output}"],
-            [each.name for each in (*(system.parameters[k] for k in chosen), *(system.inputs[k] for k in driving))],
+        coarse, fine = sorted((found, other), key=lambda each: len(each.times))
+        samples = np.linalg.norm(found.inputs, axis=0)
+        apart = np.linalg.norm(_at_times(fine, coarse.times) - coarse.inputs, axis=0)
+        sizes = np.concatenate([found.parameters, samples])
+        differing = np.concatenate([other.parameters, samples + apart])
+        return derivative_errors(
+            [of if isinstance(of, str) else f"the scalar of {of.output}"], by,
             np.append(simulation.functions.parameters[chosen], np.ones(len(driving))),
-            (found[None, None], (found + off)[None, None]),
-            np.array([[adjoint.values[0]]]),
-        )
+            (sizes[None, None], differing[None, None]), (np.array([[found.value]]), np.array([[other.value]])),
+            factor=factor,
+        )  # fmt: skip
+
+    made = steps.choose(evaluate, compare, stop)
+    made.errors.warn(steps.remedy(made.steps))
+    found, names = made.found, [system.parameters[each].name for each in chosen]
+    driven = [system.inputs[each].name for each in driving]
     return Gradient(
-        adjoint.values[0],
-        NamedValues(
-            dict(zip((system.parameters[each].name for each in chosen), by_parameters.tolist(), strict=True)),
-            "parameter",
-            short,
-        ),
-        adjoint.run.points.times,
-        NamedValues(
-            dict(zip((system.inputs[each].name for each in driving), by_inputs.T, strict=True)), "input", short
-        ),
+        found.value,
+        NamedValues(dict(zip(names, found.parameters.tolist(), strict=True)), "parameter", short),
+        found.times,
+        NamedValues(dict(zip(driven, found.inputs.T, strict=True)), "input", short),
+        made.errors,
     )
+
+
+def _at_times(fine: _Found, times: Floats) -> Floats:
+    """Return derivatives by inputs at fewer times, between which inputs are linear, shape (times, inputs)."""
+    place = np.clip(np.searchsorted(times, fine.times, side="right") - 1, 0, len(times) - 2)
+    share = np.clip((fine.times - times[place]) / np.diff(times)[place], 0.0, 1.0)[:, None]
+    found = np.zeros((len(times), fine.inputs.shape[1]))
+    np.add.at(found, place, (1.0 - share) * fine.inputs)
+    np.add.at(found, place + 1, share * fine.inputs)
+    return found

@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
+from mbsfmu.analysis.derivative_steps import ASKED, DerivativeSteps, Steps
 from mbsfmu.analysis.fitted_machines import at_bounds, checked_bounds, first_values
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
 from mbsfmu.analysis.measures import Measure, measure
+from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.muted import muted
+from mbsfmu.integration.error_measure import LARGE_ERROR
 from mbsfmu.io.tabular import full_name
 from mbsfmu.modelling.measured_numbers import plain_number
-from mbsfmu.simulation.simulation import Simulation
 from mbsfmu.tracing.workspace import Floats
 
 logger = logging.getLogger(__name__)
@@ -28,6 +32,9 @@ _VIOLATED = 1e-6
 """Share of a limit by which the found constraint may miss it: the search ends at its own tolerance."""
 _FLAT = 1e-14
 """Change of the objective over the range of a parameter, relative to its value, below which it is round-off."""
+_INEXACT, _CHOICES = 10.0, 3
+"""Multiple of the error that is asked of gradients from which on steps are chosen anew where a search ends, and how
+often they are chosen at most."""
 _FAILED = 1e6
 """Objective of a run that fails, in magnitudes of the first one: the line search then goes back to a tenth of its step.
 """
@@ -76,6 +83,38 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class OptimumErrors:
+    """What the error of the steps of runs does to an optimum, from where a search with shorter steps goes from there.
+
+    Attributes
+    ----------
+    names, shifts
+        Parameters, and how far they are off, in the units of these, shape (p,).
+    value
+        Error of the objective there.
+    limits
+        Errors of the constraints' scalars there, by their texts.
+    gradients
+        Errors of the gradients there.
+    """
+
+    names: tuple[str, ...]
+    shifts: Floats
+    value: float
+    limits: dict[str, float]
+    gradients: DerivativeErrors
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "parameters": dict(zip(self.names, self.shifts.tolist(), strict=True)),
+            "value": self.value,
+            "limits": self.limits,
+            "gradients": self.gradients.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
 class OptimizationResult:
     """Parameters that were found.
 
@@ -99,6 +138,8 @@ class OptimizationResult:
         Parameters that lie at a bound.
     failures
         Runs that failed, in words: values, and why; the search went back from there.
+    step_errors
+        What the error of the steps does to parameters, objective and constraints; None where it was not found.
     model
         The model with these values.
     by_system
@@ -116,6 +157,7 @@ class OptimizationResult:
     runs: int
     sentences: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    step_errors: OptimumErrors | None = None
     model: Any = field(repr=False, default=None)
     by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
 
@@ -137,25 +179,101 @@ class OptimizationResult:
         rest = {part: getattr(self, part) for part in parts}
         units = dict(zip(self.names, self.units, strict=True))
         lists = {"notes": list(self.sentences), "failures": list(self.failures)}
-        return {"parameters": values, "units": units, **rest, **lists}
+        errors = None if self.step_errors is None else self.step_errors.to_dict()
+        return {"parameters": values, "units": units, **rest, **lists, "step_errors": errors}
+
+
+@dataclass(frozen=True)
+class _Scalars:
+    """Scalars of a run, shape (m,), and their gradients, shape (m, p)."""
+
+    recorded: RecordedRun
+    values: Floats
+    gradients: Floats
 
 
 class _Runs:
-    """Scalars of runs and their gradients with respect to parameters scaled by their ranges."""
+    """Scalars of runs and their gradients with respect to parameters scaled by their ranges.
+
+    Parameters
+    ----------
+    steps
+        Steps of the model's runs.
+    measures, limits
+        The objective and the scalars of constraints, and the constraints.
+    chosen, low, high
+        Indices of the parameters, and their bounds.
+    stop
+        End of the runs in s.
+    """
 
     def __init__(
-        self, simulation: Simulation, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats,
-        limits: Sequence[Limit],
+        self, steps: DerivativeSteps, measures: Sequence[Measure], chosen: Sequence[int], low: Floats, high: Floats,
+        limits: Sequence[Limit], stop: float,
     ) -> None:  # fmt: skip
-        self._simulation, self._measures, self._chosen = simulation, list(measures), list(chosen)
-        self._limits = list(limits)
+        self._steps, self._measures, self._chosen = steps, list(measures), list(chosen)
+        self._limits, self._stop = list(limits), stop
         self._best: tuple[tuple[float, float], Floats] | None = None
         self._low, self._width = low, high - low
         self._known: tuple[Floats, Floats, Floats] | None = None
         self._failed: Floats | None = None
-        self.stop = 0.0
+        self._first: Floats | None = None
+        self.steps = steps.named or steps.equal
         self.count = 0
         self.failures: list[str] = []
+
+    def choose(self, shares: Floats) -> bool:
+        """Choose the steps for runs with parameters, and return whether they are others."""
+        before = self.steps
+        made = self._steps.choose(
+            self._evaluate(shares), self._compare, self._stop, values=(self._chosen, self._values(shares))
+        )
+        self.steps = made.steps
+        if self._first is None:
+            self._first = np.abs(made.found.gradients)
+        if self.steps != before:
+            self._known = self._best = None
+        return self.steps != before
+
+    def errors(self, shares: Floats) -> DerivativeErrors:
+        """Return the errors of the gradients with parameters, as shares of those where the search began at least."""
+        return self._steps.judged(self.steps, self._evaluate(shares), self._compare, self._stop).errors
+
+    def finer(self) -> tuple[_Runs, float]:
+        """Return runs with shorter steps, and the error of a scalar over the difference to them."""
+        finer, factor = self.steps.finer()
+        runs = _Runs(
+            self._steps, self._measures, self._chosen, self._low, self._low + self._width, self._limits, self._stop
+        )
+        runs.steps = finer
+        return runs, factor
+
+    def _values(self, shares: Floats) -> list[float]:
+        return (self._low + self._width * shares).tolist()
+
+    def _evaluate(self, shares: Floats) -> Callable[[Steps], list[_Scalars]]:
+        """Return what evaluates steps with parameters: gradients, and those by the embedded formula."""
+
+        def evaluate(steps: Steps) -> list[_Scalars]:
+            adjoint = Adjoint(steps.begun(self._chosen, self._values(shares)), self._measures, self._stop)
+            rows = [
+                [each[0] for each in adjoint.gradient_by_formulas(index, self._chosen, ())]
+                for index in range(len(self._measures))
+            ]
+            values = np.array(adjoint.values)
+            return [_Scalars(adjoint.run, values, np.array(each)) for each in zip(*rows, strict=True)]
+
+        return evaluate
+
+    def _compare(self, found: _Scalars, other: _Scalars, factor: float) -> DerivativeErrors:
+        variables = self._steps.any.functions.system.parameters
+        texts = [f"the objective {self._measures[0].output}", *(each.text for each in self._limits)]
+        first = np.abs(found.gradients) if self._first is None else self._first  # at a minimum gradients are none
+        return derivative_errors(
+            texts, [variables[each].name for each in self._chosen], self._width,
+            (np.stack([first, found.gradients]), np.stack([first, other.gradients])),
+            (found.values[None], other.values[None]), factor=factor,
+        )  # fmt: skip
 
     def tried(self, shares: Floats) -> Floats | None:
         """Return the scalars, shape (m,); None where the run fails, after one that did not."""
@@ -168,7 +286,7 @@ class _Runs:
                 raise
             self._failed = shares.copy()
             pairs = zip(self._chosen, (self._low + self._width * shares).tolist(), strict=True)
-            variables = self._simulation.functions.system.parameters
+            variables = self._steps.any.functions.system.parameters
             told = ", ".join(f"{variables[index].name} = {value:.6g}" for index, value in pairs)
             self.failures.append(f"the run with {told} fails: {error}")
             logger.info("%s; the search goes back from there", self.failures[-1])
@@ -177,12 +295,7 @@ class _Runs:
     def at(self, shares: Floats) -> tuple[Floats, Floats]:
         """Return the scalars, shape (m,), and their gradients, shape (m, p)."""
         if self._known is None or not np.array_equal(self._known[0], shares):
-            simulation, values = self._simulation, self._low + self._width * shares
-            simulation.reset()
-            names = [simulation.functions.system.parameters[each].name for each in self._chosen]
-            for name, value in zip(names, values.tolist(), strict=True):
-                simulation.set(name, value)
-            adjoint = Adjoint(simulation, self._measures, self.stop)
+            adjoint = Adjoint(self.steps.begun(self._chosen, self._values(shares)), self._measures, self._stop)
             self.count += 1
             rows = [adjoint.gradient(index, self._chosen, ())[0] for index in range(len(self._measures))]
             self._known = shares.copy(), np.array(adjoint.values), np.array(rows) * self._width
@@ -211,8 +324,63 @@ class _Runs:
         return self._best[1]
 
 
+class _Search:
+    """Search for the minimum by sequential quadratic programming.
+
+    Parameters
+    ----------
+    limits
+        The constraints.
+    size
+        Magnitude of the objective.
+    """
+
+    def __init__(self, limits: Sequence[Limit], size: float) -> None:
+        self._limits, self._size = list(limits), size
+
+    def ended(self, runs: _Runs, start: Floats) -> tuple[Floats, bool, str]:
+        """Return where the search ends, whether that is a minimum, and what SciPy says; an interrupt ends it too."""
+        from scipy.optimize import minimize  # noqa: PLC0415 - takes long to load
+
+        def objective(shares: Floats) -> float:
+            values = runs.tried(shares)
+            return _FAILED if values is None else float(values[0]) / self._size
+
+        def constraint(index: int) -> Callable[[Floats], float]:
+            def room(shares: Floats) -> float:
+                values = runs.tried(shares)
+                return 0.0 if values is None else runs.rooms(values)[index]
+
+            return room
+
+        def slope(index: int) -> Callable[[Floats], Floats]:
+            limit = self._limits[index]
+            return lambda shares: -limit.sign * runs.at(shares)[1][index + 1] / _size(limit)
+
+        try:
+            found = minimize(
+                objective,
+                start,
+                jac=lambda shares: runs.at(shares)[1][0] / self._size,
+                method="SLSQP",
+                bounds=[(0.0, 1.0)] * len(start),
+                constraints=[
+                    {"type": "ineq", "fun": constraint(each), "jac": slope(each)} for each in range(len(self._limits))
+                ],
+                options={"ftol": 1e-10, "maxiter": 200},
+            )
+            shares, success, message = np.asarray(found.x, dtype=np.float64), bool(found.success), str(found.message)
+        except KeyboardInterrupt:
+            shares, success = runs.best, False
+            message = f"interrupted after {runs.count} runs, of which the best is kept"
+        shares = np.clip(shares, 0.0, 1.0)
+        if runs.tried(shares) is None:
+            shares, success = runs.best, False
+        return shares, success, message
+
+
 def optimize(
-    simulation: Simulation,
+    steps: DerivativeSteps,
     minimize: str | Measure,
     free: Mapping[str, tuple[float, float]],
     subject_to: Sequence[str],
@@ -224,12 +392,13 @@ def optimize(
     loop, the search goes back.
 
     By sequential quadratic programming, `scipy.optimize.minimize(method="SLSQP")` [Kraft 1988], with the gradients of
-    the discrete adjoint: a local minimum.
+    the discrete adjoint: a local minimum. Steps are chosen where the search begins, and anew where it ends if gradients
+    are not exact there. From the end a search with shorter steps tells how far these would have moved it.
 
     Parameters
     ----------
-    simulation
-        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
+    steps
+        Steps of the model's runs.
     minimize
         The scalar: a measure or its text.
     free
@@ -246,8 +415,7 @@ def optimize(
     SimulationError
         When the run with the first values fails.
     """
-    from scipy import optimize as scipy_optimize  # noqa: PLC0415 - takes long to load
-
+    simulation = steps.any
     chosen = parameter_places(simulation, list(free))
     freed = [simulation.functions.system.parameters[each] for each in chosen]
     bounds = [checked_bounds(variable, *each) for variable, each in zip(freed, free.values(), strict=True)]
@@ -256,10 +424,10 @@ def optimize(
     objective = measure(minimize) if isinstance(minimize, str) else minimize
     measures = [objective, *(each.measure for each in limits)]
     measured_outputs(simulation, measures)  # a wrong name is refused as such, and is no run that fails
-    runs = _Runs(simulation, measures, chosen, low, high, limits)
-    runs.stop = stop
     begin = first_values(freed, simulation.run_loop.parameters[chosen], low, high)
     start = np.clip((begin - low) / (high - low), 0.0, 1.0)
+    runs = _Runs(steps, measures, chosen, low, high, limits, stop)
+    runs.choose(start)
     values, slopes = runs.at(start)
     first = float(values[0])
     size = max(abs(first), float(np.max(np.abs(slopes[0])))) or 1.0  # one that is zero at first has only its slopes
@@ -271,39 +439,17 @@ def optimize(
                 *(minimize if isinstance(minimize, str) else f"the measure of {minimize.output}",),
                 simulation.functions.system.parameters[index].name,
             )
-
-    def objective_of(shares: Floats) -> float:
-        values = runs.tried(shares)
-        return _FAILED if values is None else float(values[0]) / size
-
-    def constraint(index: int) -> Callable[[Floats], float]:
-        def room(shares: Floats) -> float:
-            values = runs.tried(shares)
-            return 0.0 if values is None else runs.rooms(values)[index]
-
-        return room
-
-    def slope(index: int) -> Callable[[Floats], Floats]:
-        limit = limits[index]
-        return lambda shares: -limit.sign * runs.at(shares)[1][index + 1] / _size(limit)
-
-    try:
-        found = scipy_optimize.minimize(
-            objective_of,
-            start,
-            jac=lambda shares: runs.at(shares)[1][0] / size,
-            method="SLSQP",
-            bounds=[(0.0, 1.0)] * len(chosen),
-            constraints=[{"type": "ineq", "fun": constraint(each), "jac": slope(each)} for each in range(len(limits))],
-            options={"ftol": 1e-10, "maxiter": 200},
-        )
-        shares, success, message = np.asarray(found.x, dtype=np.float64), bool(found.success), str(found.message)
-    except KeyboardInterrupt:
-        shares, success = runs.best, False
-        message = f"interrupted after {runs.count} runs, of which the best is kept"
-    shares = np.clip(shares, 0.0, 1.0)
-    if runs.tried(shares) is None:
-        shares, success = runs.best, False
+    search, shares = _Search(limits, size), start
+    choices = 1
+    while True:
+        shares, success, message = search.ended(runs, shares)
+        interrupted = message.startswith("interrupted")
+        if interrupted or choices == _CHOICES or steps.named is not None:
+            break
+        if runs.errors(shares).largest <= _INEXACT * ASKED or not runs.choose(shares):
+            break
+        choices += 1
+    names = tuple(simulation.functions.system.parameters[each].name for each in chosen)
     values = runs.at(shares)[0]
     broken = [
         f"{limit.text} is {value:.6g}"
@@ -312,10 +458,13 @@ def optimize(
     ]
     if broken:
         message = f"{', '.join(broken)} where the search ends ({message}); widen the bounds, or begin elsewhere"
-    names, found_values = tuple(variable.name for variable in freed), low + (high - low) * shares
+    errors = None if interrupted else _errors(search, runs, shares, names, limits, high - low)
+    units, found_values = tuple(variable.unit for variable in freed), low + (high - low) * shares
+    if errors is not None:
+        _warn(errors, steps.remedy(runs.steps), units, high - low)
     return OptimizationResult(
         names,
-        tuple(variable.unit for variable in freed),
+        units,
         found_values,
         first,
         float(values[0]),
@@ -325,8 +474,41 @@ def optimize(
         runs.count,
         at_bounds(names, found_values, shares),
         tuple(runs.failures),
+        errors,
         by_system=simulation.exposed.by_system,
     )
+
+
+def _errors(
+    search: _Search, runs: _Runs, shares: Floats, names: tuple[str, ...], limits: Sequence[Limit], width: Floats
+) -> OptimumErrors | None:
+    """Return what the error of the steps does to an optimum; None where runs with shorter steps fail."""
+    finer, factor = runs.finer()
+    with muted():
+        try:
+            exact = finer.at(shares)[0]
+            moved = search.ended(finer, shares)[0]
+            gradients = runs.errors(shares)
+        except SimulationError:
+            return None
+    off = (factor * (runs.at(shares)[0] - exact)).tolist()
+    of_limits = {each.text: error for each, error in zip(limits, off[1:], strict=True)}
+    return OptimumErrors(names, factor * width * (shares - moved), off[0], of_limits, gradients)
+
+
+def _warn(errors: OptimumErrors, remedy: str, units: Sequence[str], width: Floats) -> None:
+    """Warn of parameters that the error of the steps shifts by much of their ranges, or of inexact gradients."""
+    told = [
+        f"{name} by {shift:.3g} {unit}".removesuffix(" 1")
+        for name, unit, shift, extent in zip(errors.names, units, errors.shifts.tolist(), width.tolist(), strict=True)
+        if abs(shift) > LARGE_ERROR * extent
+    ]
+    if told:
+        logger.warning(
+            "the error of %s shifts the optimum: %s; a search with shorter steps ends there: %s",
+            *(errors.gradients.steps, ", ".join(told), remedy),
+        )
+    errors.gradients.warn(remedy)
 
 
 def _size(limit: Limit) -> float:

@@ -52,6 +52,8 @@ class RecordedRun:
         Which of what is computed is read, see `SystemExpressions.computed`.
     library
         Compiled code that evaluates the equations at the points; CasADi's interpreter by default.
+    reading_times
+        Times in s at which steps of a Rosenbrock method are read besides where they end; output times by default.
 
     Attributes
     ----------
@@ -73,9 +75,15 @@ class RecordedRun:
     """
 
     def __init__(
-        self, simulation: Simulation, stop: float, rows: Sequence[int], library: PointLibrary | None = None
+        self,
+        simulation: Simulation,
+        stop: float,
+        rows: Sequence[int],
+        library: PointLibrary | None = None,
+        reading_times: Floats | None = None,
     ) -> None:
         self.simulation = simulation
+        self._reading_times = reading_times
         formulation, solver = simulation.formulation, simulation.solver
         self._method = solver.method if isinstance(solver, Rosenbrock) else None
         assert self._method is not None or isinstance(formulation.rule, Trapezoidal)
@@ -202,7 +210,7 @@ class RecordedRun:
         """Return the inputs inside steps, at the stages and at output times."""
         simulation, times, sizes = self.simulation, self.points.times, self.points.steps
         inputs, same = simulation.run_loop.inputs, simulation.run_loop.same(simulation.step_size, 0.0, stop)
-        wanted = counted(0.0, stop, simulation.step_size)
+        wanted = counted(0.0, stop, simulation.step_size) if self._reading_times is None else self._reading_times
         step = np.clip(np.searchsorted(times, wanted) - 1, 0, len(sizes) - 1)
         inside = (wanted > times[step] + same) & (wanted < times[step + 1] - same)
         wanted, step = wanted[inside], step[inside]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import tell_inexact
+from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
+from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps, common_times
 from mbsfmu.analysis.linearization import chosen_places
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.start_derivatives import start_derivatives
@@ -40,6 +41,8 @@ class SensitivityResult:
         What is computed, shape (N + 1, outputs). Where inputs jump these are the values after the jump.
     derivatives
         By the parameters, shape (N + 1, outputs, parameters).
+    errors
+        Errors of the derivatives and of what is computed, which come of the steps.
     by_system
         Names by `system.variable`, which finds outputs and parameters too.
     """
@@ -51,6 +54,7 @@ class SensitivityResult:
     parameter_units: tuple[str, ...]
     values: Floats
     derivatives: Floats
+    errors: DerivativeErrors
     by_system: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __getitem__(self, name: str) -> Floats:
@@ -146,6 +150,8 @@ class DifferentiableRun:
         As for `sensitivities`.
     rows
         Indices of what is read, among `computed_variables`; errors as for `RecordedRun`.
+    reading_times
+        As for `RecordedRun`.
 
     Attributes
     ----------
@@ -155,12 +161,19 @@ class DifferentiableRun:
         What is computed where steps begin and end, shape (N, rows).
     """
 
-    def __init__(self, simulation: Simulation, stop: float, rows: Sequence[int]) -> None:
+    def __init__(
+        self, simulation: Simulation, stop: float, rows: Sequence[int], reading_times: Floats | None = None
+    ) -> None:
         self._simulation, self._rows = simulation, list(rows)
         self._library = library_of_points(simulation)
-        self._run = RecordedRun(simulation, stop, rows, self._library)
+        self._run = RecordedRun(simulation, stop, rows, self._library, reading_times)
         readings = self._run.readings
         self.times, self.begin, self.end = readings.times, readings.begin, readings.end
+
+    @property
+    def recorded(self) -> RecordedRun:
+        """The run."""
+        return self._run
 
     def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
         """Return derivatives by parameters where steps begin and end, each of shape (N, rows, parameters).
@@ -261,15 +274,78 @@ def _go_forward(
             at_end[part] = slopes.read_end @ left_with + read_end
 
 
+@dataclass(frozen=True)
+class RunDerivatives:
+    """A run and its derivatives by parameters where steps begin and end, each of shape (N, rows, parameters)."""
+
+    run: DifferentiableRun
+    at_begin: Floats
+    at_end: Floats
+
+    @property
+    def recorded(self) -> RecordedRun:
+        """The run."""
+        return self.run.recorded
+
+
+@dataclass(frozen=True)
+class DifferentiatedOutputs:
+    """What is read along runs of a model, and by which parameters it is differentiated.
+
+    Attributes
+    ----------
+    rows
+        Indices among `computed_variables`.
+    chosen, values
+        Indices of parameters, and the values that runs have of them; those of the model by default.
+    stop
+        End of the runs in s.
+    reading_times
+        Times in s at which steps by a tolerance are read besides where they end; output times by default.
+    """
+
+    rows: Sequence[int]
+    chosen: Sequence[int]
+    stop: float
+    values: Sequence[float] | None = None
+    reading_times: Floats | None = None
+
+    @property
+    def set(self) -> tuple[Sequence[int], Sequence[float]]:
+        """Indices and values of parameters that are set before runs."""
+        return ((), ()) if self.values is None else (self.chosen, self.values)
+
+    def run(self, steps: Steps) -> DifferentiableRun:
+        """Return a run with steps."""
+        return DifferentiableRun(steps.begun(*self.set), max(self.stop, steps.size), self.rows, self.reading_times)
+
+    def evaluate(self, steps: Steps) -> list[RunDerivatives]:
+        """Return the derivatives along steps, and those by their embedded formula where there is one."""
+        run = self.run(steps)
+        return [RunDerivatives(run, *slopes) for slopes in run.slopes_by_formulas(self.chosen)]
+
+    def compare(self, found: RunDerivatives, other: RunDerivatives, factor: float) -> DerivativeErrors:
+        """Return the errors from other derivatives, and from the ratio of error and difference."""
+        simulation = found.recorded.simulation
+        computed, parameters = computed_variables(simulation), simulation.functions.system.parameters
+        own, others = common_times(found.run.times[1:], other.run.times[1:])
+        return derivative_errors(
+            [computed[each].name for each in self.rows], [parameters[each].name for each in self.chosen],
+            simulation.functions.parameters[list(self.chosen)],
+            (found.at_end[own], other.at_end[others]), (found.run.end[own], other.run.end[others]),
+            times=found.run.times[1:][own], factor=factor,
+        )  # fmt: skip
+
+
 def sensitivities(
-    simulation: Simulation, parameters: Sequence[str], outputs: Sequence[str], stop: float
+    steps: DerivativeSteps, parameters: Sequence[str], outputs: Sequence[str], stop: float
 ) -> SensitivityResult:
-    """Run a simulation and differentiate what it computes by parameters.
+    """Run a model and differentiate what it computes by parameters.
 
     Parameters
     ----------
-    simulation
-        By a formulation of `DIFFERENTIATED`, and the trapezoidal rule or a Rosenbrock method.
+    steps
+        Steps of the model's runs.
     parameters
         Names of parameters; start values are parameters too.
     outputs
@@ -282,28 +358,26 @@ def sensitivities(
     InputError
         When a name means nothing, or the model has what is not differentiated.
     SimulationError
-        When the run fails, its trapezoidal steps are halved, or derivatives are no numbers.
+        When the run fails, trapezoidal steps that are named are halved, or derivatives are no numbers.
     """
+    simulation = steps.any
     computed, chosen = computed_variables(simulation), parameter_places(simulation, parameters)
     rows = chosen_places(outputs, computed, "output", simulation)
     if not outputs:
         rows = list(range(len(simulation.functions.system.outputs)))
-    run = DifferentiableRun(simulation, stop, rows)
-    (at_begin, at_end), *embedded = run.slopes_by_formulas(chosen)
+    wanted = DifferentiatedOutputs(rows, chosen, stop)
+    made = steps.choose(wanted.evaluate, wanted.compare, stop)
+    run, errors = made.found.run, made.errors
+    errors.warn(steps.remedy(made.steps))
     given = [simulation.functions.system.parameters[each] for each in chosen]
-    read = [computed[each] for each in rows]
-    for _, other in embedded:
-        tell_inexact(
-            simulation.solver.name, [each.name for each in read], [each.name for each in given],
-            simulation.functions.parameters[chosen], (at_end, other), run.end,
-        )  # fmt: skip
     return SensitivityResult(
         run.times,
-        tuple(each.name for each in read),
-        tuple(each.name for each in given),
-        tuple(each.unit for each in read),
+        errors.of,
+        errors.by,
+        tuple(computed[each].unit for each in rows),
         tuple(each.unit for each in given),
         np.vstack([run.begin, run.end[-1:]]),
-        np.concatenate([at_begin, at_end[-1:]]),
+        np.concatenate([made.found.at_begin, made.found.at_end[-1:]]),
+        errors,
         simulation.exposed.by_system,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import click
+import numpy as np
 
 from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.fmu_fitting import fit_fmu
@@ -15,11 +17,20 @@ from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import is_fmu, model_argument
-from mbsfmu.cli.option_types import assignment, bounds_of, number_of, output_file, refuse_same_files
+from mbsfmu.cli.option_types import (
+    DIFFERENTIATED,
+    assignment,
+    bounds_of,
+    number_of,
+    options_of,
+    output_file,
+    refuse_same_files,
+)
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.simulation.run_options import RunOptions
 
 
 @click.command("fit", cls=SectionedCommand)
@@ -48,7 +59,7 @@ from mbsfmu.cli.terminal import at_work, print_table, shown
     help="Bounds of a sensor's delay in s; repeatable.",
 )
 @click.option("--loss", type=click.Choice(LOSSES), default="linear", show_default=True, help="Others bear outliers.")
-@click.option("--step", type=float, help="Internal step in s; the model's by default.")
+@options_of(RunOptions, *DIFFERENTIATED)
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the fitted values.")
 @report_option
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and intervals.")
@@ -61,16 +72,17 @@ def command(
     noise: tuple[str, ...],
     delay: tuple[str, ...],
     loss: Loss,
-    step: float | None,
     output: str | None,
     report: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **options: Any,
 ) -> None:
     """Fit parameters of MODEL to measured signals.
 
-    Derivatives follow the steps of the run; the table has 95 % intervals, and sentences say what the data do not tell.
+    Where neither a solver nor a step nor a tolerance is named, steps are chosen by their error. The table has 95 %
+    intervals and what the error of the steps does to values; sentences say what the data do not tell.
     MODEL may be an FMU, too: its runs are differentiated by differences, and numbers are in its units.
 
     \b
@@ -82,6 +94,9 @@ def command(
     reporter = Reporter(report)
     if is_fmu(model) and output is not None:
         raise InputError(f"-o {output} is refused: it writes a model, and {model} is an FMU; --json writes the values")
+    given = {name: value for name, value in options.items() if value is not None}
+    if is_fmu(model) and (others := [RunOptions.known()[name].words(name) for name in given if name != "step"]):
+        raise InputError(f"{others[0]} is refused: {model} is an FMU, which makes steps of its own; --step is taken")
     fitted = partial(fit_fmu, model) if is_fmu(model) else find_model(model, parts).fit
     with at_work("fitting", quiet):
         found = fitted(
@@ -90,20 +105,24 @@ def command(
             noise={name: number_of(value, f"--noise {name}") for name, value in map(assignment, noise)},
             delays=bounds_of(delay, "--delay"),
             loss=loss,
-            step=step,
+            **given,
         )
     write_json(json_file, found.to_dict())
     if output is not None:
         found.model.to_file(output)
     reporter.write(found)
-    columns = ["parameter", "unit", "value", "95 % interval"]
+    columns = ["parameter", "unit", "value", "95 % interval", "shift by steps"]
     print_table("fitted", columns, _rows(found))
     left = [[each.experiment, each.output, each.unit, shown(each.noise)] for each in found.signals]
     print_table("measured", ["experiment", "output", "unit", "noise"], left)
+    say(f"runs are made in {' and '.join(found.step_errors.steps)}")
     for sentence in found.sentences:
         say(sentence)
 
 
 def _rows(found: FitResult) -> list[list[str]]:
-    parts = zip(found.names, found.units, found.values, found.lower, found.upper, strict=True)
-    return [[name, unit, f"{value:.6g}", f"{low:.6g} to {high:.6g}"] for name, unit, value, low, high in parts]
+    parts = zip(found.names, found.units, found.values, found.lower, found.upper, found.step_errors.shifts, strict=True)
+    return [
+        [name, unit, f"{value:.6g}", f"{low:.6g} to {high:.6g}", f"{shift:.2g}" if np.isfinite(shift) else "not known"]
+        for name, unit, value, low, high, shift in parts
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mbsfmu.base.errors import SimulationError
@@ -10,10 +12,18 @@ from mbsfmu.cli.completion import complete_variables
 from mbsfmu.cli.found_models import find_model
 from mbsfmu.cli.help_sections import SectionedCommand
 from mbsfmu.cli.model_argument import model_argument
-from mbsfmu.cli.option_types import bounds_of, output_file, refuse_same_files, stop_time
+from mbsfmu.cli.option_types import (
+    DIFFERENTIATED,
+    bounds_of,
+    options_of,
+    output_file,
+    refuse_same_files,
+    stop_time,
+)
 from mbsfmu.cli.output import log_to_stderr, write_json
 from mbsfmu.cli.standard_output import say
 from mbsfmu.cli.terminal import at_work, print_table, shown
+from mbsfmu.simulation.run_options import RunOptions
 
 
 @click.command("optimize", cls=SectionedCommand)
@@ -29,7 +39,7 @@ from mbsfmu.cli.terminal import at_work, print_table, shown
 )
 @click.option("--subject-to", multiple=True, metavar="'MEASURE<=X'", help="Constraint, <= or >=; repeatable.")
 @click.option("--stop", type=float, callback=stop_time, help="End of the runs in s; the model's by default.")
-@click.option("--step", type=float, help="Internal step in s; the model's by default.")
+@options_of(RunOptions, *DIFFERENTIATED)
 @click.option("-o", "--output", callback=output_file(".json"), help="Model file with the values that were found.")
 @click.option("--json", "json_file", callback=output_file(".json"), help="JSON file for values and constraints.")
 @common_options
@@ -40,16 +50,17 @@ def command(
     free: tuple[str, ...],
     subject_to: tuple[str, ...],
     stop: float | None,
-    step: float | None,
     output: str | None,
     json_file: str | None,
     quiet: bool,
     debug: bool,  # noqa: ARG001
+    **options: Any,
 ) -> None:
     """Find parameters of MODEL that minimise a scalar of its run under constraints.
 
-    Gradients follow the steps of the run; the minimum is a local one. Each run is told; Ctrl-C ends the search, and the
-    best run so far is written.
+    The minimum is a local one. Where neither a solver nor a step nor a tolerance is named, steps are chosen by the
+    error of gradients; what the error of the steps does to the optimum stands in the tables. Each run is told; Ctrl-C
+    ends the search, and the best run so far is written.
 
     \b
     Example: mbsfmu optimize four-bar --minimize 'max(cylinder.pressure_piston)' --free boom.C.along=0.2:0.5
@@ -58,14 +69,19 @@ def command(
     refuse_same_files(output, json_file, inputs=[model, *parts])
     given = find_model(model, parts)
     with at_work("optimizing", quiet):
-        found = given.optimize(minimize, bounds_of(free, "--free"), subject_to=subject_to, stop=stop, step=step)
+        found = given.optimize(minimize, bounds_of(free, "--free"), subject_to=subject_to, stop=stop, **options)
     write_json(json_file, found.to_dict())
     if output is not None:
         found.model.to_file(output)
-    values = zip(found.names, found.units, found.values, strict=True)
-    rows = [[name, unit, f"{value:.6g}"] for name, unit, value in values]
-    print_table("found", ["parameter", "unit", "value"], rows)
-    print_table("constraints", ["constraint", "value"], [[text, shown(value)] for text, value in found.limits.items()])
+    errors = found.step_errors
+    shifts = ["not known"] * len(found.names) if errors is None else [f"{shift:.2g}" for shift in errors.shifts]
+    values = zip(found.names, found.units, found.values, shifts, strict=True)
+    rows = [[name, unit, f"{value:.6g}", shift] for name, unit, value, shift in values]
+    print_table("found", ["parameter", "unit", "value", "shift by steps"], rows)
+    limits = [[text, shown(value)] for text, value in found.limits.items()]
+    print_table("constraints", ["constraint", "value"], limits)
+    if errors is not None:
+        say(f"{errors.gradients.steps}: their error in {minimize} is {errors.value:.2g}")
     say(f"{minimize} falls from {found.first:.6g} to {found.value:.6g} in {found.runs} run{'s' * (found.runs > 1)}")
     for sentence in found.sentences:
         say(sentence)

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 from pydantic import model_validator
 
+from mbsfmu.analysis.derivative_steps import DerivativeSteps
 from mbsfmu.analysis.experiments import Measured
 from mbsfmu.analysis.fitting import FitResult
 from mbsfmu.analysis.gradient import Gradient, gradient
@@ -318,25 +319,49 @@ class CoupledModel(ModelData):
             )
         return self.simulation(compiled=compiled, **{**given, "formulation": FORMULATION})
 
-    def in_differentiated_steps(self, subject: str, given: RunKeywords) -> Simulation:
-        """Return a simulation by a solver and a formulation whose steps are differentiated."""
-        formulation, solver = given.get("formulation") or FORMULATION, given.get("solver") or Trapezoidal.name
-        if solver not in (Trapezoidal.name, *Rosenbrock.names):
-            raise InputError(
-                f"{subject} differentiates steps of the solvers {Trapezoidal.name}, {', '.join(Rosenbrock.names)}, and "
-                f"not of '{solver}'; name one of them, or none for '{Trapezoidal.name}'"
-            )
+    def differentiated_steps(self, subject: str, given: RunKeywords) -> DerivativeSteps:
+        """Return the steps of runs that can be differentiated, with options as for `simulation`.
+
+        Parameters
+        ----------
+        subject
+            What differentiates, for sentences.
+        given
+            The options; where they say nothing of steps, these are chosen by the error of derivatives.
+
+        Raises
+        ------
+        InputError
+            When an option is wrong, or the steps of formulation or solver cannot be differentiated.
+        """
+        formulation = given.get("formulation") or FORMULATION
         if formulation not in DIFFERENTIATED:
             raise InputError(
                 f"{subject} differentiates steps of {', '.join(DIFFERENTIATED)}, and not of '{formulation}'; name one "
                 f"of them, or none for '{FORMULATION}'"
             )
-        chosen: RunKeywords = {**given, "formulation": formulation, "solver": solver}
+        chosen: RunKeywords = {**given, "formulation": formulation}
         if issubclass(FORMULATIONS.find(formulation).Options, CodeOptions):
             chosen["code"] = given.get("code") or Code.STRAIGHT.value
             if chosen["code"] != Code.STRAIGHT:
                 raise InputError(f"{subject} differentiates unrolled code; leave out code = '{chosen['code']}'")
-        return self.simulation(**chosen)
+        named = given.get("solver")
+        if named in Rosenbrock.names and not FORMULATIONS.find(formulation).stages_everywhere:
+            raise InputError(
+                f"{subject} differentiates steps of '{formulation}' by the solver {Trapezoidal.name}, and not by "
+                f"'{named}'; leave it out, or take the formulation {FORMULATION}, dca or hdca"
+            )
+        options = run_options(self, None, chosen)
+        solver = Rosenbrock.closest_match(options.chosen_solver)
+        if solver not in (Trapezoidal.name, *Rosenbrock.names):
+            raise InputError(
+                f"{subject} differentiates steps of the solvers {Trapezoidal.name}, {', '.join(Rosenbrock.names)}, and "
+                f"not of '{solver}'; name one of them, or none: steps are then chosen by the error of derivatives"
+            )
+        if options.names_steps:
+            return DerivativeSteps(None, None, self.simulation(**{**chosen, "solver": solver}))
+        adaptive = None if solver == Trapezoidal.name else lambda: self.simulation(**chosen)
+        return DerivativeSteps(lambda: self.simulation(**{**chosen, "solver": Trapezoidal.name}), adaptive)
 
     @heeding_interruptions()
     def ensemble(
@@ -346,14 +371,14 @@ class CoupledModel(ModelData):
         starts: Mapping[str, Values] | None = None,
         *,
         lanes: int | None = None,
-        errors: bool = False,
+        errors: bool | None = None,
         **given: Unpack[RunKeywords],
     ) -> Ensemble:
         """Return many machines of the model that run at once, each in a lane of the processor's vectors.
 
-        Steps are those of double-step: equal ones by the trapezoidal rule, or with `solver="rodas5p"` (or `rodas4`)
-        those that each machine's own error asks for. Results are those of single runs but for what is left of Newton's
-        iteration, and round-off.
+        Steps are those of double-step that single runs make: by `rodas5p` those that each machine's own error asks for,
+        and where a step is named and no tolerance, equal ones by the trapezoidal rule. Results are those of single runs
+        but for what is left of Newton's iteration, and round-off.
 
         Parameters
         ----------
@@ -366,9 +391,10 @@ class CoupledModel(ModelData):
         lanes
             Machines that are computed at once: 2, 4 with AVX2, 8 with AVX-512; as many as the processor can by default.
         errors
-            Whether the error of each machine's run is estimated, as in single runs; steps take 1.5 to 3 times as long.
+            Whether the error of equal steps is estimated for each machine, as in single runs, which takes 1.5 to 3
+            times as long. By default runs do it, and machines that are started (`Ensemble.start`) do not.
         given
-            Options as for `simulation`, but for the formulation; the trapezoidal rule is the solver by default.
+            Options as for `simulation`, but for the formulation.
 
         Raises
         ------
@@ -397,8 +423,8 @@ class CoupledModel(ModelData):
                 raise InputError(
                     f"ensembles have the {name} {known} only; leave out '{given[name]}', or run machines one by one"
                 )
-        solver = given.get("solver") or Trapezoidal.name
-        return run_options(self, None, {**given, "formulation": FORMULATION, "solver": solver})
+        options = run_options(self, None, {**given, "formulation": FORMULATION})
+        return RunOptions.of(options, {"solver": options.chosen_solver})
 
     @heeding_interruptions()
     def casadi(self, **given: Unpack[RunKeywords]) -> ModelFunctions:
@@ -426,7 +452,7 @@ class CoupledModel(ModelData):
         stop: float | None = None,
         **given: Unpack[RunKeywords],
     ) -> SensitivityResult:
-        """Run the model and return exact derivatives of its results with respect to parameters, for the steps made.
+        """Run the model and return derivatives of its results with respect to parameters, for the steps made.
 
         Parameters
         ----------
@@ -438,19 +464,21 @@ class CoupledModel(ModelData):
         stop
             End of the run in s; the model's own by default.
         given
-            Options as for `simulation`. Solvers are the trapezoidal rule by default and Rosenbrock methods as
-            `rodas5p`, whose steps keep their sizes; formulations are `double-step` by default, `dca` and `hdca`, and
-            with the trapezoidal rule `penalty`.
+            Options as for `simulation`. Where neither a solver nor a step nor a tolerance is named, steps are chosen
+            by the estimated error of the derivatives, 1e-4 of the largest one: equal ones by the trapezoidal rule, or
+            those of `rodas5p`. Solvers are these and other Rosenbrock methods; formulations are `double-step` by
+            default, `dca` and `hdca`, and with the trapezoidal rule `penalty`.
 
         Raises
         ------
         InputError
             When a name means nothing, or the model has what is not differentiated, as sampled blocks.
         SimulationError
-            When the run fails, or its steps are halved.
+            When the run fails, or steps that are named are halved.
         """
-        simulation = self.in_differentiated_steps("sensitivities", given)
-        return sensitivities(simulation, parameters, outputs, self.stop_time if stop is None else stop)
+        steps = self.differentiated_steps("sensitivities", given)
+        with each_once():
+            return sensitivities(steps, parameters, outputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
     def gradient(
@@ -483,8 +511,9 @@ class CoupledModel(ModelData):
         SimulationError
             As `sensitivities`.
         """
-        simulation = self.in_differentiated_steps("gradient", given)
-        return gradient(simulation, of, parameters, inputs, self.stop_time if stop is None else stop)
+        steps = self.differentiated_steps("gradient", given)
+        with each_once():
+            return gradient(steps, of, parameters, inputs, self.stop_time if stop is None else stop)
 
     @heeding_interruptions()
     def fit(
@@ -569,10 +598,10 @@ class CoupledModel(ModelData):
         SimulationError
             When a run of the search fails.
         """
-        simulation = self.in_differentiated_steps("optimize", given)
+        steps = self.differentiated_steps("optimize", given)
         with each_once():
-            found = optimize(simulation, minimize, free, subject_to, self.stop_time if stop is None else stop)
-        return replace(found, model=with_parameters(self, simulation, found.names, found.values))
+            found = optimize(steps, minimize, free, subject_to, self.stop_time if stop is None else stop)
+        return replace(found, model=with_parameters(self, steps.any, found.names, found.values))
 
     @heeding_interruptions()
     def simulation_of(

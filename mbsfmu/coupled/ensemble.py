@@ -90,7 +90,7 @@ class Ensemble:
     parameters, inputs, starts, lanes, errors
         As for `CoupledModel.ensemble`.
     library
-        Its compiled code; found or made at the first run by default.
+        Its compiled code for runs; found or made at the first run by default.
 
     Attributes
     ----------
@@ -107,12 +107,15 @@ class Ensemble:
         starts: Mapping[str, Values],
         lanes: int | None,
         *,
-        errors: bool = False,
+        errors: bool | None = None,
         library: EnsembleLibrary | None = None,
     ) -> None:
         self._simulation = simulation
-        self._key, self._lanes, self._errors = key, lanes, errors
-        self._library = library
+        self._key, self._lanes = key, lanes
+        estimated = simulation.solver.error_record is not None
+        self._errors = estimated if errors is None else errors
+        self._errors_of_started = bool(errors)
+        self._libraries: dict[bool, EnsembleLibrary] = {} if library is None else {self._errors: library}
         named = named_values(simulation, parameters, starts)
         driven = {name: value for name, value in inputs.items() if _is_signal(value)}
         held = {name: value for name, value in inputs.items() if name not in driven}
@@ -205,7 +208,7 @@ class Ensemble:
             output_step = default_interval(simulation.name, 0.0, stop, simulation.step_size, numbers, "output_step")
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
         threads = _threads(workers)
-        library = self._compiled()
+        library = self._compiled(errors=self._errors)
         simulation.warn_undriven([self._inputs[place].name for place in (*self._held, *self._driven)])
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
@@ -232,9 +235,10 @@ class Ensemble:
 
     def _started(self, columns: Sequence[int], workers: int | None) -> EnsembleSimulation:
         """Return started machines, of which some columns are recorded."""
-        threads, library = _threads(workers), self._compiled()
+        errors = self._errors_of_started
+        threads, library = _threads(workers), self._compiled(errors=errors)
         machines = OpenMachines(library, self._data(), columns, threads)
-        return EnsembleSimulation(self._simulation, machines, columns, self._numbers, errors=self._errors)
+        return EnsembleSimulation(self._simulation, machines, columns, self._numbers, errors=errors)
 
     def vector_env(
         self,
@@ -307,11 +311,11 @@ class Ensemble:
             autoreset=autoreset,
         )
 
-    def _compiled(self) -> EnsembleLibrary:
+    def _compiled(self, *, errors: bool) -> EnsembleLibrary:
         """Return the compiled code, for this ensemble and others of the same model and options; errors as for `run`."""
-        if self._library is None:
-            self._library = ensemble_library(self._simulation, self._key, self._lanes, errors=self._errors)
-        return self._library
+        if errors not in self._libraries:
+            self._libraries[errors] = ensemble_library(self._simulation, self._key, self._lanes, errors=errors)
+        return self._libraries[errors]
 
     def single_runs(self, stop: float | None = None) -> Iterator[MachineRun | None]:
         """Run all machines in one thread, and yield what a single run of each would give, in their order.
@@ -333,7 +337,7 @@ class Ensemble:
         output_step = simulation.output_step(stop)
         columns = range(len(simulation.continuous))
         check_run(stop, output_step, simulation.step_size, self.machines * len(columns))
-        library, data = self._compiled(), self._data()
+        library, data = self._compiled(errors=self._errors), self._data()
         begin = clock.perf_counter()
         times = counted(0.0, stop, output_step)
         runs = library.run(data, times, columns, 1)
@@ -401,7 +405,7 @@ class Ensemble:
     ) -> EnsembleResult:
         """Return the results of the runs, with the first columns exposed; warn of problems."""
         simulation = self._simulation
-        assert self._library is not None
+        vectors = self._libraries[self._errors].vectors
         recorded = [simulation.continuous[column] for column in columns]
         failures, warnings = self._diagnostics(runs, times, columns)
         if len(failures) > _TOLD:
@@ -428,8 +432,8 @@ class Ensemble:
             errors=[self._error(runs, machine) for machine in range(self.machines)],
             steps=runs.counts[:, count_places()["steps"]][:, 0],
             scalar_steps=runs.alone,
-            lanes=self._library.vectors.lanes,
-            vector_mathematics=self._library.vectors.mathematics,
+            lanes=vectors.lanes,
+            vector_mathematics=vectors.mathematics,
             wall_seconds=seconds,
         )
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mbsfmu.analysis.derivative_steps import DerivativeSteps
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
 from mbsfmu.analysis.fitted_machines import ModelMachine, checked_bounds
 from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
@@ -34,8 +35,8 @@ class FittableModel(Protocol):
         """Start values by `system.variable`."""
         ...
 
-    def in_differentiated_steps(self, subject: str, given: RunKeywords) -> Simulation:
-        """Return a simulation by a solver and a formulation whose steps are differentiated."""
+    def differentiated_steps(self, subject: str, given: RunKeywords) -> DerivativeSteps:
+        """Return the steps of runs that can be differentiated."""
         ...
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Any:
@@ -54,7 +55,8 @@ def fit_model(
     given: RunKeywords,
 ) -> FitResult:
     """Fit a model; see `CoupledModel.fit`."""
-    simulation = model.in_differentiated_steps("a fit", given)
+    steps = model.differentiated_steps("a fit", given)
+    simulation = steps.any
     computed, qualified = computed_variables(simulation), simulation.exposed.qualified
     read = [
         read_experiment(
@@ -74,7 +76,7 @@ def fit_model(
     bounds += [checked_delay(name, *each) for name, each in delays.items()]
     low, high = np.array(bounds).T
     deviations = {_output(name, simulation, computed): checked_noise(name, value) for name, value in noise.items()}
-    pairs = [(each, ModelMachine(_following(model, each, simulation, given))) for each in read]
+    pairs = [(each, ModelMachine(_following(model, each, steps, given))) for each in read]
     found = fit(pairs, Free(tuple(chosen), tuple(delayed), low, high), deviations, loss, progress)
     count = len(chosen)
     short = dict(simulation.exposed.by_system)
@@ -90,12 +92,14 @@ def with_parameters(model: FittableModel, simulation: Simulation, names: Sequenc
     return model.model_copy(update={"start": {**model.start, **found}})
 
 
-def _following(model: FittableModel, experiment: Experiment, usual: Simulation, given: RunKeywords) -> Simulation:
-    """Return a simulation with the inputs of an experiment."""
+def _following(
+    model: FittableModel, experiment: Experiment, usual: DerivativeSteps, given: RunKeywords
+) -> DerivativeSteps:
+    """Return the steps of runs with the inputs of an experiment."""
     if not experiment.signals:
         return usual
     driven = model.model_copy(update={"signals": {**model.signals, **experiment.signals}})
-    return driven.in_differentiated_steps("a fit", given)
+    return driven.differentiated_steps("a fit", given)
 
 
 def _output(name: str, simulation: Simulation, computed: Sequence[Variable]) -> int:

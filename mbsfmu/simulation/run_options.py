@@ -203,6 +203,12 @@ class RunOptions(Options):
         return "a step is named and no tolerance" if "step" in given and not given & set(AdaptiveSolver.options) else ""
 
     @property
+    def names_steps(self) -> bool:
+        """Whether an option says how steps are made: solver, step, tolerances or Newton's iteration."""
+        own = {"solver", "step", "tolerances", *AdaptiveSolver.options, *ImplicitSolver.options}
+        return any(name in own for name, _ in self.content())
+
+    @property
     def method(self) -> tuple[type[Solver], Rule]:
         """Class of the solver, and the integration rule."""
         return find_solver(self.chosen_solver)

@@ -13,7 +13,7 @@ from oscillator_in_closed_form import DAMPING, MASS, SPEED, START, STIFFNESS, mo
 
 import mbsfmu
 from mbsfmu import InputError, SimulationError
-from mbsfmu.analysis.fitted_machines import ModelMachine
+from mbsfmu.analysis.fitted_machines import ModelMachine, Request
 from mbsfmu.analysis.identifiability import information
 from mbsfmu.cli.commands import cli
 
@@ -268,9 +268,9 @@ def test_a_first_value_on_a_bound_is_where_the_search_begins(
     tried: list[float] = []
     run = ModelMachine.run
 
-    def recorded(machine: ModelMachine, chosen: Any, values: Any, stop: float, rows: Any) -> Any:
-        tried.append(values[0])
-        return run(machine, chosen, values, stop, rows)
+    def recorded(machine: ModelMachine, request: Request) -> Any:
+        tried.append(request.values[0])
+        return run(machine, request)
 
     monkeypatch.setattr(ModelMachine, "run", recorded)
     started().fit(measured(1), {"spring.stiffness": bounds})
@@ -348,11 +348,11 @@ def test_a_fit_goes_back_from_runs_that_fail(monkeypatch: pytest.MonkeyPatch) ->
     """All stiffnesses below 49 N/m, next to the true one of 50: the search comes from 150 and tries some of them."""
     run, tried = ModelMachine.run, []
 
-    def refusing(machine: ModelMachine, chosen: Any, values: Any, stop: float, rows: Any) -> Any:
-        tried.append(values[0])
-        if values[0] < 0.98 * STIFFNESS:
+    def refusing(machine: ModelMachine, request: Request) -> Any:
+        tried.append(request.values[0])
+        if request.values[0] < 0.98 * STIFFNESS:
             raise SimulationError("too soft")
-        return run(machine, chosen, values, stop, rows)
+        return run(machine, request)
 
     monkeypatch.setattr(ModelMachine, "run", refusing)
     data = {"time": TIMES, "slider.displacement": motion(TIMES)[0]}

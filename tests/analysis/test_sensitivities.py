@@ -226,7 +226,7 @@ def test_compiled_sensitivities_are_those_of_numpy(
     Once where NumPy has made the run, once in C.
     """
     made = driven_crank() if model == "driven-crank" else mbsfmu.models.built_in(model)
-    simulation = made.in_differentiated_steps("a test", {})
+    simulation = made.differentiated_steps("a test", {"solver": "trapezoidal"}).any
     computed = computed_variables(simulation)
     chosen, rows = parameter_places(simulation, names), list(range(len(computed)))
     kept = [row for row in rows if computed[row].name != "energy.drift"]  # a difference of large numbers
@@ -247,7 +247,7 @@ def test_compiled_sensitivities_are_those_of_numpy(
 
 def test_libraries_are_made_for_what_is_asked_and_when_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of runs add up; other rows need another library; without a compiler NumPy goes on, with a warning."""
-    simulation = mbsfmu.models.built_in("pendulum-3").in_differentiated_steps("a test", {"step": 1e-3})
+    simulation = mbsfmu.models.built_in("pendulum-3").differentiated_steps("a test", {"step": 1e-3}).any
     (chosen,), told = parameter_places(simulation, ["link_2.mass"]), []
     made = sensitivity_library._made
 
@@ -282,7 +282,7 @@ def test_libraries_are_made_for_what_is_asked_and_when_it_is_worth_it(monkeypatc
 def test_a_point_that_is_singular_is_told(model: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without masses, and without lengths of a loop: compiled code stops at the first point, and spends its time."""
     monkeypatch.setattr(sensitivity_library, "_WORTH", 0)
-    simulation = mbsfmu.models.built_in(model).in_differentiated_steps("a test", {"step": 1e-3})
+    simulation = mbsfmu.models.built_in(model).differentiated_steps("a test", {"step": 1e-3}).any
     names = [each.name for each in simulation.functions.system.parameters]
     DifferentiableRun(simulation, 0.01, [0]).slopes([0])
     library = sensitivity_library.library_of_points(simulation)
@@ -330,7 +330,7 @@ def test_coordinates_that_are_chosen_anew() -> None:
 
 def test_another_choice_of_coordinates_changes_no_derivative() -> None:
     """Two pentagons take other independent coordinates at 2.969 s: one motion before and after, by a length, too."""
-    simulation = mbsfmu.models.built_in("double-pentagon").in_differentiated_steps("a test", {"step": STEP})
+    simulation = mbsfmu.models.built_in("double-pentagon").differentiated_steps("a test", {"step": STEP}).any
     chosen = parameter_places(simulation, ["link_1.length", "link_5.mass"])
     first, count = len(simulation.functions.system.outputs), len(simulation.functions.coordinates)
     run = DifferentiableRun(simulation, 2.98, list(range(first, first + 3 * count)))

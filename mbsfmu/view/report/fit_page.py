@@ -80,9 +80,13 @@ def _parameters(result: FitResult) -> HtmlElement:
         ends = (float(result.lower[place]), float(result.upper[place]))
         interval = f"{quantity(ends[0], unit, 5)} to {quantity(ends[1], unit, 5)}" if known else "none"
         share = percent(deviation / abs(value), 2) if known and value else "–"
-        rows.append([name, quantity(value, unit, 6), Cell(interval, "" if known else "bad"), share])
-    heads = ("parameter", "value", "95 % interval", "standard deviation")
-    return table(heads, rows, "Intervals by the linearization at the fit, Student's t.")
+        shift = float(result.step_errors.shifts[place])
+        shifted = quantity(shift, unit, 2) if np.isfinite(shift) else "not known"
+        rows.append([name, quantity(value, unit, 6), Cell(interval, "" if known else "bad"), share, shifted])
+    heads = ("parameter", "value", "95 % interval", "standard deviation", "shift by steps")
+    steps = " and ".join(result.step_errors.steps)
+    caption = f"Intervals by the linearization at the fit, Student's t. Shift: by the error of {steps}."
+    return table(heads, rows, caption)
 
 
 def _correlation(result: FitResult) -> list[HtmlElement]:

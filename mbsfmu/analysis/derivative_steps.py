@@ -1,0 +1,333 @@
+"""Steps that are differentiated: equal ones or those of a Rosenbrock method, chosen by the error of derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from mbsfmu.analysis.bends import bends, bends_in_words
+from mbsfmu.analysis.derivative_errors import DerivativeErrors
+from mbsfmu.analysis.recorded_run import RecordedRun
+from mbsfmu.analysis.run_points import Indices
+from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.muted import muted
+from mbsfmu.integration.error_measure import LARGE_ERROR
+from mbsfmu.simulation.error_check import LEAST_TOLERANCE, TIGHTER
+from mbsfmu.simulation.runner import Recording
+from mbsfmu.simulation.simulation import Simulation
+from mbsfmu.tracing.workspace import Floats
+
+ASKED = 1e-4
+"""Error of derivatives, as a share of the largest one over the run, for which steps are chosen."""
+_DEAR = 100.0
+"""Equal steps that are differentiated, in compiled code, in the time of a step of a Rosenbrock method, in NumPy: 44 of
+the excavator by 20 parameters, 150 of the four-bar (`benchmarks/derivative_steps.py`)."""
+_FEWEST = 4
+"""Equal steps of a run at least: twice as long ones must be possible."""
+MOST_HALVED, _ROUNDS = 3, 5
+"""How often steps are halved at once, as differences of far too long ones say little, and how often they are."""
+_MOST_STEPS = 1e5
+"""Equal steps at most where there is no Rosenbrock method."""
+_CONVERGES = 2.0
+"""Factor by which shorter steps reduce the error at least, where it is worth while to make them shorter still."""
+LONGER, SHORTER = 0.5, 4.0 / 3.0
+"""Error over the difference to steps of twice the size, and to those of half of it: 1/3 and 4/3 of second order, 1 and
+2 of first order, as where the equations bend within a step."""
+_BENT, _LOOSER = 1e-3, 10.0
+"""Factors of the tolerance: of steps that are tried where the equations bend, which take a third more of them, and of
+those that others are compared with there."""
+_SAME = 1e-11
+"""Difference of times relative to the end of a run, at least to 1 s, that is round-off."""
+
+
+class Differentiated(Protocol):
+    """What is found of a run that is differentiated."""
+
+    @property
+    def recorded(self) -> RecordedRun:
+        """The run."""
+        ...
+
+
+T = TypeVar("T", bound=Differentiated)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of a simulation.
+
+    Attributes
+    ----------
+    simulation
+        By the trapezoidal rule or a Rosenbrock method.
+    size
+        In s: of equal steps, or the interval of the output.
+    tolerance
+        Relative tolerance of adaptive steps; 0 of equal ones.
+    """
+
+    simulation: Simulation
+    size: float
+    tolerance: float
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> Self:
+        """Return the steps that a simulation makes."""
+        return cls(simulation, simulation.step_size, float(simulation.solver.tolerances[0]))
+
+    @property
+    def words(self) -> str:
+        """The steps in words."""
+        if self.tolerance:
+            return f"steps of {self.simulation.solver.name} with a tolerance of {self.tolerance:.3g}"
+        return f"equal steps of {1e3 * self.size:.4g} ms"
+
+    def finer(self) -> tuple[Steps, float]:
+        """Return shorter steps, and the error of a run over the difference to one with them."""
+        if self.tolerance:
+            return replace(self, tolerance=max(TIGHTER * self.tolerance, LEAST_TOLERANCE)), 1.0
+        return replace(self, size=0.5 * self.size), SHORTER
+
+    def begun(self, chosen: Sequence[int] = (), values: Sequence[float] = ()) -> Simulation:
+        """Return the simulation before the start, with values of some of the system's parameters."""
+        simulation = self.simulation
+        simulation.reset()
+        parameters = simulation.functions.system.parameters
+        for index, value in zip(chosen, values, strict=True):
+            simulation.set(parameters[index].name, value)
+        simulation.solver.step = self.size
+        if self.tolerance:
+            simulation.set_tolerance(self.tolerance)
+        return simulation
+
+
+@dataclass(frozen=True)
+class Chosen(Generic[T]):
+    """What was found with the steps that were chosen.
+
+    Attributes
+    ----------
+    steps, found, errors
+        The steps, what was found, and its errors.
+    """
+
+    steps: Steps
+    found: T
+    errors: DerivativeErrors
+
+
+Evaluate = Callable[[Steps], Sequence[T]]
+"""Returns what steps give, then what their embedded formula gives where there is one."""
+Compare = Callable[[T, T, float], DerivativeErrors]
+"""Returns the errors of the first from another, and from the ratio of error and difference."""
+
+
+class DerivativeSteps:
+    """Steps of a model's runs that can be differentiated.
+
+    Where the user names none, steps are chosen by the estimated error of derivatives: equal ones are halved until it is
+    as small as asked, or those of a Rosenbrock method are taken where these are cheaper.
+
+    Parameters
+    ----------
+    equal, adaptive
+        Make the simulations; None where formulation or model do not have the steps.
+    named
+        The simulation whose steps a user names.
+    """
+
+    def __init__(
+        self,
+        equal: Callable[[], Simulation] | None,
+        adaptive: Callable[[], Simulation] | None,
+        named: Simulation | None = None,
+    ) -> None:
+        self._make_equal, self._make_adaptive, self._named = equal, adaptive, named
+
+    @property
+    def named(self) -> Steps | None:
+        """The steps that a user names."""
+        return None if self._named is None else Steps.of(self._named)
+
+    @cached_property
+    def equal(self) -> Steps:
+        """Equal steps of the model's size."""
+        assert self._make_equal is not None
+        return Steps.of(self._make_equal())
+
+    @cached_property
+    def adaptive(self) -> Steps | None:
+        """Steps by a tolerance; None where the formulation has none."""
+        return None if self._make_adaptive is None else Steps.of(self._make_adaptive())
+
+    @property
+    def any(self) -> Simulation:
+        """A simulation of the model, for its names."""
+        return self.equal.simulation if self._named is None else self._named
+
+    def remedy(self, steps: Steps) -> str:
+        """Return what makes derivatives more exact than those of steps."""
+        if self._named is None:
+            return "none of the steps that were tried are more exact; end the run before, or take differences of runs"
+        if steps.tolerance:
+            return (
+                "take a smaller tolerance or, above all where the machine is at rest, name neither solver nor "
+                "tolerance: steps are then chosen for derivatives"
+            )
+        return "take smaller steps, or name none: they are then chosen by this error"
+
+    def choose(
+        self,
+        evaluate: Evaluate[T],
+        compare: Compare[T],
+        stop: float,
+        *,
+        asked: float = ASKED,
+        values: tuple[Sequence[int], Sequence[float]] = ((), ()),
+    ) -> Chosen[T]:
+        """Return what the chosen steps give.
+
+        Parameters
+        ----------
+        evaluate, compare
+            Find what is differentiated, and compare.
+        stop
+            End of the runs in s.
+        asked
+            Largest error of derivatives.
+        values
+            Indices and values of parameters that runs have.
+
+        Raises
+        ------
+        InputError, SimulationError
+            As `evaluate`, of the steps that are named, or of all that can be taken.
+        """
+        if (named := self.named) is not None:
+            return self.judged(named, evaluate, compare, stop)
+        found: list[Chosen[T]] = []
+        failures: list[SimulationError] = []
+
+        def error_of(steps: Steps) -> float:
+            try:
+                found.append(self.judged(steps, evaluate, compare, stop))
+            except SimulationError as failure:
+                failures.append(failure)
+                return math.inf
+            return found[-1].errors.largest
+
+        equal = self.equal
+        steps, before = replace(equal, size=min(equal.size, stop / _FEWEST)), math.inf
+        adaptive = self._differentiated_adaptive
+        most = max(_MOST_STEPS, stop / steps.size)
+        for _ in range(_ROUNDS):
+            error = error_of(steps)
+            if error <= asked:
+                return found[-1]
+            halvings = min(max(math.ceil(0.5 * math.log2(min(error, 1.0) / asked)), 1), MOST_HALVED)
+            count = stop / steps.size * 2.0**halvings
+            slow = error * _CONVERGES > before
+            if adaptive is not None and (slow or count > _DEAR * self._count(adaptive, stop, values)):
+                tighter = replace(adaptive, tolerance=max(_BENT * adaptive.tolerance, LEAST_TOLERANCE))
+                if error_of(adaptive) <= asked or error_of(tighter) <= asked:
+                    return found[-1]
+                adaptive = None
+            if slow or count > most:
+                break
+            before, steps = error, replace(steps, size=steps.size / 2.0**halvings)
+        if not found:
+            raise failures[0]
+        return _best(found, compare)
+
+    def judged(self, steps: Steps, evaluate: Evaluate[T], compare: Compare[T], stop: float) -> Chosen[T]:
+        """Return what steps give, with its errors; parameters and errors as for `choose`."""
+        first, *embedded = evaluate(steps)
+        bent = bends(first.recorded)
+        if not steps.tolerance:
+            errors = self._of_equal(first, steps, evaluate, compare, stop)
+        else:
+            errors = compare(first, embedded[0], 1.0)
+            errors = replace(errors, values=np.full(len(errors.values), np.nan))
+            if bent:  # which the embedded formula passes in the same steps
+                other = self._found(replace(steps, tolerance=_LOOSER * steps.tolerance), evaluate)
+                errors = errors if other is None else errors.joined(compare(first, other, LONGER))
+        causes = bends_in_words(bent, errors.time) if errors.largest > LARGE_ERROR else ()
+        return Chosen(steps, first, replace(errors, steps=steps.words, causes=causes))
+
+    def _of_equal(
+        self, first: T, steps: Steps, evaluate: Evaluate[T], compare: Compare[T], stop: float
+    ) -> DerivativeErrors:
+        """Return the errors of equal steps, from steps of twice the size, or of half of it where these say little."""
+        longer = self._found(replace(steps, size=2.0 * steps.size), evaluate) if 2.0 * steps.size <= stop else None
+        errors = None if longer is None else compare(first, longer, LONGER)
+        if errors is not None and (errors.largest <= LARGE_ERROR or self._named is None):
+            return errors
+        shorter = self._found(replace(steps, size=0.5 * steps.size), evaluate)
+        if shorter is not None:
+            return compare(first, shorter, SHORTER)
+        if errors is None:
+            raise SimulationError(f"{steps.words} make a run, but neither twice nor half as long ones do; name others")
+        return errors
+
+    @staticmethod
+    def _found(steps: Steps, evaluate: Evaluate[T]) -> T | None:
+        """Return what further steps give; None where their run fails, which says nothing of others."""
+        with muted():
+            try:
+                return evaluate(steps)[0]
+            except SimulationError:
+                return None
+
+    @cached_property
+    def _differentiated_adaptive(self) -> Steps | None:
+        """Steps by a tolerance, where they can be differentiated."""
+        adaptive = self.adaptive
+        return None if adaptive is None or len(adaptive.simulation.functions.loop_iterates) else adaptive
+
+    @staticmethod
+    def _count(steps: Steps, stop: float, values: tuple[Sequence[int], Sequence[float]]) -> float:
+        """Return the number of steps by a tolerance of a run; infinite where it fails."""
+        with muted():
+            try:
+                recorded_rows(steps.begun(*values), np.array([0.0, stop]))
+            except SimulationError:
+                return math.inf
+        return float(steps.simulation.statistics.steps)
+
+
+def _best(found: Sequence[Chosen[T]], compare: Compare[T]) -> Chosen[T]:
+    """Return what is most exact; of equal steps only the shortest count, as longer ones may seem so by chance."""
+    equal = [each for each in found if not each.steps.tolerance]
+    candidates = [each for each in found if each.steps.tolerance]
+    if equal:
+        shortest = equal[-1]
+        for each in equal[:-1]:  # of first order at least, whatever steps next to each other say
+            factor = 1.0 / (each.steps.size / shortest.steps.size - 1.0)
+            errors = shortest.errors.joined(compare(shortest.found, each.found, factor))
+            shortest = replace(shortest, errors=errors)
+        candidates.append(shortest)
+    return min(candidates, key=lambda each: each.errors.largest)
+
+
+def recorded_rows(simulation: Simulation, times: Floats) -> Floats:
+    """Run a simulation, and return what varies at times in s from the start on, shape (times, variables)."""
+    simulation.initialize()
+    recording = Recording(times, len(simulation.continuous))
+    recording.take_first(simulation.run_loop.readings())
+    simulation.run_loop.stepped = True
+    simulation.runner.run(simulation.run_loop, recording)
+    return recording.recorded[1]
+
+
+def common_times(times: Floats, others: Floats) -> tuple[Indices, Indices]:
+    """Return the indices of times that two runs have in common, ascending."""
+    after = np.minimum(np.searchsorted(others, times), len(others) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(np.abs(others[before] - times) < np.abs(others[after] - times), before, after)
+    same = np.abs(others[nearest] - times) <= _SAME * max(float(times[-1]), 1.0)
+    return np.flatnonzero(same), nearest[same]

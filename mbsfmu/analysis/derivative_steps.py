@@ -222,7 +222,9 @@ class DerivativeSteps:
             return found[-1].errors.largest
 
         equal = self.equal
-        steps, before = replace(equal, size=min(equal.size, stop / _FEWEST)), math.inf
+        # A run shorter than a step is refused when it is tried.
+        size = min(equal.size, stop / _FEWEST) if stop >= equal.size else equal.size
+        steps, before = replace(equal, size=size), math.inf
         adaptive = self._differentiated_adaptive
         most = max(_MOST_STEPS, stop / steps.size)
         for _ in range(_ROUNDS):

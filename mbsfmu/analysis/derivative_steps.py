@@ -53,6 +53,11 @@ class Differentiated(Protocol):
         """The run."""
         ...
 
+    @property
+    def interpolated(self) -> bool:
+        """Whether it depends on the output step, as sums over what is read do."""
+        ...
+
 
 T = TypeVar("T", bound=Differentiated)
 
@@ -149,7 +154,7 @@ class DerivativeSteps:
     ) -> None:
         self._make_equal, self._make_adaptive, self._named = equal, adaptive, named
 
-    @property
+    @cached_property
     def named(self) -> Steps | None:
         """The steps that a user names."""
         return None if self._named is None else Steps.of(self._named)
@@ -235,8 +240,12 @@ class DerivativeSteps:
             count = stop / steps.size * 2.0**halvings
             slow = error * _CONVERGES > before
             if adaptive is not None and (slow or count > _DEAR * self._count(adaptive, stop, values)):
+                if error_of(adaptive) <= asked:
+                    return found[-1]
                 tighter = replace(adaptive, tolerance=max(_BENT * adaptive.tolerance, LEAST_TOLERANCE))
-                if error_of(adaptive) <= asked or error_of(tighter) <= asked:
+                if any(each.found.interpolated for each in found):
+                    tighter = replace(tighter, size=adaptive.size / 2.0**MOST_HALVED)
+                if error_of(tighter) <= asked:
                     return found[-1]
                 adaptive = None
             if slow or count > most:
@@ -257,6 +266,9 @@ class DerivativeSteps:
             errors = replace(errors, values=np.full(len(errors.values), np.nan))
             if bent:  # which the embedded formula passes in the same steps
                 other = self._found(replace(steps, tolerance=_LOOSER * steps.tolerance), evaluate)
+                errors = errors if other is None else errors.joined(compare(first, other, LONGER))
+            if first.interpolated:
+                other = self._found(replace(steps, size=2.0 * steps.size), evaluate)
                 errors = errors if other is None else errors.joined(compare(first, other, LONGER))
         causes = bends_in_words(bent, errors.time) if errors.largest > LARGE_ERROR else ()
         return Chosen(steps, first, replace(errors, steps=steps.words, causes=causes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -95,8 +96,8 @@ class Request:
     times: Floats
 
 
-class FittedMachine(Protocol):
-    """A machine whose parameters are fitted.
+class FittedMachine(ABC):
+    """A machine whose parameters are fitted; without more its runs and derivatives are exact.
 
     Attributes
     ----------
@@ -105,21 +106,20 @@ class FittedMachine(Protocol):
     given
         Values of all parameters before the fit, in the units of the parameters.
     derivatives
-        How its runs are differentiated, in words; empty where derivatives are exact.
-    steps
-        The steps of its runs in words.
+        How its runs are differentiated, in words; empty where they are so along their steps.
     """
 
     parameters: Sequence[Variable]
     outputs: Sequence[Variable]
     given: Floats
-    derivatives: str
+    derivatives: str = ""
 
     @property
     def steps(self) -> str:
-        """The steps in words."""
-        ...
+        """The steps of its runs in words."""
+        return "exact steps"
 
+    @abstractmethod
     def run(self, request: Request) -> FittedRun:
         """Run the machine.
 
@@ -130,21 +130,19 @@ class FittedMachine(Protocol):
         InputError
             When a value is refused.
         """
-        ...
 
-    def prepare(self, request: Request) -> None:
+    def prepare(self, request: Request) -> None:  # noqa: B027 - some have no choice
         """Choose the steps that are differentiated for such runs."""
-        ...
 
     def finer(self) -> tuple[FittedMachine, float]:
         """Return the machine with shorter steps, and the error of a run over the difference to it."""
-        ...
+        return self, 1.0
 
-    def errors(self, request: Request) -> DerivativeErrors | None:
+    def errors(self, request: Request) -> DerivativeErrors | None:  # noqa: ARG002
         """Return the errors of the derivatives of such runs; None where nothing is known of them."""
-        ...
+        return None
 
-    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:
+    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:  # noqa: ARG002
         """Take shorter steps where these are needed, and return whether they are others.
 
         Parameters
@@ -154,7 +152,7 @@ class FittedMachine(Protocol):
         shift
             How far the error of the runs shifts fitted values, in standard deviations.
         """
-        ...
+        return False
 
 
 @dataclass
@@ -183,7 +181,7 @@ class _EqualRun:
         return RunSlopes(self.times, *self._run.slopes(chosen))
 
 
-class ModelMachine:
+class ModelMachine(FittedMachine):
     """A model that is fitted, with the derivatives of its steps.
 
     Where a tolerance controls the steps, runs are recorded at the very times of measured values, and fitted values are
@@ -196,16 +194,15 @@ class ModelMachine:
         Steps of the model's runs.
     """
 
-    derivatives = ""
-
     def __init__(self, steps: DerivativeSteps) -> None:
         self._steps, simulation = steps, steps.any
+        self._step = simulation.step_size
         self._differentiated = steps.named or steps.equal
         named = steps.named if steps.named is not None and steps.named.tolerance else None
         self._controlled = named if steps.named is not None else steps.adaptive
-        self.parameters: Sequence[Variable] = simulation.functions.system.parameters
-        self.outputs: Sequence[Variable] = computed_variables(simulation)
-        self.given: Floats = simulation.run_loop.parameters.copy()
+        self.parameters = simulation.functions.system.parameters
+        self.outputs = computed_variables(simulation)
+        self.given = simulation.run_loop.parameters.copy()
 
     @property
     def steps(self) -> str:
@@ -238,7 +235,7 @@ class ModelMachine:
         if self._steps.named is None:
             wanted = self._wanted(request)
             made = self._steps.choose(
-                wanted.evaluate, wanted.compare, request.stop, asked=INEXACT, values=wanted.set
+                wanted.evaluate, wanted.compare, wanted.stop, asked=INEXACT, values=wanted.set
             )  # fmt: skip
             self._differentiated = made.steps
 
@@ -256,7 +253,7 @@ class ModelMachine:
         """Return the errors of derivatives; see `FittedMachine`."""
         wanted = self._wanted(request)
         try:
-            return self._steps.judged(self._differentiated, wanted.evaluate, wanted.compare, request.stop).errors
+            return self._steps.judged(self._differentiated, wanted.evaluate, wanted.compare, wanted.stop).errors
         except SimulationError:
             return None
 
@@ -276,7 +273,8 @@ class ModelMachine:
     def _wanted(self, request: Request) -> DifferentiatedOutputs:
         values, times = request.values.tolist(), request.times
         readings = np.unique(times[(times > 0.0) & (times <= request.stop)])
-        return DifferentiatedOutputs(request.rows, request.chosen, request.stop, values, readings)
+        stop = max(request.stop, self._step)  # a run lasts a step at least
+        return DifferentiatedOutputs(request.rows, request.chosen, stop, values, readings)
 
 
 def checked_bounds(variable: Variable, low: float, high: float) -> tuple[float, float]:

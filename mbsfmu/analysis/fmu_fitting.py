@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mbsfmu.analysis.derivative_errors import DerivativeErrors
 from mbsfmu.analysis.experiments import Experiment, Measured, listed, read_experiment
-from mbsfmu.analysis.fitted_machines import FittedRun, Request, RunSlopes, checked_bounds
+from mbsfmu.analysis.fitted_machines import FittedMachine, FittedRun, Request, RunSlopes, checked_bounds
 from mbsfmu.analysis.fitting import FitResult, Free, checked_delay, checked_noise, fit
 from mbsfmu.analysis.residuals import Loss
 from mbsfmu.analysis.sensitivities import named_once
@@ -76,7 +75,7 @@ class _Run:
         return self.differences(chosen)
 
 
-class FmuMachine:
+class FmuMachine(FittedMachine):
     """An FMU that is fitted; its runs are differentiated by differences of second order.
 
     Central differences go to either side by the cube root of the tolerance of the FMU's runs, as a share of the
@@ -110,9 +109,9 @@ class FmuMachine:
     ) -> None:
         self._source, self._name = source, described.name
         self._values, self._signals, self._bounds, self._step = dict(values), dict(signals), dict(bounds), step
-        self.parameters: Sequence[Variable] = described.parameters
-        self.outputs: Sequence[Variable] = described.outputs
-        self.given: Floats = np.array([each.start for each in described.parameters], dtype=float)
+        self.parameters = described.parameters
+        self.outputs = described.outputs
+        self.given = np.array([each.start for each in described.parameters], dtype=float)
         for place, each in enumerate(described.parameters):
             self.given[place] = values.get(each.name, self.given[place])
         tolerance = described.tolerance or _TOLERANCE
@@ -127,21 +126,11 @@ class FmuMachine:
         """The steps of its runs in words."""
         return f"communication steps of {1e3 * self._step:.4g} ms"
 
-    def prepare(self, request: Request) -> None:
-        """Do nothing: derivatives are differences of the same steps."""
-
     def finer(self) -> tuple[FmuMachine, float]:
         """Return the FMU with half the communication step, where its error is of first order; see `FittedMachine`."""
         machine = copy(self)
         machine._step = 0.5 * self._step
         return machine, 2.0
-
-    def errors(self, request: Request) -> None:
-        """Return nothing: how exact differences are depends on the FMU."""
-
-    def improved(self, request: Request, errors: DerivativeErrors | None, shift: float) -> bool:  # noqa: ARG002
-        """Return that the step stays."""
-        return False
 
     def run(self, request: Request) -> FittedRun:
         """Run the FMU; see `FittedMachine`."""

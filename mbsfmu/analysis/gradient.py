@@ -11,7 +11,7 @@ import numpy as np
 from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_errors
 from mbsfmu.analysis.derivative_steps import DerivativeSteps, Steps
 from mbsfmu.analysis.linearization import chosen_places
-from mbsfmu.analysis.measures import Measure, OutputEnds, OutputWeights, measure
+from mbsfmu.analysis.measures import EndValue, Measure, OutputEnds, OutputWeights, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import check_numbers, computed_variables, parameter_places
 from mbsfmu.analysis.start_derivatives import StartDerivatives, start_by_inputs, start_derivatives, start_follows_inputs
@@ -213,6 +213,7 @@ class _Found:
     """A scalar of a run with its derivatives by parameters, and by inputs at times; shapes (p,) and (N + 1, inputs)."""
 
     recorded: RecordedRun
+    interpolated: bool
     value: float
     parameters: Floats
     inputs: Floats
@@ -260,7 +261,8 @@ def gradient(
     def evaluate(tried: Steps) -> list[_Found]:
         adjoint = Adjoint(tried.begun(), [scalar], stop)
         return [
-            _Found(adjoint.run, adjoint.values[0], *rows) for rows in adjoint.gradient_by_formulas(0, chosen, driving)
+            _Found(adjoint.run, not isinstance(scalar, EndValue), adjoint.values[0], *rows)
+            for rows in adjoint.gradient_by_formulas(0, chosen, driving)
         ]
 
     def compare(found: _Found, other: _Found, factor: float) -> DerivativeErrors:

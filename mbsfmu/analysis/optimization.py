@@ -15,7 +15,7 @@ from mbsfmu.analysis.derivative_errors import DerivativeErrors, derivative_error
 from mbsfmu.analysis.derivative_steps import ASKED, DerivativeSteps, Steps
 from mbsfmu.analysis.fitted_machines import at_bounds, checked_bounds, first_values
 from mbsfmu.analysis.gradient import Adjoint, measured_outputs
-from mbsfmu.analysis.measures import Measure, measure
+from mbsfmu.analysis.measures import EndValue, Measure, measure
 from mbsfmu.analysis.recorded_run import RecordedRun
 from mbsfmu.analysis.sensitivities import parameter_places
 from mbsfmu.base.errors import InputError, SimulationError
@@ -188,6 +188,7 @@ class _Scalars:
     """Scalars of a run, shape (m,), and their gradients, shape (m, p)."""
 
     recorded: RecordedRun
+    interpolated: bool
     values: Floats
     gradients: Floats
 
@@ -260,8 +261,8 @@ class _Runs:
                 [each[0] for each in adjoint.gradient_by_formulas(index, self._chosen, ())]
                 for index in range(len(self._measures))
             ]
-            values = np.array(adjoint.values)
-            return [_Scalars(adjoint.run, values, np.array(each)) for each in zip(*rows, strict=True)]
+            values, read = np.array(adjoint.values), not all(isinstance(each, EndValue) for each in self._measures)
+            return [_Scalars(adjoint.run, read, values, np.array(each)) for each in zip(*rows, strict=True)]
 
         return evaluate
 

@@ -283,6 +283,11 @@ class RunDerivatives:
     at_end: Floats
 
     @property
+    def interpolated(self) -> bool:
+        """Whether it depends on the output step: only times do."""
+        return False
+
+    @property
     def recorded(self) -> RecordedRun:
         """The run."""
         return self.run.recorded
@@ -317,7 +322,7 @@ class DifferentiatedOutputs:
 
     def run(self, steps: Steps) -> DifferentiableRun:
         """Return a run with steps."""
-        return DifferentiableRun(steps.begun(*self.set), max(self.stop, steps.size), self.rows, self.reading_times)
+        return DifferentiableRun(steps.begun(*self.set), self.stop, self.rows, self.reading_times)
 
     def evaluate(self, steps: Steps) -> list[RunDerivatives]:
         """Return the derivatives along steps, and those by their embedded formula where there is one."""

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mbsfmu.analysis.experiments import Experiment
+from mbsfmu.analysis.fitted_machines import FittedMachine, Request, RunSlopes
 from mbsfmu.analysis.fitting import Free, _Residuals, _Search, _Tally, fit
 from mbsfmu.modelling.variables import Variable
 
@@ -26,27 +27,25 @@ class LineRun:
         self.begin: Floats = read[:-1]
         self.end: Floats = read[1:]
 
-    def slopes(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
+    def slopes(self, chosen: Sequence[int]) -> RunSlopes:
         """Return derivatives by a and b where steps begin and end."""
         found = np.stack([np.ones_like(GRID), GRID], axis=1)[:, None, list(chosen)]
-        return found[:-1], found[1:]
+        return RunSlopes(GRID, found[:-1], found[1:])
 
 
-class LineMachine:
+class LineMachine(FittedMachine):
     """A machine that is a straight line."""
 
-    derivatives: str = ""
-
     def __init__(self) -> None:
-        self.parameters: Sequence[Variable] = [Variable("a", start=1.0), Variable("b", start=1.0)]
-        self.outputs: Sequence[Variable] = [Variable("y")]
-        self.given: Floats = np.ones(2)
+        self.parameters = [Variable("a", start=1.0), Variable("b", start=1.0)]
+        self.outputs = [Variable("y")]
+        self.given = np.ones(2)
 
-    def run(self, chosen: Sequence[int], values: Floats, stop: float, rows: Sequence[int]) -> LineRun:
+    def run(self, request: Request) -> LineRun:
         """Return the run with a and b."""
-        assert (*chosen, *rows) == (0, 1, 0)
-        assert stop <= GRID[-1]
-        return LineRun(values)
+        assert (*request.chosen, *request.rows) == (0, 1, 0)
+        assert request.stop <= GRID[-1]
+        return LineRun(request.values)
 
 
 def log(count: int) -> tuple[Experiment, Floats, Floats]:

@@ -10,6 +10,7 @@ from scipy.signal import lfilter
 
 from mbsfmu import FitSignal
 from mbsfmu.analysis.experiments import Experiment
+from mbsfmu.analysis.fitted_machines import FittedMachine, Request, RunSlopes
 from mbsfmu.analysis.fitting import Free, fit
 from mbsfmu.analysis.residuals import inflations, remarks
 from mbsfmu.modelling.variables import Variable
@@ -30,23 +31,22 @@ def signal(residuals: Any, noise: float | None = None) -> FitSignal:
     return FitSignal("log.csv", "x", "m", TIMES, MOTION + residuals, MOTION, size)
 
 
-class Wave:
+class Wave(FittedMachine):
     """A machine whose output is a cos 5 t + b sin 5 t + c."""
 
-    derivatives = ""
     parameters = tuple(Variable(name, start=0.5) for name in "abc")
     outputs = (Variable("y"),)
     given = np.full(3, 0.5)
     times = np.linspace(0.0, 2.0, 2001)
     columns = np.stack([np.cos(5.0 * times), np.sin(5.0 * times), np.ones(2001)], axis=1)
 
-    def run(self, chosen: Any, values: Any, stop: float, rows: Any) -> Wave:
-        read = (self.columns @ values)[:, None]
+    def run(self, request: Request) -> Wave:
+        read = (self.columns @ request.values)[:, None]
         self.begin, self.end = read[:-1], read[1:]
         return self
 
     def slopes(self, chosen: Any) -> Any:
-        return self.columns[:-1, None, :], self.columns[1:, None, :]
+        return RunSlopes(self.times, self.columns[:-1, None, :], self.columns[1:, None, :])
 
 
 @pytest.mark.parametrize(("memory", "least"), [(0.0, 0.92), (0.5, 0.92), (0.9, 0.9)])

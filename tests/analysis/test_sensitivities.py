@@ -361,7 +361,7 @@ def fed_volume(share: float) -> CoupledModel:
 
 def test_a_circuit_without_a_machine_by_the_table_of_its_valve() -> None:
     """By differences of the same steps; and the table of the run that was measured is found again."""
-    found = fed_volume(0.1).sensitivities(["gate.points_2"], ["A.pressure"], stop=0.5)
+    found = fed_volume(0.1).sensitivities(["gate.points_2"], ["A.pressure"], stop=0.5, step=STEP)
     near, runs = 1e-5, []
     for share in (0.1 - near, 0.1 + near):
         run = fed_volume(share).simulation(solver="trapezoidal", step=STEP).run(0.5, output_step=STEP)
@@ -380,11 +380,16 @@ def test_least_squares_to_a_signal() -> None:
     """Values measured between steps: of the exact signal the sum is zero, next to it the gradient is 2 Σ (y − m) y′."""
     model = oscillator()
     times = np.array([0.1, 0.3335, 0.9])
-    run = model.sensitivities(["slider.mass"], ["*slider.displacement"], stop=1.0)
+    run = model.sensitivities(["slider.mass"], ["*slider.displacement"], stop=1.0, step=STEP)
     exact = np.interp(times, run.time, run["slider.displacement"])
     slopes = np.interp(times, run.time, run.derivative("slider.displacement", "slider.mass"))
-    assert model.gradient(LeastSquares("slider.displacement", times, exact), ["slider.mass"], stop=1.0).value < 1e-24
-    found = model.gradient(LeastSquares("slider.displacement", times, exact - 0.1, 0.5), ["slider.mass"], stop=1.0)
+    assert (
+        model.gradient(LeastSquares("slider.displacement", times, exact), ["slider.mass"], stop=1.0, step=STEP).value
+        < 1e-24
+    )
+    found = model.gradient(
+        LeastSquares("slider.displacement", times, exact - 0.1, 0.5), ["slider.mass"], stop=1.0, step=STEP
+    )
     assert found.value == pytest.approx(3 * 0.04)
     assert found.parameters["slider.mass"] == pytest.approx(np.sum(2.0 * 0.1 / 0.25 * slopes), rel=1e-9)
     # Names as they may be asked for find results too.

@@ -15,6 +15,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Floats, Instance
 from mbsfmu.cosim.fmus.model_exchange.model import ModelExchangeInstance
 from mbsfmu.cosim.joints.joint_equations import MOTION, QUATERNION, VELOCITY, JointEquations
 from mbsfmu.modelling import closest_match
+from mbsfmu.modelling.measurement_units import IDENTITY, UnitOfMeasurement, conversion
 from mbsfmu.modelling.variables import Causality, Variability
 
 _LOGGER = logging.getLogger(__name__)
@@ -152,9 +153,12 @@ class BoundHandle:
             )
         if instance.kinds[name] != "Real":
             raise InputError(f"the handle {self.handle}: {name} is of type {instance.kinds[name]}; it must be Real")
-        measured = instance.units[name]
-        if measured.exponents is not None and (measured.factor != 1.0 or measured.offset != 0.0):
-            wanted = _UNITS[quantity]
+        measured, wanted = instance.units[name], _UNITS[quantity]
+        try:
+            same = conversion(measured, UnitOfMeasurement(wanted)) == IDENTITY
+        except InputError:
+            same = False
+        if not same:
             raise InputError(f"the handle {self.handle}: {name} is in {measured.name}; it must be in {wanted}")
 
     def _check_input(self, name: str) -> None:

@@ -18,6 +18,7 @@ from mbsfmu import InputError, cosimulate
 from mbsfmu.cli.cosim import command as cosim
 from mbsfmu.cli.sweep import command as sweep
 from mbsfmu.cosim.fmus.reading import read_fmu
+from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units
 from mbsfmu.io.formats import read_table
 from mbsfmu.io.signals import StepSignal, read_signal
 from mbsfmu.studies import OpenStudy, read_samples
@@ -180,3 +181,22 @@ def test_export_keeps_differences(unit: Callable[..., Path], tmp_path: Path) -> 
     assert {each.get("offset") for each in root.iterfind("UnitDefinitions/Unit[@name='degC']/BaseUnit")} == {"273.15"}
     result = fmpy.simulate_fmu(str(one), stop_time=0.1, output=["unit.real_out"], start_values={"unit.real_in": 5.0})
     assert result["unit.real_out"][-1] == 5.0
+
+
+def test_differences_of_fmi_3(foreign: Foreign, tmp_path: Path) -> None:
+    """Of variables, their elements and their aliases."""
+    with zipfile.ZipFile(foreign("vectors")) as archive:
+        entries = {each: archive.read(each) for each in archive.namelist()}
+    text = entries["modelDescription.xml"].decode()
+    text = text.replace('name="force" valueReference="1"', 'name="force" relativeQuantity="true" valueReference="1"')
+    text = text.replace('<Dimension start="3"/></Float64>', '<Dimension start="3"/><Alias name="other"/></Float64>', 1)
+    path = tmp_path / "vectors.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, content in (entries | {"modelDescription.xml": text.encode()}).items():
+            archive.writestr(entry, content)
+    units = described_measurement_units(read_fmu(path).description)
+    relative = {name: unit.relative for name, unit in units.items() if name.startswith(("force", "other", "constant"))}
+    assert relative == {
+        **dict.fromkeys((f"{name}[{place}]" for name in ("force", "other") for place in (1, 2, 3)), True),
+        **dict.fromkeys(("constant[1]", "constant[2]"), False),
+    }

@@ -11,6 +11,8 @@ from hydraulics.component_context import ComponentContext
 from mbsfmu.modelling.fields import Positive
 from mbsfmu.modelling.parameters import Parameter
 
+LARGEST_HOSE = 0.5
+"""Volume in m³ of a hose of 76 mm, the widest for pressure, that is 110 m long."""
 _Volume = Annotated[Positive, Parameter("m3", "volume", usual=(1e-12, 1e3))]
 
 
@@ -29,7 +31,7 @@ class Hose(Component):
 
     type: Literal["hose"] = "hose"
     node: FilledPort
-    volume: _Volume
+    volume: Annotated[Positive, Parameter("m3", "volume", usual=(1e-12, LARGEST_HOSE))]
     bulk_modulus: Annotated[Positive, Parameter("Pa", "bulk modulus", usual=(1e6, inf))]
 
     def volumes(self, now: ComponentContext) -> Iterable[Space]:

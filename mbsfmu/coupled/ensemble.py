@@ -455,6 +455,9 @@ class Ensemble:
             error = self._error(runs, machine).warning(simulation.solver.more_accurate)
             warnings += [(machine, error)] * bool(error)
         parameters = self._data().parameters
+        extremes = {int(find(values)) for values in self._numbers.values() for find in (np.argmin, np.argmax)}
+        for machine in sorted(extremes):
+            warnings += [(machine, sentence) for sentence in simulation.implausible_numbers(parameters[machine])]
         for machine in np.flatnonzero(runs.done > 0).tolist():
             come, rows = times[: runs.done[machine]], runs.rows[machine, : runs.done[machine]]
             energies.begin()

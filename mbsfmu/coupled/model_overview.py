@@ -13,7 +13,7 @@ from mbsfmu.cosim.runs.source_overview import source_overview
 from mbsfmu.coupled.coupled_model import CoupledModel
 from mbsfmu.equations.linear import pivot_columns
 from mbsfmu.initialization.initialization import Initialization
-from mbsfmu.model.remarks import data_remarks
+from mbsfmu.model.remarks import model_remarks
 from mbsfmu.model.system_kinds import kind_of
 from mbsfmu.modelling import Data
 from mbsfmu.modelling.variables import Causality, Variability, Variable
@@ -52,7 +52,7 @@ def overview(model: CoupledModel | str | os.PathLike[str]) -> dict[str, Any]:
             for name, system in zip(model.systems, systems, strict=True)
             if isinstance(system, MechanismSystem)
         },
-        "remarks": list(data_remarks(model)),
+        "remarks": list(model_remarks(model)),
         "connections": [list(each) for each in model.connections],
         "signals": {name: signal.to_dict() for name, signal in model.signals.items()},
         "variables": list(_variables(model, systems)),

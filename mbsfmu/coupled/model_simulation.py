@@ -14,7 +14,7 @@ from mbsfmu.io.part_files import UserParts, read_part_file
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
 from mbsfmu.model.mechanism import mechanisms_of
-from mbsfmu.model.remarks import log_data_remarks
+from mbsfmu.model.remarks import log_model_remarks
 from mbsfmu.model.shape import without_shapes
 from mbsfmu.modelling import closest_match
 from mbsfmu.native.compiled import compile_in_process
@@ -68,7 +68,7 @@ def _traced_simulation(
 
     New traces may be cached. The data are None where user-defined code is part of the equations.
     """
-    log_data_remarks(model)
+    log_model_remarks(model)
     content, parts = _content(model), UserParts.of(model)
     # Data and options determine the code, which user-defined code may prevent: signals too, as what they say of the
     # start, and so which loop equations count, stands in it.

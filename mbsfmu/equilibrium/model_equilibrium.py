@@ -23,7 +23,7 @@ from mbsfmu.initialization.initialization import Initialization, beyond_start_li
 from mbsfmu.model.circuit_kind import circuits_of
 from mbsfmu.model.coupled import ModelData
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.remarks import conditions_of, log_data_remarks
+from mbsfmu.model.remarks import conditions_of, log_model_remarks
 from mbsfmu.modelling import closest_match, remarks
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.input_values import InputValues
@@ -59,7 +59,7 @@ def find_equilibrium(
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if value is not None and not np.isfinite(value):
                 raise InputError(f"'{name}' is to be {word} {value}; it must be a finite number")
-    log_data_remarks(model)
+    log_model_remarks(model)
     search_of = _Search(model, hold, find)
     with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers on the way is given up there
         rest = search(search_of.equations, horizon)

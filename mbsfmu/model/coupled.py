@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, SerializeAsAny, Tag,
 from hydraulics import Circuit
 from mbsfmu.io.part_files import load_parts
 from mbsfmu.io.signals import AnySignal
-from mbsfmu.model import circuit_kind  # noqa: F401 - it registers the kind
+from mbsfmu.model import circuit_kind, mechanism_kind  # noqa: F401 - they register the kinds
 from mbsfmu.model.block import BLOCKS, Block
 from mbsfmu.model.mechanism import Mechanism, read_json, write_json
 from mbsfmu.model.reference_types import Name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +20,8 @@ from mbsfmu.model.joint import AnyJoint
 from mbsfmu.model.reference_types import GROUND, Name, ReferenceKind, Vector, references, split_reference
 from mbsfmu.model.sensor import AnySensor
 from mbsfmu.model.shape import AnyShape
-from mbsfmu.model.system_kinds import SystemKind, register_system_kind
 from mbsfmu.model.topology import Topology, work_out
-from mbsfmu.modelling import REFERENCE, Condition, Data, DataError, FrozenMap, Measured, Role, closest_match
+from mbsfmu.modelling import REFERENCE, Data, DataError, FrozenMap, Measured, Role, closest_match
 
 RESERVED = ("gravity", "energy", "constraint", "solver", GROUND)
 """Names reserved for the mechanism's own variables."""
@@ -241,25 +240,3 @@ def write_json(path: str | os.PathLike[str], data: dict[str, Any]) -> None:
 def mechanisms_of(systems: Mapping[str, Any]) -> dict[str, Mechanism]:
     """Return the mechanisms among systems by name."""
     return {name: data for name, data in systems.items() if isinstance(data, Mechanism)}
-
-
-def _topology(mechanism: Mechanism) -> dict[str, Any]:
-    """Return each body with the joint to its parent, outwards, and the joints that close loops."""
-    topology, tree = mechanism.topology, []
-    for body, tree_joint in zip(topology.bodies, topology.tree, strict=True):
-        inner = GROUND if tree_joint.parent < 0 else topology.bodies[tree_joint.parent].name
-        coordinates = [f"{body.name}.{name}" for name in tree_joint.joint.coordinate_names]
-        tree.append({"body": body.name, "hangs_on": inner, **_joint(tree_joint.joint), "coordinates": coordinates})
-    return {"tree": tree, "cuts": [_joint(joint) for joint in topology.cuts]}
-
-
-def _joint(joint: AnyJoint) -> dict[str, str]:
-    return {"joint": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child}
-
-
-def _conditions(mechanism: Mechanism) -> Iterator[Condition]:
-    for force in mechanism.forces:
-        yield from (condition.of(force.name) for condition in force.conditions())
-
-
-register_system_kind(SystemKind("mechanism", Mechanism, "bodies", topology=_topology, conditions=_conditions))

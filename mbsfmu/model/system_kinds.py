@@ -56,7 +56,8 @@ class SystemKind:
     family
         The classes by the `type` in their JSON objects, where there are several; None where there is one.
     diagnostics
-        Function that yields a sentence on each number of a system that is hardly meant.
+        Function of a system, and of values of its parameters by name that are not as in the data, which yields a
+        sentence on each number that is hardly meant.
     topology
         Function that returns tables of how the parts of a system are joined, by name; a table is a list of rows, or a
         mapping of names to rows, and a row a mapping of columns to values.
@@ -73,7 +74,7 @@ class SystemKind:
     data: type[Data]
     field: str
     family: Kinds[Any] | None = None
-    diagnostics: Callable[[Any], Iterable[str]] = lambda _: ()
+    diagnostics: Callable[[Any, Mapping[str, float]], Iterable[str]] = lambda *_: ()
     topology: Callable[[Any], dict[str, Any]] = lambda _: {}
     icon: Callable[[Any], Iterable[Stroke]] = lambda _: ()
     check_connections: Callable[[str, Any, ModelConnections], None] = lambda *_: None
@@ -181,7 +182,7 @@ register_system_kind(
         SystemData,
         "type",
         SYSTEMS,
-        diagnostics=lambda data: data.diagnostics(),
+        diagnostics=lambda data, _: data.diagnostics(),
         topology=lambda data: data.topology(),
         icon=lambda data: data.icon(),
         check_connections=lambda name, data, given: data.check_connections(name, given),

@@ -247,17 +247,31 @@ class RunOptions(Options):
         """Return the names of the formulations that a solver integrates, among those with the given options."""
         own = {name for each in _formulations() for name in each.Options.model_fields}
         given = own & {name for name, _ in self.content()}
-        fitting = [each for each in _formulations() if _integrates(solver, each)]
+        fitting = [each for each in _formulations() if _integrates(solver, each) and self._completes(each)]
         having_all = [each for each in fitting if given <= set(each.Options.model_fields)]
         return [each.name for each in having_all or fitting]
 
-    def _completed_own(self) -> FormulationOptions:
+    def _completes(self, kind: type[Formulation]) -> bool:
+        """Return whether a formulation by its defaults takes the solver."""
+        try:
+            kind.Options().completed(self._remembering)
+        except InputError:
+            return False
+        return True
+
+    @property
+    def _remembering(self) -> str:
+        """The solver in words, where it remembers earlier steps, with others that do not; else empty."""
         named, (solver, _) = self.chosen_solver, self.method
-        remembering = ""
-        if named in solver.remembering:
-            others = ", ".join(of_one_step())
-            remembering = f"the solver '{named}', which remembers earlier steps; take {others}"
-        return self.own.completed(remembering)
+        return (
+            f"the solver '{named}', which remembers earlier steps; take {', '.join(of_one_step())}"
+            if named in solver.remembering
+            else ""
+        )
+
+    def _completed_own(self) -> FormulationOptions:
+        """Return the options of the formulation with all defaults."""
+        return self.own.completed(self._remembering)
 
     def completed(self) -> Self:
         """Return the options with all defaults; the step may be left to the model.

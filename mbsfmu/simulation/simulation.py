@@ -22,6 +22,7 @@ from mbsfmu.io.checkpoints import Checkpoint, CheckpointFile
 from mbsfmu.io.ended_runs import RunError, RunInterrupted
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.model.machine import Machine
+from mbsfmu.model.remarks import data_remarks
 from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.variables import Variable, with_unit
 from mbsfmu.simulation.change_points import RankWatch
@@ -467,8 +468,18 @@ class Simulation:
             driving=self.exposed.driving,
             error=error,
         )
+        for sentence in self.implausible_numbers(parameters):
+            logger.warning("%s", sentence)
         self.condition_watch.follow(times, rows, parameters)
         return result
+
+    def implausible_numbers(self, parameters: Floats) -> list[str]:
+        """Return sentences on parameters of a run that are hardly meant, but for those that the data cause."""
+        machine = self.machine_as_run(parameters)
+        if machine is None or self.machine is None or np.all(parameters == starts(self.functions.system.parameters)):
+            return []
+        known = set(data_remarks(self.machine))
+        return [sentence for sentence in data_remarks(machine) if sentence not in known]
 
     def _warn_of_coarse_steps(self, times: Floats, rows: Floats) -> None:
         """Warn of accelerations that steps without an error estimate do not resolve."""

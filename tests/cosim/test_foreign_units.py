@@ -164,6 +164,13 @@ def test_text_goes_through_several_units_at_the_start(foreign: Foreign, tmp_path
     assert result.texts["second.text_out"] == [(0.0, "zero"), (2.0, "one")]
 
 
+def test_a_text_that_is_no_utf_8_is_told_with_its_variable(foreign: Foreign) -> None:
+    """The run ends there with what was recorded: the FMU has given a text that nobody can read."""
+    with pytest.raises(CosimulationError, match=r"source\.word has a value that is no UTF-8.*caf.xe9") as caught:
+        cosimulate(foreign("source"), step=0.5, stop=9.0)
+    assert caught.value.result.time[-1] >= 6.5
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

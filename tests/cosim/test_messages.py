@@ -57,7 +57,7 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
     none = ({}, [], SimpleNamespace(), SimpleNamespace(propagate=nothing), {}, 1, 0.0, 1.0, None)
     preparation.initialize({name: instance(name) for name in said}, [], *none)
     assert caplog.messages == [
-        "2 of 3 FMUs, first left [logStatusWarning]: arm_2 would move at -1.5e-03 m/s2",
+        "2 of 3 FMUs, first left [logStatusWarning]: arm_2 would move at -1.5e-03 to 2 m/s2",
         "other [logStatusWarning]: arm_3 would move at 2 m/s2",
     ]
     logger.warning(*said["left"])
@@ -66,4 +66,13 @@ def test_what_many_units_say_at_the_start_is_told_once_with_their_number(
 
 def test_what_one_unit_says_of_two_things_is_not_one() -> None:
     said = [("a", "row 3 falls"), ("a", "row 17 falls"), ("b", "row 5 falls"), ("a", "row 17 falls"), ("b", "no row 4")]
-    assert alike(said) == [("row 3 falls", ["a", "b"]), ("row 17 falls", ["a"]), ("no row 4", ["b"])]
+    assert alike(said) == [("row 3 to 5 falls", ["a", "b"]), ("row 17 falls", ["a"]), ("no row 4", ["b"])]
+
+
+def test_what_is_worst_is_told_of_all() -> None:
+    """Whether the greatest or the least is worst: both are there, as they were written; NaN has no order."""
+    said = [
+        (n, f"from t = {t} s on {x} Pa at A_1, {r} m")
+        for n, t, x, r in ((1, 0.2, "3e4", 1), (2, 0.1, "-5", 1), (3, 9, "7", "nan"))
+    ]
+    assert alike(said) == [("from t = 0.1 to 9 s on -5 to 3e4 Pa at A_1, nan m", [1, 2, 3])]

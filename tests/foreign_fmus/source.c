@@ -24,7 +24,7 @@ static void update(Values *values)
     values->real[STAIRS] = 10.0 * second;
     values->integer[0] = 1000000007 + second;
     values->boolean[0] = second % 2;
-    snprintf(values->text[0], TEXT_LENGTH, "%s", words[second % 3]);
+    snprintf(values->text[0], TEXT_LENGTH, "%s", second == 7 ? "caf\xe9" : words[second % 3]); /* Latin-1 in the seventh */
 }
 
 static fmi2Status advance(Values *values, double time, double step, char *why)

@@ -26,7 +26,7 @@ _instantiated: list[Fmi1Instance] = []
 def _log(component: int | None, _: bytes, status: int, category: bytes | None, message: bytes | None) -> None:
     instance = _instances.get(component or 0) or next(iter(_instantiated), None)
     if instance is not None:
-        instance.log(status, (category or b"").decode(), (message or b"").decode(errors="replace"))
+        instance.log(status, (category or b"").decode(errors="replace"), (message or b"").decode(errors="replace"))
 
 
 _LOGGER = fmi1.fmi1CallbackLoggerTYPE(_log)
@@ -125,7 +125,7 @@ class Fmi1Instance(PlainSteps):
 
     def read_text(self, name: str) -> str:
         """Return the value of a String variable."""
-        return self._call("getString", [self.element(name).described.valueReference])[0].decode()
+        return self.decoded(name, self._call("getString", [self.element(name).described.valueReference])[0])
 
     def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
         """Return derivatives, which FMI 2.0 begins with."""

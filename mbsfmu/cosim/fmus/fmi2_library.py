@@ -27,7 +27,7 @@ _environments = itertools.count(1)
 def _log(environment: int | None, _: bytes, status: int, category: bytes | None, message: bytes | None) -> None:
     instance = _instances.get(environment or 0)
     if instance is not None:
-        instance.log(status, (category or b"").decode(), (message or b"").decode(errors="replace"))
+        instance.log(status, (category or b"").decode(errors="replace"), (message or b"").decode(errors="replace"))
 
 
 _LOGGER = fmi2.fmi2CallbackLoggerTYPE(_log)
@@ -92,7 +92,7 @@ class Fmi2Library(LibraryInstance, ABC):
 
     def read_text(self, name: str) -> str:
         """Return the value of a String variable."""
-        return self._call("getString", [self.element(name).described.valueReference])[0].decode()
+        return self.decoded(name, self._call("getString", [self.element(name).described.valueReference])[0])
 
     def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
         """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).

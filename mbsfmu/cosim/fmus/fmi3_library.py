@@ -90,7 +90,9 @@ class Fmi3Library(LibraryInstance, ABC):
         def log(_: int | None, status: int, category: bytes | None, message: bytes | None) -> None:
             instance = itself()
             if instance is not None:
-                instance.log(status, (category or b"").decode(), (message or b"").decode(errors="replace"))
+                instance.log(
+                    status, (category or b"").decode(errors="replace"), (message or b"").decode(errors="replace")
+                )
 
         return fmi3.fmi3LogMessageCallback(log)
 
@@ -130,7 +132,10 @@ class Fmi3Library(LibraryInstance, ABC):
     def read_text(self, name: str) -> str:
         """Return the value of a String variable."""
         element = self.element(name)
-        return self._get(element.described, element.size)[element.place]
+        try:
+            return self._get(element.described, element.size)[element.place]
+        except UnicodeDecodeError as error:  # FMPy decodes it
+            return self.decoded(name, error.object)
 
     def directional_derivative(self, unknowns: Sequence[str], knowns: Sequence[str]) -> Floats:
         """Return the derivatives of unknowns by knowns, shape (number of unknowns, number of knowns).

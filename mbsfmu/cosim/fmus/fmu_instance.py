@@ -403,6 +403,22 @@ class Instance(ABC):
             When there is no such variable, or the value is none of its type or beyond its bounds.
         """
 
+    def decoded(self, name: str, content: bytes) -> str:
+        """Return the text of a String variable, which is UTF-8 by the standards.
+
+        Raises
+        ------
+        FmuError
+            When it is not.
+        """
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            raise FmuError(
+                f"{self.name}.{name} has a value that is no UTF-8, in which FMUs give their texts: {content!r}",
+                fatal=False,
+            ) from None
+
     @abstractmethod
     def read_text(self, name: str) -> str:
         """Return the value of a String variable."""

@@ -23,7 +23,7 @@ from mbsfmu.io.ended_runs import RunError
 from mbsfmu.io.part_files import UserParts
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.model.machine import Machine
-from mbsfmu.model.remarks import data_remarks
+from mbsfmu.model.remarks import model_remarks
 from mbsfmu.modelling.variables import Causality, Variability, Variable, rated_names
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources, refuse_threads
@@ -251,7 +251,7 @@ def play(
             replay_by_command(model.name, source, equal, named, begun)
             if source
             else replay_in_python(model.name, equal, named, begun),
-            data_remarks(model),
+            model_remarks(model),
         )
         if algorithms:
             steps = communication_steps or [each * made.communication_step for each in _MULTIPLES]

@@ -1,0 +1,60 @@
+"""What a refusal advises is not refused in turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+import mbsfmu
+from mbsfmu import InputError, RunOptions
+
+FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
+SOLVERS = ("trapezoidal", "rodas4", "rodas5p", "rk4", "rk45", "dop853", "adams", "radau")
+
+
+def advised(sentence: str) -> dict[str, list[str]]:
+    """Return the formulations and solvers that a sentence names after its refusal."""
+    words = re.findall(r"[\w-]+", sentence.rpartition("; ")[2])
+    known = {"formulation": FORMULATIONS, "solver": SOLVERS}
+    return {what: [word for word in words if word in names] for what, names in known.items()}
+
+
+def refusal(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_advised_formulations_and_solvers_go_with_what_stays(formulation: str, solver: str) -> None:
+    chosen = {"formulation": formulation, "solver": solver}
+    sentence = refusal(lambda: RunOptions(**chosen).completed())
+    for what, names in advised(sentence).items():
+        for name in names:
+            assert not refusal(lambda: RunOptions(**{**chosen, what: name}).completed()), f"{sentence} -> {name}"  # noqa: B023
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("solver", ["trapezoidal", "rodas5p", "rk45"])
+def test_derivatives_advise_what_they_take(formulation: str, solver: str) -> None:
+    model = mbsfmu.models.pendulum(1)
+
+    def refused(**chosen: str) -> str:
+        return refusal(lambda: model.in_differentiated_steps("sensitivities", chosen))
+
+    sentence = refused(formulation=formulation, solver=solver)
+    if solver == "rk45" or formulation == "dca-alm":
+        assert sentence
+    elif formulation != "penalty" or solver == "trapezoidal":
+        assert not sentence
+    if "the solvers" not in sentence and formulation != "dca-alm":
+        for what, names in advised(sentence).items():
+            for name in names:
+                assert not refused(**{"formulation": formulation, "solver": solver, what: name}), (
+                    f"{sentence} -> {name}"
+                )

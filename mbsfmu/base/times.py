@@ -158,8 +158,8 @@ def check_grid(start: float, stop: float, step: float, columns: int) -> None:
     asked, there = 8.0 * (count + 1.0) * columns, memory()
     if count > MOST_STEPS or asked > _OF_MEMORY * there:
         raise InputError(
-            f"a run from {start:g} s to {stop:g} s with a step of {step:g} s has {count:.3g} steps, and its result, a row of "
-            f"{columns} columns at each, takes {asked / 1e9:.3g} GB; possible are {MOST_STEPS:g} steps and "
+            f"a run from {start:g} s to {stop:g} s with a step of {step:g} s has {count:.3g} steps, and its result of "
+            f"{columns} columns takes {asked / 1e9:.3g} GB; possible are {MOST_STEPS:g} steps and "
             f"{_OF_MEMORY * there / 1e9:.3g} GB, half of the memory here; a longer interval of the rows keeps fewer"
         )
 

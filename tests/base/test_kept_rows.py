@@ -76,9 +76,7 @@ def test_ensembles_and_coupled_runs_keep_as_few(tmp_path: Path, caplog: pytest.L
 
 def test_rows_that_are_asked_for_and_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(times, "memory", lambda: 1e5)
-    with pytest.raises(
-        InputError, match=r"2e\+03 steps, and its result, a row of .* GB, half of the memory here; a longer"
-    ):
+    with pytest.raises(InputError, match=r"2e\+03 steps, and its result of .* GB, half of the memory here; a longer"):
         pendulum().simulation().run(2.0, output_step=1e-3)
 
 

@@ -346,7 +346,7 @@ class CoupledModel(ModelData):
             if chosen["code"] != Code.STRAIGHT:
                 raise InputError(f"{subject} differentiates unrolled code; leave out code = '{chosen['code']}'")
         named = given.get("solver")
-        if named in Rosenbrock.names and not FORMULATIONS.find(formulation).stages_everywhere:
+        if named not in (None, Trapezoidal.name) and not FORMULATIONS.find(formulation).stages_everywhere:
             raise InputError(
                 f"{subject} differentiates steps of '{formulation}' by the solver {Trapezoidal.name}, and not by "
                 f"'{named}'; leave it out, or take the formulation {FORMULATION}, dca or hdca"

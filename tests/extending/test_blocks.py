@@ -180,7 +180,7 @@ def test_coupled_units_come_near_the_closed_loop(tmp_path: Path) -> None:
 
 def test_what_is_no_system_is_refused() -> None:
     with pytest.raises(
-        DataError, match=r"'type' \(a system or block\), 'bodies' \(a mechanism\) or 'components' \(a circuit\)"
+        DataError, match=r"'type' \(a system or block\), 'components' \(a circuit\) or 'bodies' \(a mechanism\)"
     ):
         CoupledModel.from_dict({"name": "m", "systems": {"a": {"gain": 1.0}}})
 

@@ -288,7 +288,8 @@ class Options(Data):
         changes = {name: value for name, value in cls.parted(given).items() if value is not None}
         if options is not None and not changes:
             return options  # it is frozen, and was validated when it was made
-        return cls(**{**({} if options is None else dict(options)), **changes})
+        known = {} if options is None else {name: getattr(options, name) for name in options.model_fields_set}
+        return cls(**{**known, **changes})
 
     def check(self) -> None:
         """Check the options together.

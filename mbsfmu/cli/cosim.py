@@ -19,6 +19,7 @@ from mbsfmu.cli.report_file import Reporter, report_option
 from mbsfmu.cli.terminal import print_table, progress_bar, shown
 from mbsfmu.cosim import CosimulationError, CosimulationInterrupted, CosimulationResult, cosimulate
 from mbsfmu.cosim.coupling.sweeps import AITKEN
+from mbsfmu.cosim.runs.coupling_error import NOT_ESTIMATED
 from mbsfmu.cosim.runs.coupling_options import CouplingOptions
 from mbsfmu.io.checkpoints import Checkpoint
 from mbsfmu.io.part_files import load_parts
@@ -87,6 +88,7 @@ def _relaxation(_: click.Context, __: click.Parameter, value: str | None) -> flo
     "-o", "--output", callback=table_file("a file of signals"), help=f"File for the recorded variables, {FORMATS}."
 )
 @options_of(CouplingOptions, "record", "record_every", "record_interval", "pace")
+@click.option("--check-error", is_flag=True, help="Run once more with half the step, and tell the error of coupling.")
 @click.option("--until", type=float, help="Time in s at which to interrupt the run before its stop time.")
 @click.option("--save", callback=output_file(".zip"), help="File to save the interrupted run to.")
 @click.option("--resume", help="File of a saved run of the same call, to continue it.")
@@ -104,6 +106,7 @@ def command(
     scenario: str | None,
     output: str | None,
     checkpoint: float | None,
+    check_error: bool,
     report: str | None,
     parts: tuple[str, ...],
     json_file: str | None,
@@ -147,23 +150,21 @@ def command(
                 output=output,
                 progress=progress,
                 checkpoint=kept,
+                check_error=check_error,
                 **options,
             ),
             reporter,
         )
         if kept is not None:
             kept.remove()
-    if result.control == "fixed":
-        _LOGGER.info(
-            "what coupling costs in accuracy is not estimated in equal steps; --control error keeps a tolerance, "
-            "--control energy a residual of energy, and mbsfmu compare measures it for a model"
-        )
+    if result.control == "fixed" and not check_error:
+        _LOGGER.info("%s", NOT_ESTIMATED)
     write_json(json_file, result.summary())
     rows = [[name, shown(value), result.unit(name)] for name, value in result.final().items()]
     lengths = (
         f"{result.smallest_step:.3g} to {result.largest_step:.3g}" if result.control != "fixed" else f"{result.step:g}"
     )
-    title = f"at {result.end:g} s, {result.steps} steps of {lengths} s, {result.algorithm}"
+    title = f"at {result.end:g} s, {result.steps} steps of {lengths} s, {result.algorithm}, {result.extrapolation}"
     print_table(title, ["output", "value", "unit"], rows)
     run = result.statistics
     bonds = [

@@ -11,12 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.cosim.runs.coupling_error import output_scale
 from mbsfmu.io.trajectory import Trajectory
-
-_STILL = 1e-7
-"""Relative change of an output below which it is constant, within iteration errors."""
-_NOTHING = 1e-9
-"""Fraction of an output's nominal value below which it is zero."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class ReferenceRun:
     def of(cls, run: Trajectory, nominals: Mapping[str, float], references: Mapping[str, str]) -> Self:
         """Return the outputs of a run that have a nominal value, with their ranges."""
         outputs = {name: run[name] for name in nominals}
-        scales = {name: _scale(values, nominals[name]) for name, values in outputs.items()}
+        scales = {name: output_scale(values, nominals[name]) for name, values in outputs.items()}
         return cls(run.time, outputs, scales, {name: references[name] for name in nominals})
 
     @property
@@ -95,14 +91,6 @@ class ReferenceRun:
         """
         deviations = self.deviations(run, names)
         return {name: float(np.max(np.abs(values)) / self.scales[name]) for name, values in deviations.items()}
-
-
-def _scale(values: NDArray[np.float64], nominal: float) -> float:
-    """Return the range of an output, or its replacement at round-off; see `ReferenceRun`."""
-    magnitude, extent = float(np.max(np.abs(values))), float(np.ptp(values))
-    if magnitude <= _NOTHING * nominal:
-        return nominal
-    return extent if extent > _STILL * magnitude else magnitude
 
 
 @lru_cache(maxsize=8)

@@ -107,8 +107,8 @@ def export_coupled(
         The file to write.
     options, given
         Options, and those of them that are given by name: `algorithm` (`jacobi` or `gauss-seidel`), `extrapolation`
-        (`zero`, `linear` or `quadratic`), `order`, `rates`, `step`, `stop`, `energy_correction`, `unit_tolerance` and
-        `strict` of `CouplingOptions`.
+        (`adaptive`, `zero`, `linear` or `quadratic`), `order`, `rates`, `step`, `stop`, `energy_correction`,
+        `unit_tolerance` and `strict` of `CouplingOptions`.
     connections
         `a.y=b.u`, beside those of the package.
     parameters
@@ -206,7 +206,8 @@ def _check_options(options: CouplingOptions) -> None:
         )
     if options.extrapolation not in EXTRAPOLATIONS:
         raise InputError(
-            "the extrapolation 'derivatives' is not supported in an FMU of coupled FMUs; take zero, linear or quadratic"
+            "the extrapolation 'derivatives' is not supported in an FMU of coupled FMUs; take adaptive, zero, linear "
+            "or quadratic"
         )
     for name in _REFUSED:
         if getattr(options, name) != options.default(name):

@@ -16,6 +16,7 @@ from mbsfmu.cosim.coupling.consistent_start import OutputGroup, OutputsOfInstanc
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.direct_loops import is_loop, loop_names, sort_outputs
 from mbsfmu.cosim.coupling.explicit_coupling import Explicit
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.fmus.fmi2_instance import Fmi2Instance
 from mbsfmu.cosim.fmus.fmi3_instance import Fmi3Instance
 from mbsfmu.cosim.fmus.library_instance import LibraryPort
@@ -138,6 +139,7 @@ def _rows(rows: Iterable[str]) -> str:
 def _sizes(system: CoupledSystem) -> str:
     algorithm, exchange = system.algorithm, system.algorithm.exchange
     degree = algorithm.settings.extrapolation.degree
+    adapts = int(algorithm.settings.extrapolation is Extrapolation.ADAPTIVE)
     sizes = {
         "COMPONENTS": len(system.instances),
         "GROUPS": len(_sorted(system.at_start)),
@@ -149,6 +151,8 @@ def _sizes(system: CoupledSystem) -> str:
         "ENTRIES": len(exchange.entry_sources),
         "ROWS": exchange.rows,
         "POINTS": degree,
+        "ADAPTS": adapts,
+        "KNOWN_ROWS": 2 + degree + 2 * adapts,
         "SWEEPS_AGAIN": algorithm.again,
         "IN_TURN": int(algorithm.in_turn),
         "CORRECTS": int(algorithm.settings.energy_correction),

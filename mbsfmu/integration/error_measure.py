@@ -94,6 +94,8 @@ class ErrorMeasure:
     ----------
     system
         Whose variables they are.
+    energies
+        Variables that count too, where they are no outputs already.
     second_order
         Whether accelerations are differences of positions.
 
@@ -115,9 +117,11 @@ class ErrorMeasure:
         Indices of Cardan angles from references that may move, and of their derivatives.
     """
 
-    def __init__(self, system: System, *, second_order: bool = False) -> None:
+    def __init__(self, system: System, energies: Sequence[Variable] = (), *, second_order: bool = False) -> None:
         direct = (*system.coordinates, *system.velocities, *system.accelerations, *system.states)
-        variables = (*direct, *system.outputs, *system.reactions)
+        known = {variable.name for variable in system.outputs}
+        others = [variable for variable in energies if variable.name not in known]
+        variables = (*direct, *system.outputs, *system.reactions, *others)
         self.names = tuple(each.name for each in variables)
         self.groups = unit_groups(variables)
         units = {_unit(each): group for each, group in zip(variables, self.groups.tolist(), strict=True) if group >= 0}

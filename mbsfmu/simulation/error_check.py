@@ -13,6 +13,7 @@ from mbsfmu.base.muted import muted
 from mbsfmu.integration.error_measure import SAME_STEPS, ErrorEstimate, ErrorMeasure, grown_rounding
 from mbsfmu.integration.implicit import ImplicitSolver
 from mbsfmu.integration.solver import Statistics
+from mbsfmu.modelling.variables import Variable
 from mbsfmu.simulation.energy_watch import EnergyWatch
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.simulation.runner import Recording, Runner
@@ -48,18 +49,19 @@ class SecondRun:
     ----------
     run_loop, watch, runner
         Of the simulation, at the start of the first run, what follows its energies, and what makes the steps.
-    names
-        Of the columns that are recorded.
+    variables
+        Of the columns that are recorded; energies count beside what a run without a second one measures.
     """
 
-    def __init__(self, run_loop: RunLoop, watch: EnergyWatch, runner: Runner, names: Sequence[str]) -> None:
+    def __init__(self, run_loop: RunLoop, watch: EnergyWatch, runner: Runner, variables: Sequence[Variable]) -> None:
         self._run_loop = run_loop
         self._watch = watch
         self._runner = runner
         self._start = SavedState.of(run_loop, watch)
         differences = isinstance(run_loop.solver, ImplicitSolver) and run_loop.formulation.second_order
-        self._measure = ErrorMeasure(run_loop.functions.system, second_order=differences)
-        place = {name: index for index, name in enumerate(names)}
+        energies = [variable for variable in variables if variable.unit == "J"]
+        self._measure = ErrorMeasure(run_loop.functions.system, energies, second_order=differences)
+        place = {variable.name: index for index, variable in enumerate(variables)}
         self._turned = False
         self._columns = [place[name] for name in self._measure.names]
 

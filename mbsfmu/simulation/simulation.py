@@ -354,7 +354,7 @@ class Simulation:
         with short_memory_in_words(self.name, ROWS_OPTION):
             recording = Recording(counted(0.0, stop, output_step), columns, tell)
         recording.take_first(self.run_loop.readings())
-        second = SecondRun(self.run_loop, self.energy_watch, self.runner, names) if self.check_error else None
+        second = SecondRun(self.run_loop, self.energy_watch, self.runner, self.continuous) if self.check_error else None
         checked = None if checkpoint is None else self._checked(checkpoint, called, recording)
         earlier = 0.0 if checked is None else checked.seconds
         self.run_loop.stepped = True

@@ -47,6 +47,66 @@ def test_order(halves_exact: list[Path], algorithm: str, extrapolation: str, ord
     assert observed_order(halves_exact, **options) == pytest.approx(order, abs=0.1)
 
 
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_adaptive_inputs_are_straight_where_steps_resolve_the_motion(halves_exact: list[Path], algorithm: str) -> None:
+    """Of second order where they are, but for turning points: errors are near those of lines, far below held inputs."""
+    errors = {}
+    for extrapolation in ("zero", "linear", "adaptive"):
+        options = {"algorithm": algorithm, "extrapolation": extrapolation}
+        found = [run(halves_exact, step, **options) for step in (0.005, 0.0025)]
+        errors[extrapolation] = [np.max(np.abs(end(result) - exact(STOP))) for result in found]
+    assert errors["adaptive"][1] < 0.1 * errors["zero"][1]
+    assert np.log2(errors["adaptive"][0] / errors["adaptive"][1]) > 1.5
+
+
+def test_adaptive_inputs_are_held_where_lines_would_grow(tmp_path: Path) -> None:
+    """Beyond the stability limit of lines and below that of held inputs the run decays."""
+    units = [export_linear(system, tmp_path, "rk4", 1e-2) for system in halves(damping=0.1)]
+    limits = [stability_limit("gauss-seidel", extrapolation, damping=0.1) for extrapolation in ("linear", "zero")]
+    step, steps = float(np.mean(limits)), 400
+    assert limits[0] < step < limits[1]
+    grown = {}
+    for extrapolation in ("linear", "adaptive"):
+        result = run(units, step, steps * step, algorithm="gauss-seidel", extrapolation=extrapolation)
+        speed = np.abs(result["two.speed"])
+        grown[extrapolation] = speed[-steps // 4 :].max() / speed[: steps // 4].max()
+    assert grown["linear"] > 1e3
+    assert grown["adaptive"] < 1.0
+
+
+def test_equal_steps_are_adaptive_where_nothing_is_named(halves_exact: list[Path]) -> None:
+    taken = [
+        CouplingOptions(),
+        CouplingOptions(step=0.01),
+        CouplingOptions.of(CouplingOptions(step=0.01), {"stop": 1.0}),
+    ]
+    assert all(options.extrapolation is Extrapolation.ADAPTIVE for options in taken)
+    held = [{"algorithm": "gauss-seidel"}, {"control": "error"}, {"energy_correction": True}, {"extrapolation": "zero"}]
+    for given in held:
+        assert CouplingOptions.of(CouplingOptions(step=0.01), given).extrapolation is Extrapolation.ZERO, given
+    for given in ({"algorithm": "newton"}, {"control": "error"}):
+        with pytest.raises(
+            InputError, match="adaptive has no effect with iterated or controlled steps; it has with jac"
+        ):
+            CouplingOptions(extrapolation="adaptive", **given)
+    assert run(halves_exact, 0.01).extrapolation == "adaptive"
+
+
+@pytest.mark.parametrize("extrapolation", ["zero", "linear", "adaptive"])
+def test_the_error_of_the_coupling_by_a_second_run(halves_exact: list[Path], extrapolation: str) -> None:
+    """At least the true one, and at most 1.6 times, as first order takes one of second order for more."""
+    result = run(halves_exact, 0.01, algorithm="gauss-seidel", extrapolation=extrapolation, check_error=True)
+    times = np.array([exact(time) for time in result.time])
+    errors = [
+        np.max(np.abs(result[name] - times[:, place])) / np.ptp(times[:, place]) for place, name in enumerate(NAMES)
+    ]
+    assert 0.95 < result.coupling_error / max(errors) < 1.6
+    with pytest.raises(InputError, match="leave out until"):
+        run(halves_exact, 0.01, check_error=True, until=0.5)
+    with pytest.raises(InputError, match="with the control 'error' a tolerance is kept"):
+        run(halves_exact, 0.01, check_error=True, control="error")
+
+
 def test_order_of_units_that_hold_their_inputs(halves_poor: list[Path]) -> None:
     """The mean of a parabola over a step is good for the second order; smaller steps of the FMUs do not help."""
     assert observed_order(halves_poor, algorithm="jacobi", extrapolation="linear") == pytest.approx(2, abs=0.1)
@@ -139,7 +199,8 @@ def test_steps_end_at_events(halves_exact: list[Path]) -> None:
     assert 0.1234 in result.time
     fine = cosimulate([halves_exact[0]], step=0.0001, stop=0.5, inputs={"one.force": signal})
     assert result["position"][-1] == pytest.approx(fine["position"][-1], abs=1e-9)
-    late = cosimulate([halves_exact[0]], step=0.05, stop=0.5, inputs={"one.force": signal.after})
+    held = {"inputs": {"one.force": signal.after}, "extrapolation": "zero"}
+    late = cosimulate([halves_exact[0]], step=0.05, stop=0.5, **held)
     assert abs(late["position"][-1] - fine["position"][-1]) > 1e-3
 
 

@@ -44,10 +44,22 @@ static void combine(const struct Exchange *exchange, const double *weights, size
     }
 }
 
+/* The squares of what holding and lines have missed of adaptive outputs, each the last two of the known rows. */
+static double *missed_squares(const struct Exchange *exchange)
+{
+    return exchange->known + (exchange->known_rows - 2) * exchange->outputs;
+}
+
+static int is_held(const struct Exchange *exchange, size_t j)
+{
+    const double *squares = missed_squares(exchange);
+    return exchange->held[j] || (exchange->adapts && !(squares[exchange->outputs + j] <= STRAIGHT * squares[j]));
+}
+
 static void hold(const struct Exchange *exchange, const double *values, size_t begin, size_t end)
 {
     for (size_t j = begin; j < end; j++) {
-        if (!exchange->held[j])
+        if (!is_held(exchange, j))
             continue;
         exchange->polynomials[j] = values[j];
         for (size_t row = 1; row < exchange->output_rows; row++)
@@ -291,6 +303,21 @@ static void add_missed(struct Exchange *exchange)
     exchange->has_missed = 1;
 }
 
+/* Record what holding and lines have missed in the step. */
+static void judge(const struct Exchange *exchange)
+{
+    size_t n = exchange->outputs;
+    const double *present = exchange->known + n, *earlier = present + n;
+    const double *weights = exchange->extrapolation + exchange->known_rows * n;
+    double *by_holding = missed_squares(exchange), *by_line = by_holding + n;
+    for (size_t j = 0; j < n; j++) {
+        double held = exchange->values[j] - present[j];
+        double straight = held - (weights[n + j] * present[j] + weights[2 * n + j] * earlier[j]);
+        by_holding[j] = FORGETTING * by_holding[j] + held * held;
+        by_line[j] = FORGETTING * by_line[j] + straight * straight;
+    }
+}
+
 /* Take the outputs as the present, and what was before as the past. */
 static enum outcome go_on(struct Exchange *exchange)
 {
@@ -307,6 +334,8 @@ static enum outcome go_on(struct Exchange *exchange)
     for (size_t j = 0; exchange->takes_rates && j < n; j++)
         if (exchange->unknown[j])
             rates[j] = 0.0;
+    if (exchange->adapts)
+        judge(exchange);
     memmove(present + n, present, exchange->points * bytes);
     memcpy(exchange->before, present, bytes);
     memcpy(present, exchange->values, bytes);

@@ -384,6 +384,7 @@ class ExchangeTable(Structure):
         ("missed", _Doubles),
         ("has_missed", c_int),
         ("held", _Flags),
+        ("adapts", c_int),  # whether other outputs are held too where lines miss them
         ("unknown", _Flags),
         ("corrected", _Flags),
         # the steps that are to be made
@@ -414,6 +415,10 @@ class ExchangeTable(Structure):
     ]
 
 
+STRAIGHT, FORGETTING = 0.25, 0.5
+"""Of adaptive extrapolation: the sum of squares that lines may have missed over that of holding, and the weight of a
+step over that of the next one. A line through two points of an oscillation misses more than a half from ωh = 0.5 on,
+where it adds energy to what is hardly damped; holding an input and handing on the end does not."""
 MADE, REFUSED, UNFINISHED, NOT_FINITE, UNFIT, NO_JACOBIAN, NO_CONVERGENCE = range(7)
 """What compiled code comes back with: steps were made; a call of an FMU went wrong; a step of an FMU did, or was not
 asked for, and may go on; an output is not finite; a whole number of an FMU is set beyond those that it may take; an
@@ -446,6 +451,8 @@ def _lines() -> Iterator[str]:
     yield "#include <stdbool.h>"
     yield "#include <stddef.h>"
     yield "#include <stdint.h>"
+    yield f"#define STRAIGHT {STRAIGHT}"
+    yield f"#define FORGETTING {FORGETTING}"
     for name, signature in _SIGNATURES.items():
         yield f"typedef int {name}Function({signature});"
     for each in _STRUCTURES:

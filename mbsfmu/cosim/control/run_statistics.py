@@ -50,6 +50,9 @@ class RunStatistics:
         For each String output, the times in s at which it changed, with the text from then on.
     pace
         Simulated seconds to a second of the clock that were aimed at; None where nothing is waited for.
+    coupling_error, coupling_error_output
+        Largest error of an output as a fraction of its range, by a second run with half the step; None and nothing
+        without one.
     late_steps, lateness_max
         Of a paced run: steps that ended after their time, and by how many s of the clock the latest one did.
     """
@@ -75,6 +78,8 @@ class RunStatistics:
     energy_residual_largest: dict[str, float] = field(default_factory=dict)
     energy_exchanged: dict[str, float] = field(default_factory=dict)
     texts: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    coupling_error: float | None = None
+    coupling_error_output: str = ""
     pace: float | None = None
     late_steps: int = 0
     lateness_max: float = 0.0

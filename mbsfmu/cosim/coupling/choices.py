@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.cosim.coupling.algorithms import ALGORITHMS
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, ITERATED
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.modelling import closest_match
 
@@ -13,9 +13,14 @@ def choice_of(algorithm: str, extrapolation: Extrapolation) -> str:
     return algorithm if extrapolation is Extrapolation.ZERO else f"{algorithm}-{extrapolation}"
 
 
-CHOICES = tuple(choice_of(name, extrapolation) for name in ALGORITHMS for extrapolation in Extrapolation)
+CHOICES = tuple(
+    choice_of(name, extrapolation)
+    for name in ALGORITHMS
+    for extrapolation in Extrapolation
+    if extrapolation is not Extrapolation.ADAPTIVE or name not in ITERATED
+)
 """Algorithms with their extrapolation: `jacobi` holds inputs, `jacobi-linear` extrapolates them."""
-USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear")
+USUAL = ("jacobi", "jacobi-linear", "gauss-seidel", "gauss-seidel-linear", "gauss-seidel-adaptive")
 """Algorithms that every FMU supports, compared by default."""
 
 

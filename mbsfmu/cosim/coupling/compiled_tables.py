@@ -121,6 +121,7 @@ class Tables:
             known=self.pointer(history.known),
             missed=self.pointer(self.missed),
             held=self._flags(history.held, outputs),
+            adapts=history.adapts,
             unknown=self._flags(history.unknown, outputs),
             corrected=self._flags(np.flatnonzero(algorithm.corrected), outputs + driven),
             times=self.pointer(times),

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from mbsfmu.cosim.coupling.coupling_data import CouplingData
-from mbsfmu.cosim.coupling.extrapolation import OutputHistory
+from mbsfmu.cosim.coupling.extrapolation import Extrapolation, OutputHistory
 from mbsfmu.cosim.coupling.linear_correction import LinearCorrection
 from mbsfmu.cosim.coupling.sweeps import START, Algorithm, Settings
 from mbsfmu.cosim.fmus.fmu_instance import Floats
@@ -23,7 +23,9 @@ class OneSweep(Algorithm):
 
     def __init__(self, exchange: CouplingData, settings: Settings) -> None:
         super().__init__(exchange, settings)
-        improves = settings.extrapolation.degree > 0 and not exchange.without_states()
+        # Adaptive inputs are held until lines have met them, which asks nothing of the FMUs.
+        ahead = settings.extrapolation.degree > 0 and settings.extrapolation is not Extrapolation.ADAPTIVE
+        improves = ahead and not exchange.without_states()
         self._correction = LinearCorrection(exchange) if settings.linear_correction else None
         self.again = 1 + sum(bool(member.direct) for member in exchange.members) if improves else 0
 

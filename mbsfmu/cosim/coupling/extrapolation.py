@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mbsfmu.cosim.compiled.layout import FORGETTING, STRAIGHT
 from mbsfmu.cosim.fmus.fmu_instance import Floats
 
 
@@ -17,17 +18,20 @@ class Extrapolation(StrEnum):
 
     `zero` holds the value at the beginning, `linear` and `quadratic` run through the last two and three
     communication points, `derivatives` takes value and derivative by time at the beginning, as the FMUs give them.
+    `adaptive` is linear for each output that the last lines have met to half of what holding it would have missed, and
+    holds the others: what jumps, chatters or oscillates faster than steps resolve.
     """
 
     ZERO = "zero"
     LINEAR = "linear"
     QUADRATIC = "quadratic"
     DERIVATIVES = "derivatives"
+    ADAPTIVE = "adaptive"
 
     @property
     def degree(self) -> int:
         """Degree of the polynomial that extrapolates."""
-        return {"zero": 0, "linear": 1, "quadratic": 2, "derivatives": 1}[self]
+        return {"zero": 0, "linear": 1, "quadratic": 2, "derivatives": 1, "adaptive": 1}[self]
 
     @property
     def rows(self) -> int:
@@ -102,7 +106,8 @@ class OutputHistory:
         Number of coefficients.
     known
         What the coefficients follow from, shape (known rows, number of outputs): the end of the step, the present, then
-        earlier points, as many as `points` says, then the derivatives by time.
+        earlier points, as many as `points` says, then the derivatives by time, or the squares of what holding and
+        lines have missed, with weights that halve from step to step.
     unknown
         Indices of outputs whose derivatives are not given.
     """
@@ -118,7 +123,8 @@ class OutputHistory:
         self._lengths: tuple[float, ...] = ()
         self.unknown = np.zeros(0, dtype=np.intp) if rates is None else np.flatnonzero(np.isnan(rates))
         self.points = extrapolation.degree if rates is None or len(self.unknown) else 0
-        self.known = np.zeros((2 + self.points + (rates is not None), len(now)))
+        self.adapts = extrapolation is Extrapolation.ADAPTIVE
+        self.known = np.zeros((2 + self.points + (rates is not None) + 2 * self.adapts, len(now)))
         self.known[1] = now
         if rates is not None:
             self.known[-1] = np.nan_to_num(rates)
@@ -134,6 +140,8 @@ class OutputHistory:
     def push(self, now: Floats, step: float, rates: Floats | None = None) -> None:
         """Append the outputs at the end of a step in s; their array is kept, that of the rates is copied."""
         known, most = self.known, self.points
+        if self.adapts:
+            self._judge(now, step)
         if most:
             known[2 : 2 + most] = known[1 : 1 + most]
             self._lengths = (step, *self._lengths[: most - 1])
@@ -142,6 +150,22 @@ class OutputHistory:
             known[-1, self.unknown] = 0.0
         known[1] = now
         self.now = now
+
+    def _judge(self, now: Floats, step: float) -> None:
+        """Record what holding and lines have missed in a step in s with these outputs at its end."""
+        known = self.known
+        weights = self.weights("extrapolate", step).values()[1]
+        by_holding = now - known[1]
+        by_line = by_holding - (weights[1] * known[1] + weights[2] * known[2])
+        for row, missed in ((-2, by_holding), (-1, by_line)):
+            known[row] = FORGETTING * known[row] + missed * missed
+
+    def _held_now(self) -> list[int]:
+        """Return the indices of outputs that are held in the coming step."""
+        if not self.adapts:
+            return self.held
+        bent = np.flatnonzero(~(self.known[-1] <= STRAIGHT * self.known[-2]))
+        return sorted({*self.held, *bent.tolist()})
 
     def went_on(self, step: float, count: int) -> None:
         """Record that a number of steps in s was written into `known` directly."""
@@ -171,8 +195,8 @@ class OutputHistory:
         if self.rows == 1:
             return self.now.reshape(1, -1)
         result = self.weights("extrapolate", step).combine(self.known, slice(None))
-        if self.held:
-            result[1:, self.held] = 0.0
+        if held := self._held_now():
+            result[1:, held] = 0.0
         return result
 
     def interpolate(self, step: float, end: Floats, place: slice = slice(None)) -> Floats:
@@ -191,9 +215,9 @@ class OutputHistory:
             return end.reshape(1, -1)
         self.known[0, place] = end
         result = self.weights("interpolate", step).combine(self.known, place)
-        if self.held:
+        if held := self._held_now():
             inside = range(*place.indices(len(self.now)))
-            local = [index - inside.start for index in self.held if index in inside]
+            local = [index - inside.start for index in held if index in inside]
             result[0, local], result[1:, local] = end[local], 0.0
         return result
 

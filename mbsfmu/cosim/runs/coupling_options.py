@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypedDict
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import POSITIVE, Bounds, ChoiceOption, ListOption, Number, Option, Options, Switch
 from mbsfmu.cosim.control.step_control import CONTROLS
-from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, algorithms_with
+from mbsfmu.cosim.coupling.algorithms import ALGORITHMS, ITERATED, algorithms_with
 from mbsfmu.cosim.coupling.choices import CHOICES, parted
 from mbsfmu.cosim.coupling.extrapolation import Extrapolation
 from mbsfmu.cosim.coupling.sweeps import AITKEN, JACOBIANS, Settings, names_of
@@ -26,6 +26,8 @@ TIME_LIMIT = 60.0
 """Default time limit of a call of an isolated FMU in s of wall time."""
 ALL = "all"
 """In the place of the names of FMUs: every one of them."""
+_NAMED = {"algorithm", "extrapolation", "energy_correction", "linear_correction"}
+"""Options with one of which inputs are held unless another extrapolation is named."""
 _OF_ERROR_CONTROL = 1e-5  # of the tolerance of error control, for iterations
 _SHARE = Bounds("must be between 0 and 1", lambda value: 0.0 < value < 1.0)
 _COUNT = Bounds("must be at least 1", lambda value: value >= 1.0)
@@ -64,7 +66,7 @@ class CouplingKeywords(TypedDict, total=False):
     """The options of a co-simulation as keywords, for editors and type checkers; `CouplingOptions` explains them."""
 
     algorithm: Literal["jacobi", "gauss-seidel", "fixed-point", "newton"] | str | None
-    extrapolation: Literal["zero", "linear", "quadratic", "derivatives"] | str | None
+    extrapolation: Literal["zero", "linear", "quadratic", "derivatives", "adaptive"] | str | None
     order: Sequence[str] | None
     rates: Mapping[str, int] | None
     step: float | None
@@ -104,9 +106,10 @@ class CouplingOptions(Options):
     outputs have become, and need FMUs that save their states. `gauss-seidel` by default: it costs what `jacobi` does
     and leaves less residual energy, wherever FMUs need not step at the same time.
 
-    Inputs run over a step as `zero` (held), `linear`, `quadratic`, or `derivatives` (straight, with the slopes that
-    the FMUs give). Iterated algorithms interpolate with the same degree. An FMU that cannot interpolate holds the
-    mean.
+    Inputs run over a step as `zero` (held), `linear`, `quadratic`, `derivatives` (straight, with the slopes that
+    the FMUs give), or `adaptive` (linear where that has lately been better, in equal steps without iteration).
+    Iterated algorithms interpolate with the same degree. An FMU that cannot interpolate holds the mean. Equal steps by
+    `gauss-seidel` are `adaptive` where neither algorithm nor extrapolation is named; a named algorithm alone holds.
 
     Control `error` makes each step once as a whole and in two halves, and repeats it where the error is too large;
     a second run in whole steps beside shows what has become of the errors. `energy` goes by the residual power of the
@@ -317,11 +320,16 @@ class CouplingOptions(Options):
 
     def check(self) -> None:
         """Check that every option has an effect with the algorithm and the control."""
+        if self.control == "fixed" and not self.model_fields_set & _NAMED:
+            self.__dict__["extrapolation"] = Extrapolation.ADAPTIVE  # a default that depends on others
         for name, option in self.known().items():
             value = getattr(self, name)
             algorithms = algorithms_with(name)
             if value == self.default(name):
                 continue
+            if value is Extrapolation.ADAPTIVE and (self.algorithm in ITERATED or self.control != "fixed"):
+                equal = ["jacobi", "gauss-seidel in equal steps"]
+                raise option.without_effect(name, value, "iterated or controlled steps", equal)
             if algorithms and self.algorithm not in algorithms:
                 raise option.without_effect(name, value, f"the algorithm '{self.algorithm}'", algorithms)
             if name in ("tolerance", "absolute_tolerance", "smallest_step", "largest_step") and self.control == "fixed":

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.coupling.driven import Signal
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.coupled_result import CosimulationResult
+from mbsfmu.cosim.runs.coupling_error import coupling_error
 from mbsfmu.cosim.runs.coupling_options import CouplingKeywords, CouplingOptions
 from mbsfmu.cosim.runs.scenario import Table
 from mbsfmu.io.checkpoints import Checkpoint
+
+logger = logging.getLogger(__name__)
 
 
 def cosimulate(
@@ -33,6 +38,7 @@ def cosimulate(
     save: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     checkpoint: Checkpoint | None = None,
+    check_error: bool = False,
     **given: Unpack[CouplingKeywords],
 ) -> CosimulationResult:
     """Run coupled co-simulation FMUs of FMI 2.0 and 3.0.
@@ -74,6 +80,8 @@ def cosimulate(
     checkpoint
         File that the run is saved to on its way, at communication points, 256 times at most; `output` must be given. If
         there is a checkpoint of the same call, the run goes on from there; `remove` it when the rows are safe.
+    check_error
+        Whether a second run with half the step tells the error of the coupling; of whole runs in equal steps.
 
     Raises
     ------
@@ -85,24 +93,55 @@ def cosimulate(
         When an FMU fails, an iteration does not converge, an output is not finite or a row cannot be written; the
         message has unit, time and reason, `result` what was recorded.
     """
+    call: dict[str, Any] = {
+        "connections": connections,
+        "parameters": parameters,
+        "inputs": inputs,
+        "scenario": scenario,
+        "bonds": bonds,
+        "joints": joints,
+    }
     with Cosimulation(
         source,
         options=options,
-        connections=connections,
-        parameters=parameters,
-        inputs=inputs,
-        scenario=scenario,
-        bonds=bonds,
-        joints=joints,
         output=output,
         progress=progress,
         resume=resume,
         checkpoint=checkpoint,
+        **call,
         **given,
     ) as run:
+        if check_error:
+            _check_repeatable(run.options, until, resume, checkpoint)
         run.run(until)
         if save is not None:
             run.save(save)
         if not run.done:
             run.end()
-        return run.result()
+        result, chosen = run.result(), run.options
+        held = set(run.coupling.held)
+        names = [".".join(end) for place, end in enumerate(run.coupling.names) if place not in held]
+    if check_error:
+        recorded = [name for name in names if name in result.names]
+        every = 2 * chosen.record_every if chosen.record_every > 1 else None
+
+        def again(step: float) -> CosimulationResult:
+            return cosimulate(source, options=chosen, step=step, record_every=every, **call)
+
+        error = coupling_error(result, recorded, again)
+        result.statistics.coupling_error, result.statistics.coupling_error_output = error.fraction, error.output
+        if error.is_large:
+            result.statistics.warn(f"{error.sentence}: take smaller steps, or an iterated algorithm")
+        else:
+            logger.info("%s", error.sentence)
+    return result
+
+
+def _check_repeatable(options: CouplingOptions, until: float | None, *places: object) -> None:
+    """Refuse a second run where there is none."""
+    if options.control != "fixed":
+        raise InputError(f"check_error is of equal steps; with the control '{options.control}' a tolerance is kept")
+    if options.pace is not None:
+        raise InputError("check_error has no effect with pace: a second run waits for no clock")
+    if until is not None or any(place is not None for place in places):
+        raise InputError("check_error is of whole runs; leave out until, resume and checkpoint")

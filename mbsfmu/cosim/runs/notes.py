@@ -100,18 +100,19 @@ def report_notes(
     statistics: RunStatistics, exchange: CouplingData, iterates: bool, extrapolation: Extrapolation, corrects: bool
 ) -> None:
     """Report the features that FMUs lack for the chosen algorithm; `corrects` tells of a linear correction."""
+    extrapolates = extrapolation not in (Extrapolation.ZERO, Extrapolation.ADAPTIVE)
     if not iterates and not corrects:
         for group in _loops(exchange):
             statistics.warn(
                 f"{loop_names(exchange, group)} make an algebraic loop: it was solved at the start, but goes "
-                f"round with the delay of a step{_GROWING if extrapolation.degree else ''}; fixed-point or newton "
+                f"round with the delay of a step{_GROWING if extrapolates else ''}; fixed-point or newton "
                 "solve it in every step, --linear-correction (linear_correction=True) without repeated ones"
             )
     if extrapolation is Extrapolation.DERIVATIVES:
         missing = exchange.find_rates()
         if missing:
             statistics.warn(f"{names_of(missing)} give no derivatives by time: slopes are taken from the last steps")
-    if extrapolation is not Extrapolation.ZERO:
+    if extrapolates:
         holding = [member for member in exchange.members if len(member.sources) and not member.instance.interpolates]
         if holding:
             names = names_of([member.instance.name for member in holding])

@@ -95,7 +95,7 @@ static int make_members(struct System *system)
 static int make_exchange(struct System *system)
 {
     struct Exchange *exchange = &system->exchange;
-    const size_t n = OUTPUTS, known_rows = 2 + POINTS;
+    const size_t n = OUTPUTS, known_rows = KNOWN_ROWS;
     system->changing_count = (known_rows + 1) * n + ENTRIES + 2 * VARIABLES;
     system->changing = room_for(system, system->changing_count, sizeof(double));
     system->before = room_for(system, 2 * VARIABLES, sizeof(double));
@@ -120,6 +120,7 @@ static int make_exchange(struct System *system)
     exchange->member_count = COMPONENTS;
     exchange->in_turn = IN_TURN;
     exchange->corrects = CORRECTS;
+    exchange->adapts = ADAPTS;
     exchange->patience = INFINITY;
     exchange->known = system->changing;
     exchange->values = exchange->known + known_rows * n;
@@ -442,6 +443,7 @@ int end_initialization(System *system)
         }
     }
     memcpy(exchange->known + OUTPUTS, exchange->values, OUTPUTS * sizeof(double));
+    memset(exchange->known + 2 * OUTPUTS, 0, (KNOWN_ROWS - 2) * OUTPUTS * sizeof(double));
     exchange->has_missed = 0;
     system->length_count = system->weighed_count = 0;
     system->is_initializing = 0;
@@ -470,7 +472,7 @@ int terminate_system(System *system)
 static void weigh(double *weights, size_t row, size_t known, double value)
 {
     for (size_t j = 0; j < OUTPUTS; j++)
-        weights[(row * (2 + POINTS) + known) * OUTPUTS + j] = value;
+        weights[(row * KNOWN_ROWS + known) * OUTPUTS + j] = value;
 }
 
 /* Weights of polynomials over a step in s, as `OutputHistory` makes them; only where lengths have changed. */
@@ -484,8 +486,8 @@ static void weigh_step(struct System *system, double step)
         return;
     memcpy(system->weighed, now, sizeof now);
     system->weighed_count = count + 1;
-    memset(extrapolation, 0, ROWS * (2 + POINTS) * OUTPUTS * sizeof(double));
-    memset(interpolation, 0, ROWS * (2 + POINTS) * OUTPUTS * sizeof(double));
+    memset(extrapolation, 0, ROWS * KNOWN_ROWS * OUTPUTS * sizeof(double));
+    memset(interpolation, 0, ROWS * KNOWN_ROWS * OUTPUTS * sizeof(double));
     weigh(extrapolation, 0, 1, 1.0);
     weigh(interpolation, 0, 1, 1.0);
     if (ROWS < 2)

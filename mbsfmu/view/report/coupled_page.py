@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.runs.coupled_result import LARGE_RESIDUAL, CosimulationResult
+from mbsfmu.cosim.runs.coupling_error import NOT_ESTIMATED
 from mbsfmu.modelling import DataError
-from mbsfmu.view.pages.blocks import answer, beside, heading, paragraph, section, stack
+from mbsfmu.view.pages.blocks import answer, as_sentence, beside, heading, paragraph, section, stack
 from mbsfmu.view.pages.download import download
 from mbsfmu.view.pages.element import HtmlElement
 from mbsfmu.view.pages.formatted_quantity import number, percent, quantity, step_length
@@ -79,11 +80,12 @@ def _sentences(result: CosimulationResult, ended: str) -> list[tuple[str, str]]:
         sentences.append(
             (f"Nothing drives {names}: each keeps its start value, or follows a signal inside its FMU.", "")
         )
-    unknown = (
-        "Not known from a coupled run alone: how far it is from the machine as one system. Half the step shows how "
-        "much changes; mbsfmu compare measures it where the model is at hand."
-    )
-    return [*sentences, (unknown, "soft")]
+    if statistics.coupling_error is not None:
+        told = f"The coupling is off by {percent(statistics.coupling_error, 2)} of the range of "
+        sentences.append((f"{told}{statistics.coupling_error_output}, the most of all outputs.", ""))
+    elif statistics.control == "fixed":
+        sentences.append((as_sentence(NOT_ESTIMATED), "soft"))
+    return sentences
 
 
 def _steps(result: CosimulationResult) -> str:

@@ -117,7 +117,7 @@ def tables(system: CoupledSystem) -> dict[str, str]:
     turns = system.algorithm.turns if system.algorithm.in_turn else [(each, False) for each in exchange.members]
     places = {member.instance.name: index for index, member in enumerate(exchange.members)}
     flags = np.zeros(len(exchange.names), dtype=int)
-    flags[exchange.held] = 1
+    flags[system.algorithm.held] = 1
     listed = [
         ("struct ComponentSpec components", components),
         ("struct GroupSpec group_specs", groups),

@@ -116,6 +116,7 @@ class Algorithm(ABC):
         self.corrected = np.zeros(len(exchange.columns), dtype=bool)
         self.corrected[: len(exchange.names)] = True
         self.corrected[exchange.held] = False
+        self.held = self._held()
 
     def close(self) -> None:
         """End the threads."""
@@ -150,7 +151,19 @@ class Algorithm(ABC):
         """Return a history that starts with the present outputs."""
         now = self.exchange.read().copy()
         rates = self.exchange.read_rates() if self.takes_rates else None
-        return OutputHistory(self.settings.extrapolation, now, rates, self.exchange.held)
+        return OutputHistory(self.settings.extrapolation, now, rates, self.held)
+
+    def _held(self) -> list[int]:
+        """Return the indices of outputs that inputs never extrapolate.
+
+        Adaptive ones neither, if an FMU that cannot interpolate shows them directly: it would show their mean.
+        """
+        held = set(self.exchange.held)
+        if self.settings.extrapolation is Extrapolation.ADAPTIVE:
+            for member in self.exchange.members:
+                if member.perhaps_direct and not member.instance.interpolates:
+                    held.update(source for source in member.sources if source < len(self.exchange.names))
+        return sorted(held)
 
     def step(self, history: OutputHistory, time: float, step: float) -> None:
         """Make a communication step in s, and append its end to the history.

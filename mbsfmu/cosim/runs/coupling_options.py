@@ -321,7 +321,7 @@ class CouplingOptions(Options):
     def check(self) -> None:
         """Check that every option has an effect with the algorithm and the control."""
         if self.control == "fixed" and not self.model_fields_set & _NAMED:
-            self.__dict__["extrapolation"] = Extrapolation.ADAPTIVE  # a default that depends on others
+            object.__setattr__(self, "extrapolation", Extrapolation.ADAPTIVE)  # a default that depends on others
         for name, option in self.known().items():
             value = getattr(self, name)
             algorithms = algorithms_with(name)

@@ -85,11 +85,11 @@ def in_motion(mechanism: Mechanism, random: Random, *, turned: bool = False) -> 
     functions = SystemFunctions(MechanismSystem(mechanism))
     functions.parameters[:] = starts(functions.system.parameters)
     functions.coordinates[:] = random.normal(size=functions.coordinates.shape)
-    gimbal_angles = list(functions.system.gimbal_angles)
+    gimbal_angles = [second for _, second, _ in functions.system.turning_angles]
     functions.coordinates[gimbal_angles] = random.uniform(-1.0, 1.0, size=len(gimbal_angles))
     functions.velocities[:] = random.normal(size=functions.velocities.shape)
     if turned:
-        quaternions = random.normal(size=(functions.system.references, 4))
+        quaternions = random.normal(size=(2 * functions.system.references, 4))
         functions.references[:] = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).ravel()
     return functions
 

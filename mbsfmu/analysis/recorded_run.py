@@ -19,6 +19,7 @@ from mbsfmu.analysis.step_equations import StepEquations
 from mbsfmu.analysis.trapezoidal_step_equations import TrapezoidalStepEquations
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import check_grid, counted
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.formulations.double_step import DoubleStep
 from mbsfmu.formulations.first_order import FirstOrderFormulation
 from mbsfmu.formulations.penalty import Penalty
@@ -167,7 +168,8 @@ class RecordedRun:
                 f"Newton's iteration failed with steps of {simulation.step_size:g} s, and steps were halved: the run "
                 "is differentiated only with equal steps; take smaller ones"
             )
-        if not np.array_equal(first.references, run_loop.present.references):
+        start = np.tile(NO_TURN, simulation.functions.system.references)
+        if not all(np.array_equal(start, state.references) for state in (first, run_loop.present)):
             raise InputError(
                 f"{simulation.name} has a joint that turns freely and far: its reference moves in the run, which is "
                 "not differentiated; end the run before, or take another joint"

@@ -46,7 +46,7 @@ class Kinematics:
         coordinates
             Joint coordinates z in rad and m, shape (n,).
         references
-            Quaternions (w, x, y, z) of the reference orientations, shape (4 r,).
+            Of joints that turn freely, shape (8 r,); see `coordinate_charts`.
         parameters
             Parameters of the mechanism.
         """
@@ -238,10 +238,10 @@ def _placed(
     place = origin + rotation @ inner
     turned: list[Array] = []
     passed: list[Array] = []
-    referred = reference is None
-    for axis, pitch, coordinate, slide in zip(axes, pitches, coordinates, slides, strict=True):
-        if not slide and not referred and reference is not None:
-            rotation, referred = rotation @ rotation_from_quaternion(reference), True
+    hinges = [index for index, slide in enumerate(slides) if not slide]
+    for index, (axis, pitch, coordinate, slide) in enumerate(zip(axes, pitches, coordinates, slides, strict=True)):
+        if reference is not None and index == hinges[0]:
+            rotation = rotation @ rotation_from_quaternion(reference[:4])
         turned.append(rotation @ axis)
         passed.append(place)
         if slide:
@@ -249,6 +249,8 @@ def _placed(
         else:
             rotation = rotation @ rotation_about(axis, coordinate)
             place = place + turned[-1] * (pitch * coordinate)
+        if reference is not None and index == hinges[-1]:
+            rotation = rotation @ rotation_from_quaternion(reference[4:])
     rotation = rotation @ orientation
     return rotation, place - rotation @ outer, turned, passed
 

@@ -10,6 +10,7 @@ from itertools import combinations, groupby, pairwise
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot
+from mbsfmu.equations.coordinate_charts import REFERENCE
 from mbsfmu.equations.properties import Slot, VectorSlot
 from mbsfmu.equations.rotation import cross, quaternion_from_vector, rotation_from_vector, unit
 from mbsfmu.model.topology import Topology, TreeJoint
@@ -110,8 +111,8 @@ def _parallel(one: Array, other: Array) -> bool:
 
 
 def reference_of(references: Array, index: int) -> Array:
-    """Return one reference orientation (w, x, y, z), shape (4,)."""
-    return references[4 * index : 4 * index + 4]
+    """Return the reference of one joint, quaternions of an inner and an outer frame, shape (8,)."""
+    return references[REFERENCE * index : REFERENCE * (index + 1)]
 
 
 def tree_joints(topology: Topology, points: Points) -> list[JointKinematics]:

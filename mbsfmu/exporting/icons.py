@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, body_and_point
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.properties import Properties
 from mbsfmu.equations.tree_joints import tree_joints
@@ -65,7 +66,7 @@ def _lines(mechanism: Mechanism, coordinates: Array) -> Iterator[tuple[Array, Ar
     used = dict.fromkeys([each for pair in (*joints, *forces) for each in pair] + named)
     slots = {name: body_and_point(mechanism, points, name) for name in used}
     parameters = starts(properties.variables)
-    no_turns = np.tile([1.0, 0.0, 0.0, 0.0], mechanism.topology.references)
+    no_turns = np.tile(NO_TURN, mechanism.topology.references)
     frames = kinematics.frames(coordinates, no_turns, parameters)
     places = {name: frames.point(body, slot.of(parameters)) for name, (body, slot) in slots.items()}
     for body in range(len(mechanism.topology.bodies)):

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mbsfmu.base.errors import LoopsOpenError, SimulationError
-from mbsfmu.equations.coordinate_charts import NEAR_GIMBAL_LOCK
+from mbsfmu.equations.coordinate_charts import LOST, NEAR_GIMBAL_LOCK
 from mbsfmu.initialization.accelerations import accelerations
 from mbsfmu.initialization.closing_loops import turned_joint
 from mbsfmu.stepping.state import State
@@ -36,6 +36,8 @@ class FittingStates:
         What the rule remembers.
     opening
         How far a loop may be open at the end of a step, as a share of its lever arms.
+    step
+        Of equal steps by an implicit rule, in s; 0 for other solvers, whose order is higher.
     """
 
     remedy: ClassVar[str] = "take a smaller step"
@@ -45,6 +47,7 @@ class FittingStates:
     functions: SystemFunctions
     history: StepHistory
     opening: float
+    step: float = 0.0
 
     def consistent(self, state: State) -> State:
         """Return the state with accelerations, multipliers and rates consistent with the present inputs.
@@ -174,10 +177,9 @@ class FittingStates:
         """
         self.functions.follow_loops()
 
-    def with_present_references(self, state: State) -> State:
-        """Return the same motion with reference orientations changed near gimbal lock."""
-        gimbal_angles = list(self.functions.system.gimbal_angles)
-        if not gimbal_angles or np.abs(state.coordinates[gimbal_angles]).max() <= NEAR_GIMBAL_LOCK:
+    def with_present_references(self, state: State, *, starts: bool = False) -> State:
+        """Return the same motion with references changed near gimbal lock, and along axes of fast rotation."""
+        if not self._needs_references(state, starts=starts):
             return state
         self.load(state)
         coordinates, velocities, z_accelerations, momenta, references = (
@@ -191,3 +193,29 @@ class FittingStates:
             momenta=momenta,
             references=references,
         )
+
+    def with_references(self, state: State, references: Floats) -> State:
+        """Return the same motion with other references."""
+        self.load(state)
+        self.functions.momenta[:] = state.momenta
+        described = self.functions.with_references
+        self.functions.write("new_references", references)
+        coordinates, velocities, z_accelerations, momenta = (part.copy() for part in described())
+        moved = replace(state, coordinates=coordinates, velocities=velocities, accelerations=z_accelerations)
+        return replace(moved, momenta=momenta, references=references)
+
+    def restarted_as(self, other: State, state: State) -> State:  # noqa: ARG002 - most have no momenta
+        """Return the state with momenta restarted where those of another state are."""
+        return state
+
+    def _needs_references(self, state: State, *, starts: bool) -> bool:
+        """Return whether a reference has to change; at the start of a run as if the body had turned by a radian."""
+        for first, second, third in self.functions.system.turning_angles:
+            tilt = max(abs(state.velocities[first]), abs(state.velocities[second]))
+            angle = max(abs(state.coordinates[first]), abs(state.coordinates[second]))
+            lost = (self.step * tilt) ** 2 * (1.0 if starts else angle)
+            if abs(state.coordinates[second]) > NEAR_GIMBAL_LOCK:
+                return True
+            if lost > LOST and tilt > abs(state.velocities[third]):
+                return True
+        return False

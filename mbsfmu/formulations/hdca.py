@@ -209,6 +209,18 @@ class Hdca(FirstOrderFormulation):
             self.motion()
             super().check_loops()
 
+    def restarted_as(self, other: State, state: State) -> State:
+        """Return the state with momenta restarted where those of another state are M ż."""
+        if not self.restarts:
+            return state
+        self.load(other)
+        self.initial_momenta()
+        if not np.array_equal(self.functions.momenta, other.momenta):
+            return state
+        self.load(state)
+        self.initial_momenta()
+        return replace(state, momenta=self.functions.momenta.copy())
+
     def made_consistent(self, state: State) -> State:
         """Return the state to continue from after a step, with momenta restarted where impulses dominate."""
         moved = super().made_consistent(state)

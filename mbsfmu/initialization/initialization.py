@@ -12,6 +12,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.divide_and_conquer.articulation import turning_rods
+from mbsfmu.equations.coordinate_charts import REFERENCE
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.initialization.accelerations import Unheld, balance
 from mbsfmu.initialization.assembly import Assembly
@@ -169,7 +170,7 @@ class Initialization:
         first = turning = 0
         for index, part in enumerate(self.system.parts):
             own = slice(first, first + len(part.coordinates))
-            orientations = slice(turning, turning + 4 * part.references)
+            orientations = slice(turning, turning + REFERENCE * part.references)
             if isinstance(part, MechanismSystem):
                 yield index, part, own, orientations
             first, turning = own.stop, orientations.stop

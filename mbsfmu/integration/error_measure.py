@@ -136,9 +136,7 @@ class ErrorMeasure:
         self.differences = np.full(len(units), -1)
         for unit, of in ACCELERATIONS.items() if second_order else ():
             self.differences[units.get(unit, [])] = units.get(of, -1)
-        angles = [
-            index + near for index in system.gimbal_angles for near in (-1, 0, 1)
-        ]  # the second of three angles is near gimbal lock
+        angles = [index for angles in system.turning_angles for index in angles]
         self.relative = [order * len(system.coordinates) + index for order in range(3) for index in angles]
 
     def worst(self, largest: Floats, lowest: Floats, highest: Floats, rounding: float = 0.0) -> tuple[float, str]:

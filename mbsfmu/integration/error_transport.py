@@ -30,13 +30,11 @@ class Loss(IntEnum):
     """Reasons for a lost error estimate."""
 
     NONE = 0
-    REFERENCES = 1
-    UNSOLVED = 2
+    UNSOLVED = 1
 
 
-REFERENCES_CHANGED = "reference orientations have changed, which the error estimate does not follow"
 TOO_FAR = "the exact solution is so far from the computed one that its step is not solved from there"
-LOSSES = {Loss.REFERENCES: REFERENCES_CHANGED, Loss.UNSOLVED: TOO_FAR}
+LOSSES = {Loss.UNSOLVED: TOO_FAR}
 """Descriptions of the reasons."""
 
 
@@ -99,6 +97,31 @@ class ErrorTransport:
         if (np.abs(error) <= FARTHEST).all():
             return end.with_error(error, history, begin.error_record)
         return end.with_error(begin.error, history, begin.lost(Loss.UNSOLVED))
+
+    def described(self, begin: State, end: State) -> State:
+        """Return the end with the error of the same motion in another description: references, restarted momenta.
+
+        Parameters
+        ----------
+        begin
+            The state before, with its error.
+        end
+            The same state with the references, coordinates and momenta to continue with.
+        """
+        formulation, n = self._formulation, self._coordinates
+        turned = not np.array_equal(end.references, begin.references)
+        if not turned and (not self._has_momenta or np.array_equal(end.momenta, begin.momenta)):
+            return end.with_error(begin.error, begin.error_history, begin.error_record)
+        error, history, exact = begin.error.copy(), begin.error_history, exact_state(formulation, begin)
+        if turned:
+            exact = formulation.with_references(exact, end.references)
+            history = np.zeros_like(history)
+        if self._has_momenta:
+            exact = formulation.restarted_as(end, exact)
+            error[-2 * n : -n] = end.momenta - exact.momenta
+        error[:n], error[n : 2 * n] = end.coordinates - exact.coordinates, end.velocities - exact.velocities
+        error[2 * n : 3 * n] = end.accelerations - exact.accelerations
+        return end.with_error(error, history, begin.error_record)
 
     def _step(
         self,

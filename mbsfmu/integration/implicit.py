@@ -15,7 +15,7 @@ from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.error_record import ErrorRecord
-from mbsfmu.integration.error_transport import ErrorTransport, Loss
+from mbsfmu.integration.error_transport import ErrorTransport
 from mbsfmu.integration.newton import Jacobian, Method, NewtonSolution, solve
 from mbsfmu.integration.solver import HALVINGS, Inputs, Solver, StepWork, substeps
 from mbsfmu.rules.trapezoidal import Trapezoidal
@@ -74,6 +74,7 @@ class ImplicitSolver(Solver):
 
     def advance(self, state: State, times: Floats, inputs: Inputs) -> Iterator[State]:
         """Yield the states at `times[1:]`; intervals longer than the internal step are divided evenly."""
+        self.formulation.step = self.step
         for begin, end in pairwise(times.tolist()):
             state = self._over(state, begin, end, inputs)
             yield state
@@ -241,7 +242,4 @@ class ImplicitSolver(Solver):
         if begin.error_record[-1]:
             return end.with_error(begin.error, begin.error_history, begin.error_record)
         carried = self._transport.carried(solution.problem, solution.inverse, begin, reached)
-        record = carried.error_record
-        if not np.array_equal(end.references, begin.references):
-            record = record if record[-1] else carried.lost(Loss.REFERENCES)
-        return end.with_error(carried.error, carried.error_history, record)
+        return self._transport.described(carried, end)

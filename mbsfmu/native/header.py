@@ -5,6 +5,7 @@ from __future__ import annotations
 from sys import float_info
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.equations.coordinate_charts import REFERENCE
 from mbsfmu.formulations.native_needs import MOST_THREADS, NativeNeeds
 from mbsfmu.integration.error_transport import Loss
 from mbsfmu.integration.implicit import ImplicitSolver
@@ -51,7 +52,6 @@ def _choices(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "OWN_MOTION": int(needs.own_motion),
         "SECOND_ORDER": int(simulation.formulation.second_order),
         "HAMILTONIAN": int(simulation.formulation.moving == "momenta"),
-        "LOST_REFERENCES": int(Loss.REFERENCES),
         "LOST_UNSOLVED": int(Loss.UNSOLVED),
         "RATES_BY_ACCELERATIONS": int(simulation.functions.rates_by_accelerations),
         "RECOMPUTES_REACTIONS": int(needs.recomputes_reactions),
@@ -115,7 +115,7 @@ def _counts(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]:
         "RIGHT": needs.right_sides or needs.unknowns + len(system.states) + simulation.formulation.step_multipliers,
         "DISCRETE": len(system.discrete),
         "SAMPLINGS": len(system.samplings),
-        "REFERENCES": 4 * system.references,
+        "REFERENCES": REFERENCE * system.references,
         "LOOP_ITERATES": len(system.loop_iterates),
         "FED_THROUGH": len(system.fed_through),
         "ALGEBRAIC_LOOPS": len(functions.expressions.unsolved),

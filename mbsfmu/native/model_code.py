@@ -207,6 +207,8 @@ class ModelCode:
             named.append(functions.reactions)
         if self._system.references:
             named.append(functions.with_present_references)
+            if self._sizes["ERROR"]:
+                named.append(functions.with_references)
         for each in named:
             assert isinstance(each, TracedFunction)  # formulations with lanes have no kernel loops
             yield each
@@ -271,6 +273,8 @@ class ModelCode:
         yield from self._needs.in_steps
         if self._system.references:
             yield functions.with_present_references
+            if self._sizes["ERROR"]:
+                yield functions.with_references
 
     def _flow_functions(self) -> Iterable[AnyFunction]:
         """Make what the same takes that steps do not have."""

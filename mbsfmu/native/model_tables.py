@@ -133,8 +133,8 @@ class ModelTables:
             firsts = ", ".join(str(first) for _, first in unsolved)
             yield f"static const int first_loop_iterates[] = {{{firsts}}};"
         if system.references:
-            gimbal_angles = ", ".join(str(index) for index in system.gimbal_angles)
-            yield f"static const int gimbal_coordinates[] = {{{gimbal_angles}}};"
+            angles = ", ".join(f"{{{first}, {second}, {third}}}" for first, second, third in system.turning_angles)
+            yield f"static const int turning_angles[][3] = {{{angles}}};"
 
     def of_readings(self, *, watched: bool) -> Iterable[str]:
         """Write what updates, jumps of inputs and readers need; of change points where they are watched for."""

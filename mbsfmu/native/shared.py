@@ -56,6 +56,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "AS_LONG": (linear, "AS_LONG"),
     "NEGLIGIBLE": (linear, "NEGLIGIBLE"),
     "NEAR_GIMBAL_LOCK": (coordinate_charts, "NEAR_GIMBAL_LOCK"),
+    "LOST_BY_TURNING": (coordinate_charts, "LOST"),
     "RANK_TOLERANCE": (independent_coordinates, "RANK_TOLERANCE"),
     "LARGEST_SLOPE": (independent_coordinates, "LARGEST_SLOPE"),
     "WORSE": (loop_equations, "WORSE"),
@@ -157,7 +158,6 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "ROUNDING": (error_measure, "ROUNDING"),
     "LARGE_ERROR": (error_measure, "LARGE_ERROR"),
     "MEANINGLESS": (error_measure, "MEANINGLESS"),
-    "REFERENCES_CHANGED": (error_transport, "REFERENCES_CHANGED"),
     "TOO_FAR": (error_transport, "TOO_FAR"),
     "NOT_KNOWN": (error_measure, "NOT_KNOWN"),
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
@@ -259,6 +259,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     # derivatives by time, and directions of derivatives
     "integral_rates": ("INTEGRALS",),
     "input_rates": ("INPUTS",),
+    "new_references": ("REFERENCES",),
     "d_coordinates": ("COORDINATES",),
     "d_velocities": ("COORDINATES",),
     "d_accelerations": ("COORDINATES",),

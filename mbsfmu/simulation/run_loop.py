@@ -9,6 +9,7 @@ import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.times import tolerance
+from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.initialization.initialization import Start, check_limits
 from mbsfmu.initialization.prescribed import check_motion
 from mbsfmu.integration.solver import Inputs, Solver
@@ -141,6 +142,8 @@ class RunLoop:
         check_limits(functions)
         state = State.at_start(functions, functions.initial_integrals()[0].copy())
         try:
+            self.formulation.step = self.solver.step if self.solver.kind is StepKind.IMPLICIT else 0.0
+            state = self.formulation.with_present_references(state, starts=True)
             state = self.formulation.consistent(self.formulation.prepared(state))
         except SimulationError:
             self._refuse_undefined_forces()

@@ -90,11 +90,11 @@ class MovingReferences(System):
 
     @abstractmethod
     def start_references(self, coordinates: Array) -> Array:
-        """Return the references for coordinates of the start system, shape (4 r,)."""
+        """Return the references for coordinates of the start system, shape (8 r,)."""
 
     @abstractmethod
-    def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with all references at the present orientation."""
+    def with_references(self, instant: SystemContext, references: Array | None) -> SystemContext:
+        """Return the same motion with other references, shape (8 r,); None for the present orientations."""
 
 
 class ArticulatedDynamics(System):

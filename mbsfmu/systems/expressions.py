@@ -319,10 +319,16 @@ class SystemExpressions:
         """ṗ, with the multipliers in place of the impulses σ."""
         return expression(require_capability(self.system, CanonicalMomenta).momentum_rates(self._instant, self._loops))
 
+    def with_references(self, references: ca.SX) -> dict[str, ca.SX]:
+        """Return parts of the context with other references."""
+        system = require_capability(self.system, MovingReferences)
+        moved = system.with_references(self._instant, symbolic_array(references))
+        return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta")}
+
     @cached_property
     def with_present_references(self) -> dict[str, ca.SX]:
         """Parts of the context with all references at the present orientation."""
-        moved = require_capability(self.system, MovingReferences).with_present_references(self._instant)
+        moved = require_capability(self.system, MovingReferences).with_references(self._instant, None)
         return {part: expression(getattr(moved, part)) for part in (*MOTION, "momenta", "references")}
 
     @cached_property

@@ -241,6 +241,13 @@ class SystemFunctions(SystemWorkspace):
         return self.defined("with_present_references", lambda given: list(given.with_present_references.values()))
 
     @cached_property
+    def with_references(self) -> TracedFunction:
+        """z, ż, z̈ and p of the same motion with the part `new_references` as references."""
+        references, _ = self.add_part("new_references", len(self.references))
+        given = self.expressions
+        return self.kept("with_references", lambda: list(given.with_references(references).values()))
+
+    @cached_property
     def start(self) -> AnyFunction:
         """Coordinates and velocities of the start system as given by the user, and initial x, shape (k,)."""
         return self.defined("start", lambda given: list(given.start.values()))

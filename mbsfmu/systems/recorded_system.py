@@ -373,7 +373,7 @@ class RecordedSystem:
     @property
     def with_present_references(self) -> dict[str, Array]:
         """Parts of the context with all references at the present orientation."""
-        moved = require_capability(self.system, MovingReferences).with_present_references(self.instant)
+        moved = require_capability(self.system, MovingReferences).with_references(self.instant, None)
         return {part: getattr(moved, part) for part in (*MOTION, "momenta", "references")}
 
     @cached_property

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from mbsfmu.equations.coordinate_charts import REFERENCE
 from mbsfmu.modelling.fields import Array
 from mbsfmu.modelling.variables import Variable
 
@@ -201,8 +202,8 @@ class System(ABC):
         What algebraic loops between its parts are solved for by iteration, with the values to begin with.
     fed_through
         Names of the inputs that are driven by what depends on accelerations, and count at once.
-    gimbal_angles
-        Indices of the coordinates for which a reference must be moved before they get large.
+    turning_angles
+        Indices of the three angles from each reference, from the inner body outwards.
     weight
         Weight of all bodies in N, by the values of the model: forces that cancel are round-off of it.
     """
@@ -230,7 +231,7 @@ class System(ABC):
     references: int = 0
     loop_iterates: tuple[Variable, ...] = ()
     fed_through: tuple[str, ...] = ()
-    gimbal_angles: tuple[int, ...] = ()
+    turning_angles: tuple[tuple[int, int, int], ...] = ()
     weight: float = 0.0
 
     @abstractmethod
@@ -297,7 +298,13 @@ class System(ABC):
     def size(self, kind: str) -> int:
         """Return the number of values of an attribute."""
         counted = getattr(self, kind)
-        return 4 * self.references if kind == "references" else counted if isinstance(counted, int) else len(counted)
+        return (
+            REFERENCE * self.references
+            if kind == "references"
+            else counted
+            if isinstance(counted, int)
+            else len(counted)
+        )
 
     def instant(self, vector: Callable[[str, int], Array]) -> SystemContext:
         """Return a context with parts from `vector(name, size)`."""

@@ -108,7 +108,7 @@ class SystemWorkspace(Workspace):
         self.states, self.integrals, self.inputs, self.parameters = (self._memory[part] for part in PARTS[3:7])
         self.references, self.momenta, self.discrete, self.loop_iterates = (self._memory[part] for part in PARTS[7:])
         self.loop_iterates[:] = starts(system.loop_iterates)
-        self.references[::4] = 1.0
+        self.references[::4] = 1.0  # quaternions
         self.multipliers = self._memory["multipliers"]
         self.rates = self.add_part("rates", len(system.states))[1]
         self.momentum_rates = self.add_part("momentum_rates", len(system.coordinates))[1]

@@ -10,7 +10,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 from spatial import in_motion, random_tree
 
-from mbsfmu.equations.coordinate_charts import ChartedMotion, angle_rates, orientation, with_present_references
+from mbsfmu.equations.coordinate_charts import (
+    NO_TURN,
+    ChartedMotion,
+    angle_rates,
+    orientation,
+    with_present_references,
+    with_reference,
+)
 from mbsfmu.systems.expressions import PARTS
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.system import LoopsInUse, SystemContext
@@ -52,7 +59,7 @@ def test_bodies_do_not_notice(seed: int) -> None:
     functions.momenta[:] = system.initial_momenta(functions.numeric_instant())
     before = functions.numeric_instant()
     traced = [part.copy() for part in functions.with_present_references()]
-    after = system.with_present_references(before)
+    after = system.with_references(before, None)
     for part, value in zip(MOVED, traced, strict=True):
         np.testing.assert_allclose(getattr(after, part), value, rtol=1e-13, atol=1e-13)
     turning = [joint for joint in random_tree(seed).topology.tree if joint.reference is not None]
@@ -73,7 +80,7 @@ def test_accelerations_do_not_depend_on_the_reference(seed: int) -> None:
     functions = in_motion(random_tree(seed), np.random.default_rng(seed), turned=True)
     system = functions.system
     functions.accelerations[:] = system.forward_dynamics(functions.numeric_instant(), LoopsInUse(()), 0.0)[0]
-    moved = system.with_present_references(functions.numeric_instant())
+    moved = system.with_references(functions.numeric_instant(), None)
     expected = system.forward_dynamics(moved, LoopsInUse(()), 0.0)[0]
     np.testing.assert_allclose(moved.accelerations, expected, rtol=1e-10, atol=1e-11 * np.max(np.abs(expected)))
 
@@ -83,16 +90,16 @@ def turns(seed: int) -> tuple[list[Floats], ChartedMotion]:
     random = np.random.default_rng(seed)
     axes = list(Rotation.random(rng=random).as_matrix())
     angles = random.uniform((-3.0, -1.2, -3.0), (3.0, 1.2, 3.0))
-    reference = Rotation.random(rng=random).as_quat(scalar_first=True)
+    reference = Rotation.random(2, rng=random).as_quat(scalar_first=True).ravel()
     return axes, ChartedMotion(angles, *random.normal(size=(3, 3)), reference)
 
 
 def rotation(axes: list[Floats], angles: Floats, reference: Floats) -> Rotation:
     """The orientation by SciPy."""
-    result = Rotation.from_quat(reference, scalar_first=True)
+    result, outer = (Rotation.from_quat(part, scalar_first=True) for part in np.split(reference, 2))
     for axis, angle in zip(axes, angles, strict=True):
         result = result * Rotation.from_rotvec(angle * np.asarray(axis))
-    return result
+    return result * outer
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -105,6 +112,12 @@ def test_quaternion_is_the_orientation(seed: int) -> None:
         Rotation.from_quat(quaternion, scalar_first=True).as_matrix(), expected.as_matrix(), atol=1e-14
     )
     new = with_present_references(axes, turning)
+    speed = np.linalg.norm(new.velocities)
+    np.testing.assert_allclose(np.abs(new.velocities), [0.0, 0.0, speed], atol=1e-14 * speed)
+    back = with_reference(axes, new, turning.reference)
+    np.testing.assert_allclose(back.velocities, turning.velocities, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(back.accelerations, turning.accelerations, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(back.momenta, turning.momenta, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(
         rotation(axes, new.coordinates, new.reference).as_matrix(), expected.as_matrix(), atol=1e-14
     )
@@ -116,6 +129,6 @@ def test_angle_rates_give_the_angular_velocity(seed: int) -> None:
     axes, turning = turns(seed)
     wanted = np.random.default_rng(seed).normal(size=3)
     rates = angle_rates(axes, turning.coordinates, wanted)
-    step, unturned = 1e-5, np.array([1.0, 0.0, 0.0, 0.0])
+    step, unturned = 1e-5, np.array(NO_TURN)
     ahead, behind = (rotation(axes, turning.coordinates + sign * step * rates, unturned) for sign in (1.0, -1.0))
     np.testing.assert_allclose((ahead * behind.inv()).as_rotvec() / (2 * step), wanted, rtol=0.0, atol=1e-8)

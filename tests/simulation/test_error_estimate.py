@@ -14,7 +14,7 @@ from oscillator_in_closed_form import displacement, oscillator
 from spinning_ball import expected_quaternions, quaternions, spinning
 
 import mbsfmu
-from mbsfmu import CoupledModel, Mechanism, Planar, RigidBody, Spherical
+from mbsfmu import CoupledModel, Mechanism, Planar, RigidBody
 from mbsfmu.base.errors import InputError
 from mbsfmu.integration.error_measure import NOT_ESTIMATED, NOT_KNOWN, ErrorMeasure
 from mbsfmu.integration.error_record import ErrorRecord
@@ -279,24 +279,6 @@ def test_forces_that_are_round_off_of_the_weight_have_no_error(caplog: pytest.Lo
     assert result.error.share is not None
     assert result.error.share < 1e-3
     assert "the error of" not in caplog.text
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_orientations_that_are_described_anew_end_the_estimate(
-    caplog: pytest.LogCaptureFixture, *, compiled: bool
-) -> None:
-    """That stays the reason, though steps from where the exact solution would be cannot be solved soon after."""
-    mechanism = Mechanism(
-        ground={"O": (0.0, 0.0, 0.0)},
-        bodies=(RigidBody(name="bob", mass=2.0, inertia=(1.1, 1.2, 0.3)),),
-        joints=(Spherical(name="ball", parent="ground.O", child="bob.origin", angular_velocity=(0.0, 20.0, 1.0)),),
-    )
-    model = CoupledModel(name="spinning", systems={"mechanism": mechanism})
-    simulation = model.simulation(solver="trapezoidal", step=STEP, compiled=compiled)
-    result = simulation.run(1.0)
-    assert result.error.share is None
-    assert "the error is not known: reference orientations have changed" in caplog.text
-    assert simulation.get("solver.error") == NOT_KNOWN
 
 
 @pytest.mark.parametrize("solver", ["bdf2", "generalized-alpha", "rk4", "rk45", "rodas5p"])

@@ -38,8 +38,12 @@ def vectors(result: Result, quantity: str) -> Floats:
 
 
 def moved_references(result: Result) -> int:
-    """How often a Cardan angle has jumped."""
-    return int(np.sum(np.abs(np.diff(result["body.cardan_angle.y"])) > 0.5))
+    """How often a Cardan angle has jumped, by more than its rate explains."""
+    jumps = [
+        np.diff(result[f"body.cardan_angle.{axis}"]) - np.diff(result.time) * result[f"body.cardan_rate.{axis}"][:-1]
+        for axis in "xyz"
+    ]
+    return int(np.sum(np.max(np.abs(jumps), axis=0) > 0.3))
 
 
 def momenta(result: Result) -> tuple[Floats, Floats]:
@@ -69,7 +73,7 @@ def eulers_equations(times: Floats) -> Rotation:
 @cache
 def tumbled(formulation: str, step: float) -> Result:
     """Explicit at tight tolerance, or with the trapezoidal rule where a step is given."""
-    options: dict[str, Any] = {"step": step} if step else TIGHT
+    options: dict[str, Any] = {"step": step, "newton_tolerance": 1e-11} if step else TIGHT
     return floating().simulation(formulation=formulation, **options).run(STOP, output_step=5e-3)
 
 
@@ -86,7 +90,7 @@ def departures(formulation: str, step: float) -> Floats:
 def test_tumbling_at_tight_tolerance(formulation: str) -> None:
     """Invariants to a hundred times the tolerance; the orientation, which is unstable, to a hundred thousand times."""
     energy, linear, angular, turn = departures(formulation, 0.0)
-    assert moved_references(tumbled(formulation, 0.0)) > 20
+    assert moved_references(tumbled(formulation, 0.0)) >= 3
     assert max(energy, linear, angular) < 1e-8
     assert turn < 1e-5
     if formulation == "hdca":
@@ -96,8 +100,8 @@ def test_tumbling_at_tight_tolerance(formulation: str) -> None:
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_tumbling_with_the_trapezoidal_rule(formulation: str) -> None:
     """What the rule loses of the invariants falls with the square of its step."""
-    coarse, fine = (departures(formulation, step)[:3] for step in (1.25e-3, 6.25e-4))
-    assert moved_references(tumbled(formulation, 6.25e-4)) > 20
+    coarse, fine = (departures(formulation, step)[:3] for step in (3.125e-4, 1.5625e-4))
+    assert moved_references(tumbled(formulation, 3.125e-4)) >= 3
     assert np.max(fine) < 1e-3
     kept = fine < 1e-13
     assert kept.tolist() == [False, formulation == "hdca", False]
@@ -124,7 +128,8 @@ def test_without_moving_references_the_run_is_lost(
     good = floating().simulation(**options).run(1.0)
     assert np.max(np.abs(good["energy.drift"])) < 1e-7
     assert "inaccurate" not in caplog.text
-    monkeypatch.setattr(consistent_states, "NEAR_GIMBAL_LOCK", np.inf)
+    for limit in ("NEAR_GIMBAL_LOCK", "LOST"):
+        monkeypatch.setattr(consistent_states, limit, np.inf)
     with suppress(SimulationError):
         lost = floating().simulation(**options).run(1.0)
         assert not np.max(np.abs(lost["energy.drift"])) < 1.0
@@ -163,7 +168,8 @@ def test_order_against_the_symmetric_top(solver: str, formulation: str) -> None:
     )
     assert moved_references(top(formulation, solver, steps[0], steps[0])) >= 2
     errors = [top_error(top(formulation, solver, step, 0.3)) for step in steps]
-    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(order, abs=tolerance)
+    found = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    assert found == pytest.approx(order, abs=tolerance) if solver == "rk4" else found > order - tolerance
 
 
 @pytest.mark.parametrize(("solver", "formulation"), WAYS)

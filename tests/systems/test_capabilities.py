@@ -8,6 +8,7 @@ from spatial import random_tree
 from systems.test_coupled_connections import Slider
 
 import mbsfmu
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.systems.capabilities import ConstraintCorrections, require_capability
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.mechanism.absolute_system import AbsoluteSystem
@@ -21,7 +22,7 @@ ROWS, SHARES = (0, 1, 6, 8, 9), ((0, 1), (1, 3, 4))
 def moving(system: System, random: np.random.Generator) -> SystemContext:
     instant = system.instant(lambda _, size: random.normal(size=size))
     instant.parameters[:] = starts(system.parameters)
-    instant.references[:] = np.tile([1.0, 0.0, 0.0, 0.0], system.references)
+    instant.references[:] = np.tile(NO_TURN, system.references)
     return instant
 
 
@@ -65,8 +66,8 @@ def test_every_part_gets_its_share_of_instant_and_loop_equations() -> None:
         )
     assert whole.references
     moved, separate = (
-        whole.with_present_references(together),
-        [part.with_present_references(now) for part, now, _ in each],
+        whole.with_references(together, None),
+        [part.with_references(now, None) for part, now, _ in each],
     )
     same(moved.references, [own.references for own in separate])
     same(moved.momenta, [own.momenta for own in separate])

@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.equations.forces import ActingForce, MechanismForces
 from mbsfmu.equations.kinematics import Kinematics
 from mbsfmu.equations.loads import MotionState
@@ -53,7 +54,7 @@ def check_forces(
     InputError
         When a force or a sensor fails.
     """
-    no_turns = np.tile([1.0, 0.0, 0.0, 0.0], references)
+    no_turns = np.tile(NO_TURN, references)
 
     def moment(
         coordinates: Array, velocities: Array, _: Array, states: Array, inputs: Array, parameters: Array

@@ -135,7 +135,11 @@ class CoupledSystem(
         offsets = [(part, self._offset("parameters", index)) for index, part in enumerate(self.parts)]
         self.orderings = tuple((at + less, at + more) for part, at in offsets for less, more in part.orderings)
         offsets = [(part, self._offset("coordinates", index)) for index, part in enumerate(self.parts)]
-        self.gimbal_angles = tuple(at + coordinate for part, at in offsets for coordinate in part.gimbal_angles)
+        self.turning_angles = tuple(
+            (at + first, at + second, at + third)
+            for part, at in offsets
+            for first, second, third in part.turning_angles
+        )
         self.samplings = self._sorted_samplings()
         check_feedback(self, traces)
 
@@ -436,11 +440,13 @@ class CoupledSystem(
                 return part.start_advice(index, own)
         return ""
 
-    def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with all references at the present orientation."""
+    def with_references(self, instant: SystemContext, references: Array | None) -> SystemContext:
+        """Return the same motion with other references, shape (8 r,); None for the present orientations."""
+        present = [None] * len(self.parts)
+        others = present if references is None else self.arguments_of_parts("references", references)
         moved = [
-            part.with_present_references(own) if isinstance(part, MovingReferences) else own
-            for part, own in zip(self.parts, self._instants(instant), strict=True)
+            part.with_references(own, other) if isinstance(part, MovingReferences) else own
+            for part, own, other in zip(self.parts, self._instants(instant), others, strict=True)
         ]
         kinds = ("coordinates", "velocities", "accelerations", "momenta", "references")
         concatenated = {kind: np.concatenate([getattr(each, kind) for each in moved]) for kind in kinds}

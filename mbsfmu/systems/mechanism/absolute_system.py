@@ -22,7 +22,7 @@ from mbsfmu.divide_and_conquer.constrained_bodies import ConstrainedBodies
 from mbsfmu.divide_and_conquer.corrections import Corrections
 from mbsfmu.divide_and_conquer.joint_subspaces import across, impulse
 from mbsfmu.equations.constraints import CutJoint, aligning
-from mbsfmu.equations.coordinate_charts import angle_rates, cardan_angles
+from mbsfmu.equations.coordinate_charts import NO_TURN, angle_rates, cardan_angles
 from mbsfmu.equations.frames import Frames, body_velocity, point_velocity
 from mbsfmu.equations.joint_measurement import is_measurable, measure, unwound
 from mbsfmu.equations.kinematics import Kinematics
@@ -128,7 +128,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         shared = "; of least norm where constraints are redundant"
         self.reactions = tuple(replace(each, description=each.description + shared) for each in joints.reactions)
         self.constraints, self.constraint_units, self.aligned = self.constraint_variables()
-        self.references, self.gimbal_angles = len(parts.masses), self.turning.gimbal_angles
+        self.references, self.turning_angles = len(parts.masses), self.turning.turning_angles
 
     # -- the start ------------------------------------------------------------------------------------------
 
@@ -138,14 +138,14 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return self._in_joints
 
     def start_references(self, coordinates: Array) -> Array:
-        """Return the quaternion of each body from joint coordinates, shape (4 bodies,)."""
+        """Return the reference of each body from joint coordinates, shape (8 bodies,)."""
         quaternions: list[Array] = []
         for joint in self._joints:
             quaternion = quaternions[joint.parent] if joint.parent >= 0 else np.array([1.0, 0.0, 0.0, 0.0])
             for hinge in joint.hinges:
                 quaternion = quaternion_product(quaternion, quaternion_about(hinge.axis, coordinates[hinge.coordinate]))
             quaternions.append(quaternion_product(quaternion, joint.quaternion))
-        return np.concatenate(quaternions)
+        return np.concatenate([part for quaternion in quaternions for part in (quaternion, NO_TURN[4:])])
 
     def place(self, coordinates: Array, velocities: Array, instant: SystemContext) -> tuple[Array, Array]:
         """Return absolute coordinates and their rates from joint coordinates and their rates."""
@@ -156,7 +156,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         rates: list[Array] = []
         for body, properties in enumerate(self.parts.masses):
             centre = frames.point(body, properties.centre.of(instant.parameters))
-            reference = rotation_from_quaternion(reference_of(instant.references, body))
+            reference = rotation_from_quaternion(reference_of(instant.references, body)[:4])
             angles = cardan_angles(reference.T @ frames.rotation[body])
             turning = angle_rates(list(np.eye(3)), angles, reference.T @ moving[body][3:])
             places += [centre, angles]

@@ -120,9 +120,9 @@ class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingRefere
         rows = [each[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for each in tensors]
         return np.concatenate(rows) if rows else np.zeros(0)
 
-    def with_present_references(self, instant: SystemContext) -> SystemContext:
+    def with_references(self, instant: SystemContext, references: Array | None) -> SystemContext:
         """Return the same motion with present orientations as references."""
-        return self.turning.with_present_references(instant)
+        return self.turning.with_references(instant, references)
 
     def initial_coordinates(self, parameters: Array) -> tuple[Array, Array]:
         """Return joint coordinates and their rates as given in the joints' data."""

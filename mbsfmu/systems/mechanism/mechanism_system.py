@@ -14,6 +14,7 @@ import numpy as np
 
 from mbsfmu.divide_and_conquer.articulation import inertia_spread
 from mbsfmu.divide_and_conquer.closure_motion import joint_jacobian
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.equations.frames import body_velocity
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.equations.rotation import quaternion_product
@@ -78,7 +79,7 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         self.velocities = parts.coordinates.velocities
         self.accelerations = parts.coordinates.accelerations
         self.references = topology.references
-        self.gimbal_angles = self.turning.gimbal_angles
+        self.turning_angles = self.turning.turning_angles
         self.tensors = tuple(Tensor(each.body.name, each.rod) for each in parts.changeable)
         self.states = tuple(part_variable(replace(each, start=None), Causality.LOCAL) for each in forces.states)
         self.inputs = starting((part_variable(each, Causality.INPUT) for each in parts.inputs), start_values)
@@ -233,8 +234,8 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
     # -- references and the start ---------------------------------------------------------------------------
 
     def start_references(self, coordinates: Array) -> Array:  # noqa: ARG002 - the angles tell all there
-        """Return identity references, shape (4 r,)."""
-        return np.tile([1.0, 0.0, 0.0, 0.0], self.references)
+        """Return references without rotation, shape (8 r,)."""
+        return np.tile(NO_TURN, self.references)
 
     def initial_integrals(self, instant: SystemContext) -> Array:
         """Return zero work and loss, and the initial energy in J; shape (3,)."""

@@ -1,4 +1,4 @@
-"""Ball and free joints: three angles relative to reference quaternions."""
+"""Ball and free joints: three angles relative to references."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mbsfmu.equations.coordinate_charts import ChartedMotion, orientation, with_present_references
+from mbsfmu.equations.coordinate_charts import ChartedMotion, orientation, with_present_references, with_reference
 from mbsfmu.equations.tree_joints import JointKinematics, reference_of
 from mbsfmu.equations.vector_pieces import stack
 from mbsfmu.modelling.fields import Array
@@ -26,26 +26,34 @@ class QuaternionJoints:
 
     Attributes
     ----------
-    gimbal_angles
-        Index of the coordinate of each that must not get large.
+    turning_angles
+        Indices of the three coordinates of each, from the inner body outwards.
     """
 
     def __init__(self, joints: Iterable[JointKinematics]) -> None:
         self._joints = [joint for joint in joints if joint.reference is not None]
-        self.gimbal_angles = tuple(joint.hinges[1].coordinate for joint in self._joints)
+        self.turning_angles = tuple(
+            (first.coordinate, second.coordinate, third.coordinate)
+            for first, second, third in (joint.hinges for joint in self._joints)
+        )
 
-    def with_present_references(self, instant: SystemContext) -> SystemContext:
-        """Return the same motion with references at the present orientations."""
+    def with_references(self, instant: SystemContext, references: Array | None) -> SystemContext:
+        """Return the same motion with other references, shape (8 r,); None for the present orientations."""
         parts = {name: list(getattr(instant, name)) for name in _PARTS}
-        references = []
+        found = []
         for joint in self._joints:
-            new = with_present_references([hinge.axis for hinge in joint.hinges], _turning(joint, instant))
+            axes, turning = [hinge.axis for hinge in joint.hinges], _turning(joint, instant)
+            assert joint.reference is not None
+            if references is None:
+                new = with_present_references(axes, turning)
+            else:
+                new = with_reference(axes, turning, reference_of(references, joint.reference))
             for name, values in parts.items():
                 for hinge, index in zip(joint.hinges, range(3), strict=True):
                     values[hinge.coordinate] = getattr(new, name)[index]
-            references.append(new.reference)
+            found.append(new.reference)
         moved = {name: stack(values) for name, values in parts.items()}
-        return replace(instant, **moved, references=np.concatenate(references) if references else np.zeros(0))
+        return replace(instant, **moved, references=np.concatenate(found) if found else np.zeros(0))
 
 
 def orientation_of(joint: JointKinematics, instant: SystemContext) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from mbsfmu.equations.coordinate_charts import NO_TURN
 from mbsfmu.equations.rotation import quaternion_product
 from mbsfmu.native.traced_code import body_of, function_code
 from mbsfmu.tracing.symbols import SymbolicArray, expression, symbols
@@ -96,14 +97,15 @@ def _poses(placement: Placement, given: _GivenValues) -> ca.SX:
     """Return origin and rotation matrix of each body, one below the other."""
     topology, system = placement.mechanism.topology, placement.system
     coordinates: list[Any] = [np.zeros(1)] * topology.coordinates
-    references: list[Any] = [np.zeros(4)] * topology.references
+    references: list[Any] = [np.array(NO_TURN)] * topology.references
     for body, joint in zip(topology.bodies, topology.tree, strict=True):
         what = f"where '{body.name}' is"
         for index, name in recorded_coordinates(joint):
             coordinates[index] = given.variable(system, f"{body.name}.{name}", what)
         if joint.reference is not None:
             four = [given.variable(system, f"{body.name}.quaternion.{part}", what) for part in "wxyz"]
-            references[joint.reference] = quaternion_product(np.concatenate(four), placement.back(body))
+            inner = quaternion_product(np.concatenate(four), placement.back(body))
+            references[joint.reference] = np.concatenate([inner, NO_TURN[4:]])
     values = zip(placement.parameter_names, placement.parameters, strict=True)
     numbers = [given.parameter(f"{system}.{name}", float(value)) for name, value in values]
     nothing = np.zeros(0)

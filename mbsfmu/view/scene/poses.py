@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mbsfmu.equations.bodies import Points, PointSlot, body_and_point
+from mbsfmu.equations.coordinate_charts import NO_TURN, REFERENCE
 from mbsfmu.equations.forces import MechanismForces
 from mbsfmu.equations.frames import Frames
 from mbsfmu.equations.kinematics import Kinematics
@@ -107,15 +108,15 @@ class Placement:
         return result
 
     def coordinates(self, recorded: Recorded) -> tuple[Floats, Floats]:
-        """Return joint coordinates, shape (k, n), and reference orientations, shape (k, 4 r)."""
+        """Return joint coordinates, shape (k, n), and reference orientations, shape (k, 8 r)."""
         topology, count = self.mechanism.topology, len(recorded.times)
         coordinates = np.zeros((count, topology.coordinates))
-        references = np.zeros((count, 4 * topology.references))
+        references = np.tile(NO_TURN, (count, topology.references))
         for body, joint in zip(topology.bodies, topology.tree, strict=True):
             for index, name in recorded_coordinates(joint):
                 coordinates[:, index] = recorded.need(self.system, f"{body.name}.{name}", f"where '{body.name}' is")
             if joint.reference is not None:
-                four = slice(4 * joint.reference, 4 * joint.reference + 4)
+                four = slice(REFERENCE * joint.reference, REFERENCE * joint.reference + 4)
                 references[:, four] = self._turned(recorded, body)
         return coordinates, references
 

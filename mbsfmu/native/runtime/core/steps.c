@@ -62,6 +62,7 @@ const StepFunctions step_functions = {
     restart_history,
     forget_steps,
     follow_loops,
+    change_reference_quaternions,
     prepare,
 #if OWN_MOTION
     motion,

@@ -34,6 +34,8 @@ typedef struct {
     void (*forget_steps)(State *);
     /* Solve algebraic loops where the arguments are, and begin there the next time; returns 0 with a reason. */
     int (*follow_loops)(Instance *);
+    /* Move references along where they have to change; the motion stays the same. Returns whether they move. */
+    int (*change_references)(Instance *);
     /* Find what the formulation itself has to remember at the start of a run, where the arguments are; returns 0 with a
      * reason where it cannot start there. */
     int (*prepare)(Instance *);

@@ -47,17 +47,41 @@ static void change_reference_lanes(Group *group, Mask made) {
     Lanes found[4][COORDINATES], references[REFERENCES];
     Lanes *const moved[] = {state->coordinates, state->velocities, state->accelerations, state->momenta};
     Mask large = {0};
-    for (int k = 0; k < REFERENCES / 4; k++) {
-        large |= lanes_fabs(state->coordinates[gimbal_coordinates[k]]) > splat(NEAR_GIMBAL_LOCK);
+    for (size_t k = 0; k < sizeof turning_angles / sizeof *turning_angles; k++) {
+        const int *const angles = turning_angles[k];
+        const Lanes one = lanes_fabs(state->velocities[angles[0]]), two = lanes_fabs(state->velocities[angles[1]]);
+        const Lanes tilt = select_lanes(one > two, one, two), in_step = splat(group->instances[0].state.step_size) * tilt;
+        const Lanes first = lanes_fabs(state->coordinates[angles[0]]), second = lanes_fabs(state->coordinates[angles[1]]);
+        const Lanes lost = in_step * in_step * select_lanes(first > second, first, second);
+        if (SOLVER == IMPLICIT) large |= (lost > splat(LOST_BY_TURNING)) & (tilt > lanes_fabs(state->velocities[angles[2]]));
+        large |= second > splat(NEAR_GIMBAL_LOCK);
     }
     large &= made;
     if (!bits_of(large)) return;
-    lose_errors(group, large, LOST_REFERENCES);
     COPY_LANES(parts->coordinates, state->coordinates, COORDINATES);
     COPY_LANES(parts->velocities, state->velocities, COORDINATES);
     COPY_LANES(parts->accelerations, state->accelerations, COORDINATES);
     COPY_LANES(parts->momenta, state->momenta, COORDINATES);
     lanes_with_present_references(parts, found[0], found[1], found[2], found[3], references);
+#if ERROR > 0
+    /* The error stays that of the same motion. */
+    Lanes exact[4][COORDINATES], *const error = group->error;
+    for (int j = 0; j < COORDINATES; j++) {
+        parts->coordinates[j] = state->coordinates[j] - OF_Z(error)[j];
+        parts->velocities[j] = state->velocities[j] - OF_V(error)[j];
+        parts->accelerations[j] = state->accelerations[j] - OF_A(error)[j];
+    }
+    COPY_LANES(parts->references, state->references, REFERENCES);
+    COPY_LANES(parts->new_references, references, REFERENCES);
+    lanes_with_references(parts, exact[0], exact[1], exact[2], exact[3]);
+    for (int j = 0; j < 3 * COORDINATES; j++) {
+        const int level = j / COORDINATES, i = j % COORDINATES;
+        error[j] = select_lanes(large, found[level][i] - exact[level][i], error[j]);
+    }
+    for (int i = 0; i < ERROR_HISTORY; i++) {
+        group->error_history[i] = select_lanes(large, (Lanes){0}, group->error_history[i]);
+    }
+#endif
     for (int each = 0; each < 4; each++) {
         for (int j = 0; j < COORDINATES; j++) moved[each][j] = select_lanes(large, found[each][j], moved[each][j]);
     }

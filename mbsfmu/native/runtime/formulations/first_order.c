@@ -56,6 +56,28 @@ static void restart_with_momenta(Instance *instance) {
 
 #endif
 
+#if SOLVER == IMPLICIT && ERROR > 0
+
+/* Let momenta of another motion with the state's references start anew where those of the state have. */
+static void restart_as_state(Instance *instance, const double *coordinates, const double *velocities, double *momenta) {
+#if RESTARTS
+    const State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->velocities, state->velocities, COORDINATES);
+    initial_momenta(parts);
+    if (memcmp(parts->momenta, state->momenta, sizeof(double) * COORDINATES) != 0) return;
+    COPY(parts->coordinates, coordinates, COORDINATES);
+    COPY(parts->velocities, velocities, COORDINATES);
+    initial_momenta(parts);
+    COPY(momenta, parts->momenta, COORDINATES);
+#else
+    (void)instance, (void)coordinates, (void)velocities, (void)momenta;
+#endif
+}
+
+#endif
+
 /* Describe the state that a step has led to as the next one needs it: by other references or loop equations, or by
  * momenta that start anew where the impulses in them have grown. */
 static void change_chart(Instance *instance) {

@@ -268,6 +268,7 @@ static int initialize(Instance *instance) {
     load(instance);
     if (!check_limits(instance)) return 0;
     initial_integrals(&instance->parts, state->integrals);
+    if (step_functions.change_references(instance)) load(instance);
     if (!step_functions.prepare(instance)) return 0;
     make_consistent(instance);
     if (!all_finite(state->accelerations, COORDINATES) || !all_finite(state->rates, STATES)) {

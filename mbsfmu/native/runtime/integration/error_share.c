@@ -50,8 +50,7 @@ static void report_error_estimate(Instance *instance) {
     const double loss = instance->state.error_record[ERROR_RECORD - 1];
     if (loss != 0.0) {
         report(
-            instance, DONE_WITH_WARNING, "%s: the error is not known: %s: " MORE_ACCURATE, SYSTEM_NAME,
-            loss == LOST_REFERENCES ? REFERENCES_CHANGED : TOO_FAR
+            instance, DONE_WITH_WARNING, "%s: the error is not known: %s: " MORE_ACCURATE, SYSTEM_NAME, TOO_FAR
         );
     } else if (share > MEANINGLESS && share < NOT_KNOWN) {
         report(

@@ -9,7 +9,7 @@
 
 /* What the error of a step is found from, and the state at its end no longer has. */
 typedef struct {
-    double coordinates[ROOM(COORDINATES)], rates[ROOM(ERROR_RATES)], references[ROOM(REFERENCES)];
+    double coordinates[ROOM(COORDINATES)], rates[ROOM(ERROR_RATES)];
     int dependent[ROOM(COORDINATES)];
 } StepStart;
 
@@ -18,6 +18,12 @@ typedef struct {
 #else
 #define LATER_RATES accelerations
 #endif
+
+/* A motion in its description. */
+typedef struct {
+    double coordinates[ROOM(COORDINATES)], velocities[ROOM(COORDINATES)], accelerations[ROOM(COORDINATES)];
+    double momenta[ROOM(COORDINATES)], references[ROOM(REFERENCES)];
+} Motion;
 
 /* z', z'' or p', and x' of a state. */
 static void pack_error_rates(const State *state, double *rates) {
@@ -50,7 +56,6 @@ static void find_defects(State *state, const double *first, double step, double 
 static void remember_begin(const State *state, StepStart *step_start) {
     COPY(step_start->coordinates, state->coordinates, COORDINATES);
     pack_error_rates(state, step_start->rates);
-    COPY(step_start->references, state->references, REFERENCES);
     memcpy(step_start->dependent, state->dependent, sizeof step_start->dependent);
 }
 
@@ -203,4 +208,62 @@ static void carry_error(Instance *instance, double step, const StepStart *step_s
     lose_error(state, LOST_UNSOLVED);
 }
 
+/* The error of the same motion in another description: references, restarted momenta. */
+static void describe_error(Instance *instance, const Motion *before) {
+    State *state = &instance->state;
+    Parts *parts = &instance->parts;
+    double *const error = state->error;
+    const int turned = memcmp(before->references, state->references, sizeof(double) * REFERENCES) != 0;
+    const int restarted = HAMILTONIAN && memcmp(before->momenta, state->momenta, sizeof(double) * COORDINATES) != 0;
+    if (state->error_record[ERROR_RECORD - 1] != 0.0 || !(turned || restarted)) return;
+    double exact[4][ROOM(COORDINATES)];
+    for (int j = 0; j < COORDINATES; j++) {
+        exact[0][j] = before->coordinates[j] - OF_Z(error)[j];
+        exact[1][j] = before->velocities[j] - OF_V(error)[j];
+        exact[2][j] = before->accelerations[j] - OF_A(error)[j];
+        exact[3][j] = before->momenta[j] - (HAMILTONIAN ? OF_MOMENTA(error)[j] : 0.0);
+    }
+#if REFERENCES > 0
+    if (turned) {
+        COPY(parts->coordinates, exact[0], COORDINATES);
+        COPY(parts->velocities, exact[1], COORDINATES);
+        COPY(parts->accelerations, exact[2], COORDINATES);
+        COPY(parts->momenta, exact[3], COORDINATES);
+        COPY(parts->references, before->references, REFERENCES);
+        COPY(parts->new_references, state->references, REFERENCES);
+        with_references(parts, exact[0], exact[1], exact[2], exact[3]);
+        memset(state->error_history, 0, sizeof state->error_history);
+    }
 #endif
+    COPY(parts->references, state->references, REFERENCES);
+#if HAMILTONIAN
+    restart_as_state(instance, exact[0], exact[1], exact[3]);
+#endif
+    for (int j = 0; j < COORDINATES; j++) {
+        OF_Z(error)[j] = state->coordinates[j] - exact[0][j];
+        OF_V(error)[j] = state->velocities[j] - exact[1][j];
+        OF_A(error)[j] = state->accelerations[j] - exact[2][j];
+#if HAMILTONIAN
+        OF_MOMENTA(error)[j] = state->momenta[j] - exact[3][j];
+#endif
+    }
+}
+
+#endif
+
+/* Describe the state as the next step needs it; its error stays that of the same motion. */
+static void describe_anew(Instance *instance) {
+#if ERROR > 0
+    const State *state = &instance->state;
+    Motion before;
+    COPY(before.coordinates, state->coordinates, COORDINATES);
+    COPY(before.velocities, state->velocities, COORDINATES);
+    COPY(before.accelerations, state->accelerations, COORDINATES);
+    COPY(before.momenta, state->momenta, COORDINATES);
+    COPY(before.references, state->references, REFERENCES);
+    change_chart(instance);
+    describe_error(instance, &before);
+#else
+    change_chart(instance);
+#endif
+}

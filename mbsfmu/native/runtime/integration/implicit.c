@@ -43,12 +43,7 @@ static int try_step(Instance *instance, double step) {
 #if ERROR > 0
     carry_error(instance, step, &step_start);
 #endif
-    change_chart(instance);
-#if ERROR > 0
-    if (memcmp(step_start.references, state->references, sizeof(double) * REFERENCES) != 0) {
-        lose_error(state, LOST_REFERENCES);
-    }
-#endif
+    describe_anew(instance);
     return 1;
 }
 

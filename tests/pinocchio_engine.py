@@ -24,10 +24,10 @@ class PinocchioTree:
     mechanism
         The mechanism; its bodies are rigid ones.
     references
-        Rotations of the reference orientations of joints that turn freely, in the order of the tree.
+        References of joints that turn freely, in the order of the tree, shape (8 r,).
     """
 
-    def __init__(self, mechanism: Mechanism, references: list[Rotation] | None = None) -> None:
+    def __init__(self, mechanism: Mechanism, references: Floats | None = None) -> None:
         topology = mechanism.topology
         self._model = pinocchio.Model()
         self._model.gravity.linear = np.array(mechanism.gravity)
@@ -45,27 +45,31 @@ class PinocchioTree:
             if tree_joint.reversed:
                 start, end, inner = end.inverse(), start.inverse(), joint.child.split(".")[0]
                 elements = [(slides, -axis) for slides, axis in reversed(elements)]
-            rotation = np.eye(3)
+            rotation = outer = np.eye(3)
             if references is not None and tree_joint.reference is not None:
-                rotation = references[tree_joint.reference].as_matrix()
+                pair = references.reshape(-1, 2, 4)[tree_joint.reference]
+                rotation, outer = Rotation.from_quat(pair, scalar_first=True).as_matrix()
             if tree_joint.reversed:
                 # The reference turns in the inner body's frame, whichever body of the joint that is.
                 start = pinocchio.SE3(np.eye(3), start.translation) * pinocchio.SE3(
                     rotation @ start.rotation, np.zeros(3)
                 )
-                rotation = np.eye(3)
+                rotation, outer = np.eye(3), turn @ outer @ turn.T
             ids[body.name], frames[body.name] = ids[inner], frames[inner] * start * end
             if elements:
                 composite = pinocchio.JointModelComposite()
+                turns = False
                 for slides, axis in elements:
                     direction = axis / np.linalg.norm(axis)
                     made = pinocchio.JointModelPrismaticUnaligned if slides else pinocchio.JointModelRevoluteUnaligned
                     turned = np.eye(3)
                     if not slides:
-                        turned, rotation = rotation, np.eye(3)  # before the first hinge
+                        turned, rotation, turns = rotation, np.eye(3), True  # before the first hinge
+                    elif turns:
+                        turned, outer = outer, np.eye(3)  # behind the last hinge
                     composite.addJoint(made(*direction), pinocchio.SE3(turned, np.zeros(3)))
                 ids[body.name] = self._model.addJoint(ids[inner], composite, frames[inner] * start, joint.name)
-                frames[body.name] = end
+                frames[body.name] = pinocchio.SE3(outer, np.zeros(3)) * end
                 self._joints[joint.name] = tree_joint, ids[body.name]
             jxy, jxz, jyz = body.products_of_inertia
             jxx, jyy, jzz = body.inertia

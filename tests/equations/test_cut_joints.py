@@ -51,9 +51,10 @@ def let_through(mechanism: Mechanism, functions: SystemFunctions, random: np.ran
     here = origin + turned.apply(mechanism.point(free.joint.child).position)
     functions.coordinates[list(free.coordinates)] = [*(here - mechanism.ground["O"]), 0.0, 0.0, 0.0]
     start = Rotation.from_rotvec(free.joint.orientation)
-    functions.references[4:] = (turned * start.inv()).as_quat(scalar_first=True)
+    functions.references[-4:] = [1.0, 0.0, 0.0, 0.0]
+    functions.references[-8:-4] = (turned * start.inv()).as_quat(scalar_first=True)
     np.testing.assert_allclose(
-        rotation_from_quaternion(functions.references[4:]) @ start.as_matrix(), turned.as_matrix(), atol=1e-14
+        rotation_from_quaternion(functions.references[-8:-4]) @ start.as_matrix(), turned.as_matrix(), atol=1e-14
     )
 
 

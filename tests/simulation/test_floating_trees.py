@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 from spatial import random_tree
 
 from mbsfmu import CoupledModel, Mechanism
@@ -26,8 +25,7 @@ def floating_tree(seed: int) -> Mechanism:
 def momentum(mechanism: Mechanism, simulation: Simulation) -> Floats:
     state = simulation.run_loop.state
     assert state is not None
-    references = [Rotation.from_quat(each, scalar_first=True) for each in state.references.reshape(-1, 4)]
-    return PinocchioTree(mechanism, references).momentum(state.coordinates, state.velocities)
+    return PinocchioTree(mechanism, state.references).momentum(state.coordinates, state.velocities)
 
 
 @pytest.mark.parametrize("formulation", ["dca", "hdca"])

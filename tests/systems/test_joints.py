@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
 from spatial import KINDS, in_motion, random_tree
 
 import mbsfmu
@@ -27,9 +26,7 @@ def moving(seed: int) -> tuple[SystemFunctions, PinocchioTree]:
     """A tree in motion, and the same in Pinocchio; with odd seeds references are no identity."""
     mechanism = random_tree(seed)
     functions = in_motion(mechanism, np.random.default_rng(seed + 100), turned=seed % 2 == 1)
-    quaternions = functions.references.reshape(-1, 4)
-    references = [Rotation.from_quat(quaternion, scalar_first=True) for quaternion in quaternions]
-    return functions, PinocchioTree(mechanism, references)
+    return functions, PinocchioTree(mechanism, functions.references)
 
 
 def test_trees_have_every_kind_of_joint_both_ways_round() -> None:

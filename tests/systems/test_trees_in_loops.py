@@ -61,6 +61,6 @@ def test_accelerations_are_those_of_another_engine(parents: list[int], joint: ty
     if turned is not None:
         functions.references[:] = np.roll(turned.as_quat(), 1, axis=1).ravel()
     (found,) = functions.defined("accelerations", lambda given: [given.forward_dynamics(0.0)[0]])()
-    engine = PinocchioTree(mechanism, None if turned is None else list(turned))
+    engine = PinocchioTree(mechanism, functions.references)
     expected = engine.accelerations(functions.coordinates, functions.velocities)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.max(np.abs(expected)))

@@ -1,8 +1,8 @@
 """Sensitivities by default of machines, next to those of rodas5p with a tolerance of 1e-11: error, what is said, cost.
 
-All coordinates and pressures are differentiated by two masses or lengths and a start value. The error is the largest
-one over the run, as a share of the largest derivative; what is said is `errors` of the result, and of the reference.
-Costs are processor times of a second call, for which everything is compiled.
+All coordinates and pressures are differentiated by a mass, an inertia, a damping and a start pressure. Errors are the
+largest ones over the run, as shares of the largest derivative; what is said is `errors` of the result, and of the
+reference. Costs are processor times of a second call, for which everything is compiled.
 
 Run: python benchmarks/derivative_steps.py [NAME ...] [--quick]
 """
@@ -34,7 +34,7 @@ STOPS = {
     **dict.fromkeys(("crane", "press", "excavator"), 1.0),
 }
 """Of built-in models and examples, in s."""
-CHANGED = ("*.mass", "*.length", "*_start", "*.initial_pressure")
+CHANGED = ("*.mass", "*.inertia_zz", "*.damping", "*.initial_pressure")
 """Parameters by which is differentiated: the first that matches each."""
 
 

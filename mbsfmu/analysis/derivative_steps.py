@@ -17,6 +17,7 @@ from mbsfmu.analysis.run_points import Indices
 from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.muted import muted
 from mbsfmu.integration.error_measure import LARGE_ERROR
+from mbsfmu.native.point_library import steps_are_compiled
 from mbsfmu.simulation.error_check import LEAST_TOLERANCE, TIGHTER
 from mbsfmu.simulation.runner import Recording
 from mbsfmu.simulation.simulation import Simulation
@@ -24,9 +25,9 @@ from mbsfmu.tracing.workspace import Floats
 
 ASKED = 1e-4
 """Error of derivatives, as a share of the largest one over the run, for which steps are chosen."""
-_DEAR = 100.0
-"""Equal steps that are differentiated, in compiled code, in the time of a step of a Rosenbrock method, in NumPy: 44 of
-the excavator by 20 parameters, 150 of the four-bar (`benchmarks/derivative_steps.py`)."""
+_DEAR, _DEAR_IN_NUMPY = 100.0, 12.0
+"""Equal steps that are differentiated in the time of a step of a Rosenbrock method: in compiled code, 44 of the
+excavator by 20 parameters and 150 of the four-bar, and where these are in NumPy, too."""
 _FEWEST = 4
 """Equal steps of a run at least: twice as long ones must be possible."""
 MOST_HALVED, _ROUNDS = 3, 5
@@ -232,6 +233,7 @@ class DerivativeSteps:
         steps, before = replace(equal, size=size), math.inf
         adaptive = self._differentiated_adaptive
         most = max(_MOST_STEPS, stop / steps.size)
+        dear = _DEAR if steps_are_compiled(equal.simulation) else _DEAR_IN_NUMPY
         for _ in range(_ROUNDS):
             error = error_of(steps)
             if error <= asked:
@@ -239,7 +241,7 @@ class DerivativeSteps:
             halvings = min(max(math.ceil(0.5 * math.log2(min(error, 1.0) / asked)), 1), MOST_HALVED)
             count = stop / steps.size * 2.0**halvings
             slow = error * _CONVERGES > before
-            if adaptive is not None and (slow or count > _DEAR * self._count(adaptive, stop, values)):
+            if adaptive is not None and (slow or count > dear * self._count(adaptive, stop, values)):
                 if error_of(adaptive) <= asked:
                     return found[-1]
                 tighter = replace(adaptive, tolerance=max(_BENT * adaptive.tolerance, LEAST_TOLERANCE))
@@ -268,8 +270,8 @@ class DerivativeSteps:
                 other = self._found(replace(steps, tolerance=_LOOSER * steps.tolerance), evaluate)
                 errors = errors if other is None else errors.joined(compare(first, other, LONGER))
             if first.interpolated:
-                other = self._found(replace(steps, size=2.0 * steps.size), evaluate)
-                errors = errors if other is None else errors.joined(compare(first, other, LONGER))
+                other = self._found(replace(steps, size=0.25 * steps.size), evaluate)
+                errors = errors if other is None else errors.joined(compare(first, other, 1.0))
         causes = bends_in_words(bent, errors.time) if errors.largest > LARGE_ERROR else ()
         return Chosen(steps, first, replace(errors, steps=steps.words, causes=causes))
 

@@ -27,6 +27,8 @@ CRAWLING_STEPS = 1000
 """This number of consecutive steps that together …"""
 CRAWLING_SHARE = 1e-7
 """… cover less than this fraction of the interval counts as stagnation."""
+NOT_SMOOTH = ": the equations are too stiff or not continuous there"
+"""Cause of steps that hardly advance, if no other is found."""
 REFUSED_STEPS = 250
 """Where so many of them cannot be evaluated at all …"""
 REFUSED_SHARE = 1e-2
@@ -79,7 +81,7 @@ class Progress:
                 f"{self._name} fails at t = {time:.9g} s again and again, however short its steps: {self._reason}"
                 if often
                 else f"{self._name} fails at t = {time:.9g} s: {CRAWLING_STEPS} steps have come no farther than "
-                f"{made:.3g} s of {self._whole:.3g} s: the equations are too stiff or not continuous there"
+                f"{made:.3g} s of {self._whole:.3g} s{NOT_SMOOTH}"
             )
         self._tries, self._refused, self._elapsed = 0, 0, elapsed
 

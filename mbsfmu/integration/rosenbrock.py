@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.errors import LoopsOpenError, SimulationError
 from mbsfmu.base.times import SAME_TIME
 from mbsfmu.formulations.explicit_form import ExplicitForm
 from mbsfmu.formulations.formulation import Formulation
 from mbsfmu.formulations.native_needs import StepKind
 from mbsfmu.integration.explicit import SMALLEST_SHARE, CountedRates, Progress, StageError
 from mbsfmu.integration.rosenbrock_methods import METHODS, RODAS5P, RosenbrockMethod
-from mbsfmu.integration.solver import AdaptiveSolver, Inputs
+from mbsfmu.integration.solver import AdaptiveSolver, Inputs, StepError
 from mbsfmu.integration.stage_linearization import Linearization
 from mbsfmu.integration.steps_past_stop import Ahead, room, without
 from mbsfmu.stepping.state import State
@@ -185,7 +185,11 @@ class Rosenbrock(AdaptiveSolver):
             begin = Linearization(flow, elapsed, inputs.slopes(origin + elapsed))
             made = self._step(begin, whole, float(state.suggested_step[0]), waiting, progress)
         except StageError as error:
-            raise SimulationError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}") from None
+            raise StepError(f"{self.name} fails at t = {origin + elapsed:.9g} s: {error}", state) from None
+        except LoopsOpenError:
+            raise
+        except SimulationError as error:
+            raise StepError(str(error), state) from None
         finally:
             self.statistics.rhs_evaluations += flow.evaluations
         self.statistics.steps += 1

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.base.registry import Registry
 from mbsfmu.base.times import count_steps
 from mbsfmu.formulations.formulation import Formulation
@@ -106,6 +107,20 @@ class StepWork:
     solutions: int
 
 
+class StepError(SimulationError):
+    """Failed step.
+
+    Attributes
+    ----------
+    state
+        Where it began.
+    """
+
+    def __init__(self, message: str, state: State) -> None:
+        super().__init__(message)
+        self.state = state
+
+
 @dataclass
 class Solver(ABC):
     """Base class of solvers.
@@ -192,6 +207,14 @@ class Solver(ABC):
         """Advice for a smaller error."""
         advice = self.smaller_error
         return f"{advice}, such as rodas5p" if advice.endswith("a solver that chooses them") else advice
+
+    @property
+    def passes_change_points(self) -> str:
+        """Advice that leads past a change point."""
+        name = self.formulation.name
+        other = "dca-alm" if name == "double-step" else "double-step"
+        equal = "take smaller steps" if self.kind is StepKind.IMPLICIT else "take equal steps (--solver trapezoidal)"
+        return f"{equal}, or the formulation {other}"
 
     @property
     def remedy(self) -> str:

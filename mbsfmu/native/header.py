@@ -212,6 +212,7 @@ def _tolerances(simulation: Simulation, needs: NativeNeeds) -> dict[str, object]
         "SYSTEM_NAME": string(simulation.functions.system.name),
         "REMEDY": string(formulation.remedy),
         "MORE_ACCURATE": string(solver.more_accurate),
+        "PASSES_CHANGE_POINTS": string(solver.passes_change_points),
         "DRIFT_REMEDY": string(solver.remedy),
         "RELATIVE_TOLERANCE": number(solver.relative_tolerance if adaptive else 0.0),
         "ABSOLUTE_TOLERANCE": number(solver.absolute_tolerance if adaptive else 0.0),

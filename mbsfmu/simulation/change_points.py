@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mbsfmu.base.errors import SimulationError
 from mbsfmu.equations.linear import Floats, pivot_columns, pivots
+from mbsfmu.integration.explicit import NOT_SMOOTH
+from mbsfmu.integration.solver import StepError
 from mbsfmu.stepping.state import State
 from mbsfmu.systems.functions import SystemFunctions
 
@@ -18,6 +21,8 @@ KEPT = 0.3
 STRIDE = 0.1
 """Fraction of the least pivot by which coordinates may move without a new check: no pivot can vanish within it."""
 HALVINGS = 40
+CAUSE = ": the loop at joint %s is at a change point, where the loop equations lose rank; %s"
+"""Cause of a failed step at a change point, with the joint and the advice."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,12 @@ class RankWatch:
         A length in m by which distances are measured.
     near
         Where the last equation stands out of the span of the others by less than this share of the first, rank is lost.
+    advice
+        What passes change points.
 
     Attributes
     ----------
-    near
+    near, advice
         As given.
     warned
         Whether a change point of the run was told of.
@@ -74,10 +81,10 @@ class RankWatch:
         What loop equations and coordinates are divided by to be the same in all FMUs and sizes, shapes (m,) and (n,).
     """
 
-    def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float) -> None:
+    def __init__(self, functions: SystemFunctions, rank: int, arm: float, near: float, advice: str) -> None:
         self._functions = functions
         self._rank = rank
-        self.near = near
+        self.near, self.advice = near, advice
         self.joints = [functions.system.constraints[row].partition(" (")[0] for row in functions.rows]
         self.equations, self.lengths = functions.equation_lengths(arm), functions.coordinate_lengths(arm)
         self.warned = False
@@ -118,6 +125,18 @@ class RankWatch:
             found = time, minor.outermost
         if found is not None:
             self._warn(*found)
+
+    def explained(self, error: StepError) -> SimulationError:
+        """Return the error of a failed step with its cause, if it began at a change point."""
+        if not self._rank:
+            return error
+        self._functions.references[:] = error.state.references
+        minor, measure = self._choose(error.state.coordinates)
+        if measure >= self.near:
+            return error
+        return SimulationError(
+            str(error).removesuffix(NOT_SMOOTH) + CAUSE % (self.joints[minor.outermost], self.advice)
+        )
 
     def _warn(self, time: float, row: int) -> None:
         self.warned = True

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mbsfmu.integration.solver import StepError
 from mbsfmu.simulation.run_loop import RunLoop
 from mbsfmu.tracing.workspace import Floats
 
@@ -108,7 +109,10 @@ class Interpreter(Runner):
         while recording.done < len(times):
             run_loop.passed = run_loop.time + same
             run_loop.sample()
-            self._go_on(run_loop, recording, run_loop.next_halt(same, last), same)
+            try:
+                self._go_on(run_loop, recording, run_loop.next_halt(same, last), same)
+            except StepError as error:
+                raise run_loop.rank_watch.explained(error) from None
 
     @staticmethod
     def _go_on(run_loop: RunLoop, recording: Recording, halt: float, same: float) -> None:

@@ -147,7 +147,11 @@ class Simulation:
         self._format = StateFormat(self.functions, len(self._table.calculated), self.energy_watch.size, identity)
         rank = initialization.watched_equations(self.functions)
         self.rank_watch = RankWatch(
-            self.functions, rank, scale_of_arm(initialization.lever_arm), initialization.loops.near
+            self.functions,
+            rank,
+            scale_of_arm(initialization.lever_arm),
+            initialization.loops.near,
+            solver.passes_change_points,
         )
         self.run_loop = RunLoop(solver, inputs, self.rank_watch, len(self._table.calculated))
         self.runner: Runner = Interpreter()

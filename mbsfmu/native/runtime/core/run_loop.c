@@ -49,6 +49,7 @@ static int advance_to(Instance *instance, double stop, double horizon) {
     if (SOLVER == IMPLICIT && length < SHORT * state->step_size) {
         follow_rates(state, length);
     } else if (!step_functions.advance(instance, begin, stop, horizon)) {
+        name_change_point(instance);
         return 0;
     }
     state->time = stop;

@@ -393,6 +393,7 @@ static void go_alone(Group *group, const Machines *machines, int lane) {
     if (step_functions.advance(instance, stretch->begin + stretch->elapsed, stretch->end, stretch->end)) {
         load_lane(group, lane);
     } else {
+        name_change_point(instance);
         end_lane(group, lane);
     }
     instance->wanted = NULL;

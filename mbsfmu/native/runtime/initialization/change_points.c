@@ -159,8 +159,23 @@ static void follow_rank(Instance *instance) {
     );
 }
 
+/* Let the reason of a step that failed at a change point say so. */
+static void name_change_point(Instance *instance) {
+    Watch watch;
+    char *const other = strstr(instance->reason, NOT_SMOOTH);
+    COPY(instance->parts.references, instance->state.references, REFERENCES);
+    if (!(choose_minor(&watch, &instance->parts, instance->state.coordinates) < NEAR_CHANGE)) return;
+    if (other) *other = '\0';
+    const size_t length = strlen(instance->reason);
+    snprintf(
+        instance->reason + length, sizeof instance->reason - length, CHANGE_CAUSE, watched_joints[watch.outermost],
+        PASSES_CHANGE_POINTS
+    );
+}
+
 #else
 
 static void follow_rank(Instance *instance) { (void)instance; }
+static void name_change_point(Instance *instance) { (void)instance; }
 
 #endif

@@ -30,8 +30,8 @@ static int goes_on(Instance *instance, Progress *progress, double time, double e
         );
     }
     return fail(
-        instance, "at t = %.9g s %d steps have come no farther than %.3g s of %.3g s: the equations are too stiff or "
-        "not continuous there", time, CRAWLING_STEPS, made, whole
+        instance, "at t = %.9g s %d steps have come no farther than %.3g s of %.3g s" NOT_SMOOTH, time, CRAWLING_STEPS, made,
+        whole
     );
 }
 

@@ -69,7 +69,7 @@ def watched(stages: int, leaning: Floats, speed: float) -> float:
     loops = find_loop_equations(whole, motion(names, float(leaning[0]), speed)[0])
     functions = SystemFunctions(system, loops)
     functions.parameters[:] = whole.parameters
-    watch = RankWatch(functions, loops.rank, max(loops.scales), loops.near)
+    watch = RankWatch(functions, loops.rank, max(loops.scales), loops.near, "")
     for angle in leaning.tolist():
         functions.coordinates[:], functions.velocities[:] = motion(names, angle, speed)
         assert np.max(np.abs(functions.gap()[0])) < 1e-12 * stages

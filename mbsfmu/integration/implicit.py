@@ -34,6 +34,10 @@ UNRESOLVED = 1e-3
 """Distance from convergence, relative to the magnitudes, above which a step is reported, once a run."""
 ROUND_OFF = 4e-3
 """Round-off of accelerations in rad/s² and m/s² per rad or m at which a step is reported as too small."""
+NOISE = 1e-7
+"""The same at which it may be all that an error estimate has of a load that is constant: a hundredth of the millionth
+of the weight that such an error is compared with. Smaller steps would make it larger.
+"""
 LARGER_STEPS = "take larger steps, or the formulation dca, hdca or dca-alm, which find them from the equations"
 
 _LOGGER = logging.getLogger(__name__)
@@ -159,6 +163,8 @@ class ImplicitSolver(Solver):
         usual, own = NewtonTolerances(), self.formulation.tolerances
         if own.coordinates > usual.coordinates or own.states > usual.states:
             return "take a smaller Newton tolerance"
+        if self._round_off > NOISE:
+            return f"let steps be chosen by their error: take {self.chosen_steps}"
         return super().smaller_error
 
     def warn_round_off(self) -> None:

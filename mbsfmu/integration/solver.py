@@ -198,9 +198,13 @@ class Solver(ABC):
     @property
     def smaller_error(self) -> str:
         """Advice that makes the error of steps smaller."""
-        if self.formulation.has_explicit_form:
-            return "take smaller steps, or a solver that chooses them"
-        return "take smaller steps, or the formulation double-step, whose solver chooses them"
+        return f"take smaller steps, or {self.chosen_steps}"
+
+    @property
+    def chosen_steps(self) -> str:
+        """What chooses steps, in words."""
+        chosen = self.formulation.has_explicit_form
+        return "a solver that chooses them" if chosen else "the formulation double-step, whose solver chooses them"
 
     @property
     def more_accurate(self) -> str:

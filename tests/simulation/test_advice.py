@@ -67,3 +67,17 @@ def test_penalty_is_differentiated_by_the_trapezoidal_rule_alone() -> None:
         chosen = {"formulation": "penalty", "solver": solver}
         sentence = refusal(lambda: model.differentiated_steps("sensitivities", chosen))  # noqa: B023
         assert f"by the solver trapezoidal, and not by '{solver}'" in sentence
+
+
+def test_noise_of_small_steps_is_not_to_be_met_by_smaller_ones(caplog: pytest.LogCaptureFixture) -> None:
+    """A hinge bears no moment about its axis; the advised solver is right by a second run of a hundredth tolerance."""
+    model = mbsfmu.models.built_in("loop-4")
+    with caplog.at_level("WARNING", logger="mbsfmu"):
+        run = model.simulation(solver="trapezoidal", step=1e-5).run(0.02)
+    assert (run.error.share or 1.0) > 0.01
+    (told,) = [each for each in caplog.messages if "the error of" in each]
+    assert "smaller steps" not in told
+    assert told.endswith("take a solver that chooses them, such as rodas5p")
+    checked = model.simulation(solver="rodas5p", check_error=True).run(0.02)
+    assert checked.error.share is not None
+    assert checked.error.share < 1e-3

@@ -9,7 +9,7 @@ import numpy as np
 from mbsfmu.equations.linear import RANK_TOLERANCE, null_space
 from mbsfmu.equilibrium.damped_newton import LARGEST_TURN, allowed_at, bend, residual_at, turn
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
-from mbsfmu.initialization.closing_loops import close_loops
+from mbsfmu.initialization.closing_loops import OwnStarts, close_loops
 from mbsfmu.tracing.workspace import Floats
 
 _MOST_MOVES = 600
@@ -110,7 +110,8 @@ def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
     functions = equations.functions
     closed, moving = unknowns.copy(), equations.unknowns("coordinates")
     if functions.rows:
-        closed[moving] = close_loops(functions, unknowns[moving], unknowns[moving]).values
+        own = OwnStarts.of(unknowns[moving], np.zeros(len(unknowns[moving]), dtype=bool))
+        closed[moving] = close_loops(functions, unknowns[moving], own).values
         equations.load(closed)
         jacobian, rest = functions.closure()[1], functions.equilibrium()[1]
         closed[equations.unknowns("multipliers")] = np.linalg.lstsq(jacobian.T, -rest, rcond=RANK_TOLERANCE)[0]

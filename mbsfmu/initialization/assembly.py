@@ -9,6 +9,7 @@ import numpy as np
 
 from mbsfmu.initialization.closing_loops import (
     OnConstraints,
+    OwnStarts,
     close_loops,
     closure_at,
     onto_velocity_constraints,
@@ -64,14 +65,15 @@ class Assembly:
     last
         The last assembly; None before the first one.
     own, own_velocities
-        Start values of the model as it was made, each of shape (n,): what differs from them was set.
+        Start values of coordinates and velocities of the model as it was made.
     """
 
     def __init__(self, functions: SystemFunctions) -> None:
         self.functions = functions
         set_now = functions.parameters.copy()
         functions.parameters[:] = starts(functions.system.parameters)
-        self.own, self.own_velocities, _ = (part.copy() for part in functions.start())
+        values, written = functions.start()[:2], functions.system.written
+        self.own, self.own_velocities = (OwnStarts.of(*each) for each in zip(values, written, strict=True))
         functions.parameters[:] = set_now
         self.last: Assembled | None = None
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mbsfmu.initialization.closing_loops import given_ranks
+from mbsfmu.initialization.closing_loops import OwnStarts, given_ranks
 from mbsfmu.modelling.variables import Variable
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.tracing.workspace import Floats
@@ -28,9 +28,9 @@ def bounds(coordinates: Sequence[Variable], arm: float) -> Floats:
 
 
 def warn_of_changed_start(
-    functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float, own: tuple[Floats, Floats]
+    functions: SystemFunctions, coordinates: Floats, velocities: Floats, arm: float, own: tuple[OwnStarts, OwnStarts]
 ) -> None:
-    """Warn in the log of differences from start values that were set; where none was, from those that are not zero.
+    """Warn in the log of differences from start values that were set; where none was, from those that the model has.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def warn_of_changed_start(
     arm
         A length in m that distances are measured by.
     own
-        Start values of coordinates and velocities of the model as it was made, each of shape (n,).
+        Start values of coordinates and velocities of the model as it was made.
     """
     system = functions.system
     given, given_velocities, _ = functions.start()
@@ -57,7 +57,7 @@ def warn_of_changed_start(
 
 
 def _warn(
-    name: str, variables: Sequence[Variable], given: Floats, own: Floats, found: Floats, least: Floats, why: str
+    name: str, variables: Sequence[Variable], given: Floats, own: OwnStarts, found: Floats, least: Floats, why: str
 ) -> None:
     ranks = given_ranks(given, own)
     changes = np.where(ranks < max(1, np.max(ranks, initial=0)), 0.0, np.abs(found - given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 CLOSED = 1e-9
 """Largest violation in m and rad of closed loops."""
 GIVEN = 1e-4
-"""What is given and not zero follows from others only where these move this many times as fast; twice as many orders of
+"""What is given follows from others only where these move this many times as fast; twice as many orders of
 magnitude for what was set.
 """
 STEP_LIMIT = 0.5
@@ -49,6 +50,27 @@ _ASIDE = 0.1
 """Offset of coordinates in rad and m to detect nonlinear equations."""
 _SAMPLES = 4
 _SAMPLE_SPREAD = 0.05
+
+
+@dataclass(frozen=True)
+class OwnStarts:
+    """Start values of coordinates or velocities of a model as it was made: what differs from them was set.
+
+    Attributes
+    ----------
+    values
+        Shape (n,).
+    written
+        Which of them the model has, zeros too, and which are zero by default, shape (n,).
+    """
+
+    values: Floats
+    written: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, values: Floats, written: Sequence[bool]) -> OwnStarts:
+        """Return the start values; what is not zero by default counts as written."""
+        return cls(values.copy(), np.array(written, dtype=bool) | (values != 0.0))
 
 
 @dataclass(frozen=True)
@@ -88,11 +110,11 @@ class OnConstraints:
 
 
 def close_loops(
-    functions: SystemFunctions, guess: Floats, own: Floats, counted: NDArray[np.intp] | None = None
+    functions: SystemFunctions, guess: Floats, own: OwnStarts, counted: NDArray[np.intp] | None = None
 ) -> OnConstraints:
     """Return the coordinates on the constraints near the given ones.
 
-    Coordinates that are given, which zero is not, stay where the others alone can close the loops;
+    Coordinates that are given, which zero by default is not, stay where the others alone can close the loops;
     where they cannot, those stay that were set. Of the coordinates that may move, the independent ones (by full
     pivoting) keep their values where the loops can be closed so. Where no coordinate can stay, all move by as little as
     possible. Redundant constraints do no harm.
@@ -104,7 +126,7 @@ def close_loops(
     guess
         Coordinates in rad and m, shape (n,).
     own
-        Those of the model as it was made, shape (n,): what differs from them was set.
+        Those of the model as it was made.
     counted
         How much coordinates are given; as `given_ranks` says by default.
 
@@ -196,12 +218,12 @@ def onto_velocity_constraints(
     functions: SystemFunctions,
     coordinates: Floats,
     velocities: Floats,
-    own: Floats,
+    own: OwnStarts,
     counted: NDArray[np.intp] | None = None,
 ) -> OnConstraints:
     """Return velocities with Φ_z ż + Φ_t = 0, shape (n,).
 
-    Those that were set, and before others those that are given and not zero, are kept as far as the loops let them.
+    Those that were set, and before others those that the model has, are kept as far as the loops let them.
 
     Parameters
     ----------
@@ -210,7 +232,7 @@ def onto_velocity_constraints(
     coordinates
         On the constraints, shape (n,).
     velocities, own
-        As given, and those of the model as it was made, each of shape (n,): what differs from them was set.
+        As given, shape (n,), and those of the model as it was made.
     counted
         How much velocities are given; as `given_ranks` says by default.
     """
@@ -232,9 +254,9 @@ def onto_velocity_constraints(
     return OnConstraints(result, dependent, weighted)
 
 
-def given_ranks(values: Floats, own: Floats) -> NDArray[np.intp]:
-    """Return how much coordinates or velocities are given, shape (n,): 2 what was set, 1 what is not zero, 0 else."""
-    return np.where(values == 0.0, 0, np.where(values != own, 2, 1))
+def given_ranks(values: Floats, own: OwnStarts) -> NDArray[np.intp]:
+    """Return how much coordinates or velocities are given, shape (n,): 2 what was set, 1 what the model has, 0 else."""
+    return np.where(values != own.values, 2, np.where(own.written, 1, 0))
 
 
 def _weighted(jacobian: Floats, ranks: NDArray[np.intp], far: Floats) -> Floats:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Self
+from math import isnan, nan
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, SerializeAsAny, model_validator
+from pydantic import (
+    BeforeValidator,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.reference_types import PointReference, Vector
@@ -114,6 +121,23 @@ class Joint(Part, abstract=True):
         return ()
 
     @property
+    def written_starts(self) -> tuple[tuple[bool, bool], ...]:
+        """Whether start and start rate of each element are written in the data, as zero or otherwise; else defaults.
+
+        Written fields are replaced by NaN, which spreads to the elements' values that are made of them.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        numbers = {name: _nothing(fields[name]) for name in self.model_fields_set}
+        spread = fields | {name: value for name, value in numbers.items() if value is not None}
+        elements = self.model_construct(**spread).elements
+        return tuple((isnan(element.start), isnan(element.start_rate)) for element in elements)
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out defaults: read again they are defaults, and no written start values."""
+        return {name: value for name, value in serialize(self).items() if name in self.model_fields_set | {"type"}}
+
+    @property
     def coordinate_names(self) -> tuple[str, ...]:
         """Last parts of its coordinates' names, such as `angle_1`, in the order of the elements."""
         turned = "cardan_angle" if self.turns_freely else "angle"
@@ -127,6 +151,13 @@ class Joint(Part, abstract=True):
     def constrains(self) -> bool:
         """Whether it constrains any degree of freedom."""
         return len(self.elements) < 6
+
+
+def _nothing(value: object) -> object:
+    """Return NaN in the shape of a number or a vector; None for other values."""
+    if isinstance(value, float):
+        return nan
+    return (nan,) * len(value) if isinstance(value, tuple) and all(isinstance(each, float) for each in value) else None
 
 
 AnyJoint = Annotated[SerializeAsAny[Joint], BeforeValidator(JOINTS.made)]

@@ -122,14 +122,14 @@ class Data(BaseModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
         """Return the data with some fields replaced and validated again.
 
-        Cached results are not copied, and frozen values are shared.
+        Cached results are not copied, and frozen values are shared. Defaults stay defaults.
 
         Raises
         ------
         DataError
             When a replaced field is unknown or out of its range, or does not fit the others.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields} | (self.model_extra or {})
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**{**fields, **(update or {})})
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:

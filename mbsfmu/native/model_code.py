@@ -369,7 +369,8 @@ class ModelCode:
         system = functions.system
         names, units = [each.name for each in system.accelerations], [each.unit for each in system.accelerations]
         texts = (system.constraints, system.aligned, names, units)
-        written = ", ".join(f"(const char *const[]){strings(each or [''])}" for each in texts)
+        described = [f"(const char *const[]){strings(each or [''])}" for each in texts]
+        described += [f"(const int[]){{{', '.join(str(int(one)) for one in each) or '0'}}}" for each in system.written]
         misaligned = f"{prefix}misalignment_slopes" if system.aligned else "NULL"
         own = [("standing", balances > 0), ("equilibrium", balances > 0 and not functions.in_loops)]
         own += [(name, balances > 0 and functions.in_loops) for name in ("freed", "standing_change")]
@@ -378,8 +379,8 @@ class ModelCode:
         balancing = f"{prefix}balance_inputs, {prefix}whole_inputs" if balances else "NULL, NULL"
         return (
             f"{{{len(system.coordinates)}, {len(system.states)}, {len(system.inputs)}, {len(system.constraints)}, "
-            f"{len(system.aligned)}, {first}, {string(system.name)}, {written}, {prefix}start, {prefix}all_closure, "
-            f"{misaligned}, {at_rest}, "
+            f"{len(system.aligned)}, {first}, {string(system.name)}, {', '.join(described)}, {prefix}start, "
+            f"{prefix}all_closure, {misaligned}, {at_rest}, "
             f"{varied}, {balances}, {balancing}, {calculated}}}"
         )
 

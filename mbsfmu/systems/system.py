@@ -196,6 +196,9 @@ class System(ABC):
         Inertia tensors that must be such as bodies have.
     limited
         Variables that must lie between limits where the system starts.
+    written
+        Whether the start value of each coordinate is written in the model, as zero or otherwise, and the same of each
+        velocity; else they are defaults.
     references
         Number r of orientations that are described from a reference.
     loop_iterates
@@ -228,6 +231,7 @@ class System(ABC):
     orderings: tuple[tuple[int, int], ...] = ()
     tensors: tuple[Tensor, ...] = ()
     limited: tuple[Variable, ...] = ()
+    written: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
     references: int = 0
     loop_iterates: tuple[Variable, ...] = ()
     fed_through: tuple[str, ...] = ()

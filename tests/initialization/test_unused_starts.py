@@ -40,22 +40,27 @@ def told(model: CoupledModel, caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if "closes a loop" in record.getMessage()]
 
 
-def closing(angle: float = 0.0, rate: float = 0.0) -> Revolute:
-    return Revolute(name="eye", parent="rod.end", child="block.origin", cut=True, angle=angle, angular_velocity=rate)
+def closing(**starts: float) -> Revolute:
+    return Revolute(name="eye", parent="rod.end", child="block.origin", cut=True, **starts)
 
 
 def test_values_that_the_loop_has_or_that_are_not_given_are_not_told(caplog: pytest.LogCaptureFixture) -> None:
     assert not told(slider_crank(closing()), caplog)
-    assert not told(slider_crank(closing(ANGLE, RATE)), caplog)
-    assert not told(slider_crank(closing(ANGLE - 2.0 * pi)), caplog)
+    assert not told(slider_crank(closing(angle=ANGLE, angular_velocity=RATE)), caplog)
+    assert not told(slider_crank(closing(angle=ANGLE - 2.0 * pi)), caplog)
 
 
 def test_another_angle_and_rate_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    angle, rate = told(slider_crank(closing(-2.0, 3.0)), caplog)
+    angle, rate = told(slider_crank(closing(angle=-2.0, angular_velocity=3.0)), caplog)
     assert angle.startswith(
         f"slider_crank: eye.angle starts at {ANGLE:.6g} instead of -2 rad: this joint closes a loop"
     )
     assert f"the rate of eye.angle starts at {RATE:.6g} instead of 3 rad/s" in rate
+
+
+def test_a_zero_that_is_written_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    (angle,) = told(slider_crank(closing(angle=0.0, angular_velocity=RATE)), caplog)
+    assert f"eye.angle starts at {ANGLE:.6g} instead of 0 rad" in angle
 
 
 def test_a_slide_is_told_in_metres(caplog: pytest.LogCaptureFixture) -> None:

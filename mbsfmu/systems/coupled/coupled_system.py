@@ -128,6 +128,7 @@ class CoupledSystem(
         self.limited = names.apart("limited")
         self.tensors = names.tensors()
         self.constraints = tuple(name for part in self.parts for name in part.constraints)
+        self.written = tuple(tuple(each for part in self.parts for each in part.written[kind]) for kind in (0, 1))
         self.aligned = tuple(name for part in self.parts for name in part.aligned)
         self.constraint_units = tuple(unit for part in self.parts for unit in part.constraint_units)
         self.references = sum(part.references for part in self.parts)

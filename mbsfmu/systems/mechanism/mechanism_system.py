@@ -77,6 +77,8 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         topology, forces = parts.topology, parts.forces
         self.coordinates = parts.coordinates.coordinates
         self.velocities = parts.coordinates.velocities
+        starts_of = zip(*parts.coordinates.starts, strict=True) if self.coordinates else ((), ())
+        self.written = tuple(tuple(told or name in start_values for name, told in each) for each in starts_of)
         self.accelerations = parts.coordinates.accelerations
         self.references = topology.references
         self.turning_angles = self.turning.turning_angles

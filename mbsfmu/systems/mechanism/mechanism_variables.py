@@ -59,11 +59,14 @@ class CoordinateVariables:
     ----------
     coordinates, velocities, accelerations
         One variable a coordinate.
+    starts
+        Names of the parameters where each coordinate and its velocity start, and whether the joint's data have them.
     """
 
     def __init__(self, topology: Topology, properties: Properties) -> None:
         self._tree = topology.tree
         self._starts: list[tuple[Slot, Slot]] = []
+        self.starts: list[tuple[tuple[str, bool], tuple[str, bool]]] = []
         self.coordinates: tuple[Variable, ...] = ()
         self.velocities: tuple[Variable, ...] = ()
         self.accelerations: tuple[Variable, ...] = ()
@@ -72,23 +75,25 @@ class CoordinateVariables:
 
     def _add(self, body: Body, tree_joint: TreeJoint, properties: Properties) -> None:
         joint = tree_joint.joint
-        for element in joint.elements:
+        for element, written in zip(joint.elements, joint.written_starts, strict=True):
             words = _SLIDE if element.slides else _CARDAN if joint.turns_freely else _HINGE
             given = Causality.LOCAL if words is _CARDAN else Causality.OUTPUT
             self.coordinates += (_variable(body, joint, element, words, words.position, given, ""),)
             self.velocities += (_variable(body, joint, element, words, words.velocity, given, "/s"),)
             self.accelerations += (_variable(body, joint, element, words, words.acceleration, Causality.LOCAL, "/s2"),)
+            names = [f"{body.name}.{name}_start{element.name}" for name in (words.position, words.start_velocity)]
+            self.starts.append(((names[0], written[0]), (names[1], written[1])))
             slots = tuple(
                 properties.scalar(
-                    f"{body.name}.{name}_start{element.name}",
+                    full,
                     value,
                     words.unit + per,
                     f"start value of the {name.replace('_', ' ')}; loops are closed from there",
                     structural_zero=False,
                 )
-                for name, value, per in (
-                    (words.position, element.start, ""),
-                    (words.start_velocity, element.start_rate, "/s"),
+                for full, name, value, per in (
+                    (names[0], words.position, element.start, ""),
+                    (names[1], words.start_velocity, element.start_rate, "/s"),
                 )
             )
             self._starts.append((slots[0], slots[1]))

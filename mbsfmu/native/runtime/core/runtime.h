@@ -61,6 +61,7 @@ typedef struct {
     int first_parameter;            /* where its parameters stand among those of the whole */
     const char *name;
     const char *const *constraint_names, *const *aligned_names, *const *acceleration_names, *const *acceleration_units;
+    const int *written_coordinates, *written_velocities; /* whether the model has their start values, zeros too */
     void (*start)(const Parts *, double *coordinates, double *velocities, double *states);
     void (*all_closure)(const Parts *, double *violation, double *jacobian, double *drifts);
     /* 1 - cos of the turns that closed loops leave at zero or half a turn, and its derivatives; NULL where there are none. */

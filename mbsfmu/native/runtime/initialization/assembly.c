@@ -123,9 +123,9 @@ static int turn_back(const Assembly *assembly, const Parts *parts, double *coord
     return 0;
 }
 
-/* How much coordinates or velocities are given: 2 what was set, 1 what is not zero, 0 else. */
-static void rank_given(int count, const double *values, const double *own, int *ranks) {
-    for (int j = 0; j < count; j++) ranks[j] = values[j] == 0.0 ? 0 : values[j] != own[j] ? 2 : 1;
+/* How much coordinates or velocities are given: 2 what was set, 1 what the model has, 0 where that is zero by default. */
+static void rank_given(int count, const double *values, const double *own, const int *written, int *ranks) {
+    for (int j = 0; j < count; j++) ranks[j] = values[j] != own[j] ? 2 : written[j] || own[j] != 0.0;
 }
 
 /* Mark the coordinates or velocities that follow from the others: those that are given only where it must be. Returns
@@ -148,7 +148,7 @@ static int choose_dependent(
     return rank;
 }
 
-/* Close the loops near the given coordinates. What is not zero stays where the others alone can close them;
+/* Close the loops near the given coordinates. What the model has, or was set, stays where the others alone can close them;
  * where they cannot, what was set, which differs from the model's own. Of the others independent coordinates keep their
  * values where that is possible; the rest are marked as moving. Writes a reason and returns 0 where it is impossible. */
 static int close_loops(
@@ -162,7 +162,7 @@ static int close_loops(
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     for (int j = 0; j < n; j++) moving[j] = 0;
     if (m == 0) return 1;
-    rank_given(n, coordinates, own, ranks);
+    rank_given(n, coordinates, own, assembly->written_coordinates, ranks);
     for (int least = 1; least <= 3; least++) { /* the rank from which on coordinates stay */
         for (int j = 0; j < n; j++) {
             if (ranks[j] < least) ranks[j] = 0;
@@ -234,7 +234,7 @@ static void close_rates(
     Closure closure = {.jacobian = dense_matrix(parts, OF_CLOSURE)};
     if (m == 0) return;
     close_at(assembly, parts, coordinates, &closure);
-    rank_given(n, velocities, own, ranks);
+    rank_given(n, velocities, own, assembly->written_velocities, ranks);
     choose_dependent(assembly, parts, &closure, ranks, NULL, dependent);
     for (int i = 0; i < m; i++) driven[i] = closure.drifts[i];
     for (int j = 0; j < n; j++) {

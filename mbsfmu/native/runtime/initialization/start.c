@@ -181,14 +181,14 @@ static int check_limits(Instance *instance) {
     return 1;
 }
 
-/* Warn where what was given and is not zero changes by more than it may: the one that does so most. */
+/* Warn where what was given changes by more than it may: the one that does so most. */
 static void warn_changed(
-    Instance *instance, const StartVariable *described, const double *given, const double *own, const double *found,
-    const double *bounds, const char *why
+    Instance *instance, const StartVariable *described, const double *given, const double *own, const int *written,
+    const double *found, const double *bounds, const char *why
 ) {
     double most = 1.0;
     int ranks[ROOM(MOST_COORDINATES)] = {0}, least = 1, worst = -1;
-    rank_given(START_COORDINATES, given, own, ranks);
+    rank_given(START_COORDINATES, given, own, written, ranks);
     for (int j = 0; j < START_COORDINATES; j++) {
         if (ranks[j] > least) least = ranks[j];
     }
@@ -206,22 +206,22 @@ static void warn_changed(
     );
 }
 
-/* Warn where the start differs from what was set; where nothing was, from the model's start values that are not zero. */
+/* Warn where the start differs from what was set; where nothing was, from what the model has. */
 static void warn_changed_start(Instance *instance, const Parts *parts) {
     double given[ROOM(MOST_COORDINATES)], velocities[ROOM(MOST_COORDINATES)], states[ROOM(MOST_STATES)];
     double bounds[ROOM(START_COORDINATES)], own[ROOM(MOST_COORDINATES)], own_velocities[ROOM(MOST_COORDINATES)];
     whole.start(parts, given, velocities, states);
     find_own_start(&whole, parts, own, own_velocities);
     warn_changed(
-        instance, start_coordinates_described, given, own, parts->coordinates, start_bounds,
+        instance, start_coordinates_described, given, own, whole.written_coordinates, parts->coordinates, start_bounds,
         "the start values do not close the loops"
     );
     for (int j = 0; j < START_COORDINATES; j++) {
-        bounds[j] = CHANGED * largest_magnitude(velocities, START_COORDINATES);
+        bounds[j] = larger(CHANGED * largest_magnitude(velocities, START_COORDINATES), STILL);
     }
     warn_changed(
-        instance, start_velocities_described, velocities, own_velocities, parts->velocities, bounds,
-        "the start velocities contradict the loops"
+        instance, start_velocities_described, velocities, own_velocities, whole.written_velocities, parts->velocities,
+        bounds, "the start velocities contradict the loops"
     );
 }
 

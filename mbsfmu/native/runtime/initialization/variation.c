@@ -46,8 +46,8 @@ static int vary_start(const Assembly *assembly, const Parts *parts) {
     /* Which coordinates closed the loops was chosen where they first were closed, not where they are now. */
     assembly->start(parts, coordinates, velocities, states);
     find_own_start(assembly, parts, own, own_velocities);
-    rank_given(n, coordinates, own, positions);
-    rank_given(n, velocities, own_velocities, ranks);
+    rank_given(n, coordinates, own, assembly->written_coordinates, positions);
+    rank_given(n, velocities, own_velocities, assembly->written_velocities, ranks);
     if (close_loops(assembly, parts, own, coordinates, moving, reason, sizeof reason)) {
         memcpy(parts->coordinates, coordinates, sizeof(double) * (size_t)n);
     }

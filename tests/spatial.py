@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbsfmu.initialization.closing_loops import onto_velocity_constraints
+from mbsfmu.initialization.closing_loops import OwnStarts, onto_velocity_constraints
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.model import Mechanism, RigidBody
 from mbsfmu.parts import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
@@ -102,7 +102,9 @@ def assembled(mechanism: Mechanism, random: Random, *, redundant: bool = False) 
     functions = SystemFunctions(system, None if redundant else initialization.loops)
     functions.parameters[:] = start.parameters
     velocities = random.normal(size=functions.velocities.shape)
-    functions.velocities[:] = onto_velocity_constraints(functions, start.coordinates, velocities, velocities).values
+    functions.velocities[:] = onto_velocity_constraints(
+        functions, start.coordinates, velocities, OwnStarts.of(velocities)
+    ).values
     functions.coordinates[:] = start.coordinates
     functions.inputs[:] = 1e3 * random.normal(size=functions.inputs.shape)
     return functions

@@ -110,8 +110,7 @@ def _onto_loops(equations: EquilibriumEquations, unknowns: Floats) -> Floats:
     functions = equations.functions
     closed, moving = unknowns.copy(), equations.unknowns("coordinates")
     if functions.rows:
-        own = OwnStarts.of(unknowns[moving], np.zeros(len(unknowns[moving]), dtype=bool))
-        closed[moving] = close_loops(functions, unknowns[moving], own).values
+        closed[moving] = close_loops(functions, unknowns[moving], OwnStarts.of(unknowns[moving])).values
         equations.load(closed)
         jacobian, rest = functions.closure()[1], functions.equilibrium()[1]
         closed[equations.unknowns("multipliers")] = np.linalg.lstsq(jacobian.T, -rest, rcond=RANK_TOLERANCE)[0]

@@ -182,6 +182,7 @@ def export(
                 "force": force,
             }
             if backend == "native":
+                unit.simulation.check_inertias()
                 carries |= {"clocks": clocks if unit.is_sampled() else "none", "event_indicators": event_indicators}
                 path = export_native(unit.simulation, unit.path, apart=unit.connected(), **native, **carries)
             else:

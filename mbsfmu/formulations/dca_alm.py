@@ -23,6 +23,7 @@ from mbsfmu.divide_and_conquer.corrections import FEW_BODIES, PENALTY
 from mbsfmu.formulations.code_options import CodeOptions
 from mbsfmu.formulations.coordinate_form import CoordinateForm
 from mbsfmu.formulations.defined_motion import change_of
+from mbsfmu.formulations.elimination_accuracy import elimination_error
 from mbsfmu.formulations.explicit_form import DifferentiableForm
 from mbsfmu.formulations.formulation import DIRECTIONS, Formulation, FormulationOptions
 from mbsfmu.formulations.native_needs import NativeNeeds, StepKind
@@ -42,7 +43,7 @@ from mbsfmu.stepping.state import State
 from mbsfmu.systems.code_form import Code, why_unrolled
 from mbsfmu.systems.expressions import SystemExpressions
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import LoopEquations
+from mbsfmu.systems.loop_equations import LOST, LoopEquations
 from mbsfmu.systems.recorded_system import RecordedSystem
 from mbsfmu.systems.system import System
 from mbsfmu.tracing.workspace import AnyFunction, Floats, TracedFunction
@@ -462,6 +463,13 @@ class DcaAlm(Formulation):
             slope_pattern=pattern,
             in_steps=(*projection.in_steps, self.flow_rates, *steps),
         )
+
+    def reaction_error(self) -> float:
+        """Return the relative error of the present accelerations and reactions where inertias are very unequal."""
+        functions = self.functions
+        if not functions.rows or functions.system.inertia_spread(functions.parameters) <= LOST:
+            return 0.0
+        return elimination_error(functions, self.projection.stabilisation)
 
     def prepared(self, state: State) -> State:
         """Return the state, with active constraints for stages."""

@@ -1,4 +1,4 @@
-"""Accuracy of reactions from an elimination along the mechanism."""
+"""Accuracy of accelerations and reactions from an elimination along the mechanism."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mbsfmu.formulations.reactions import least_reactions
 from mbsfmu.systems.functions import SystemFunctions
-from mbsfmu.systems.loop_equations import have_weak_direction
+from mbsfmu.systems.loop_equations import LOST, have_weak_direction
 from mbsfmu.tracing.workspace import Floats
 
 Chosen = NDArray[np.bool_]
@@ -17,7 +17,7 @@ LARGEST = 100
 
 
 def elimination_error(functions: SystemFunctions, stabilisation: float) -> float:
-    """Return the error of the present reactions, relative to the largest of them.
+    """Return the error of the present accelerations and reactions, relative to the largest of each.
 
     Accelerations and multipliers that elimination has found leave a residual of M z̈ − Q + Φ_zᵀ λ = 0 and
     Φ̈ + 2 a Φ̇ + a² Φ = 0.
@@ -34,14 +34,15 @@ def elimination_error(functions: SystemFunctions, stabilisation: float) -> float
     Returns
     -------
     float
-        Zero also where there are more than `LARGEST` coordinates, and where elimination loses no digits: loops have no
-        weak direction, and inertias are not very unequal.
+        Zero where elimination loses no digits: loops have no weak direction, and inertias are not very unequal. With
+        more than `LARGEST` coordinates NaN where inertias are so unequal that nothing may be left; else zero.
     """
     n, in_use = len(functions.coordinates), functions.active != 0.0
+    uneven = functions.system.inertia_spread(functions.parameters) > LOST
     if n > LARGEST:
-        return 0.0
+        return np.nan if uneven else 0.0
     jacobian = functions.closure()[1][in_use].copy()
-    if not functions.weak and not have_weak_direction(jacobian, len(jacobian)):
+    if not functions.weak and not uneven and not have_weak_direction(jacobian, len(jacobian)):
         return 0.0
     found = functions.accelerations.copy(), functions.multipliers.copy()
     reactions = least_reactions(functions).copy()
@@ -52,8 +53,13 @@ def elimination_error(functions: SystemFunctions, stabilisation: float) -> float
     functions.multipliers[in_use] -= pushed
     refined = least_reactions(functions).copy()
     functions.accelerations[:], functions.multipliers[:] = found
-    largest = np.max(np.abs(refined), initial=0.0)
-    return float(np.max(np.abs(refined - reactions), initial=0.0) / largest) if largest else 0.0
+    return max(_relative(moved, found[0] - moved), _relative(refined - reactions, refined))
+
+
+def _relative(error: Floats, values: Floats) -> float:
+    """Return the largest error as a fraction of the largest value; 0 where all values are zero."""
+    largest = np.max(np.abs(values), initial=0.0)
+    return float(np.max(np.abs(error), initial=0.0) / largest) if largest else 0.0
 
 
 def _residuals(

@@ -150,6 +150,9 @@ class FirstOrderForm(CoordinateForm, IterationMatrixForm):
         return super().lasts(state) and state.momenta is self.state.momenta
 
 
+SET_OFF = 1e-4
+"""Opening of loops, as a fraction of their lever arms, from which on states of a host's solver were set off them: at an
+event they are moved back. Tolerances of solvers leave less, which the stabilisation closes."""
 RATE_NOMINAL = 1e3
 """Least magnitude of w for a magnitude one of z: about 2/h at a step of 1 ms, as w follows from z there."""
 
@@ -427,7 +430,7 @@ class FirstOrderFormulation(Formulation):
         return self.moved(state.integrals)
 
     def reaction_error(self) -> float:
-        """Return the relative error of the present reactions by the elimination."""
+        """Return the relative error of the present accelerations and reactions by the elimination."""
         return elimination_error(self.functions, self.stabilisation) if len(self.functions.rows) else 0.0
 
     def prepared(self, state: State) -> State:

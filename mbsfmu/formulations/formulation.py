@@ -465,7 +465,7 @@ class Formulation(FittingStates, ABC):
         return least_reactions(self.functions)
 
     def reaction_error(self) -> float:
-        """Return the relative error of the reactions at the present state, by round-off."""
+        """Return the relative error of accelerations and reactions at the present state, by round-off."""
         return 0.0
 
     def explicit_form(self, state: State) -> ExplicitForm:

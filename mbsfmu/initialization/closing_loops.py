@@ -68,9 +68,10 @@ class OwnStarts:
     written: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, values: Floats, written: Sequence[bool]) -> OwnStarts:
-        """Return the start values; what is not zero by default counts as written."""
-        return cls(values.copy(), np.array(written, dtype=bool) | (values != 0.0))
+    def of(cls, values: Floats, written: Sequence[bool] = ()) -> OwnStarts:
+        """Return the start values; what is not zero counts as written, and no zero does by default."""
+        there = values != 0.0
+        return cls(values.copy(), there | np.array(written, dtype=bool) if len(written) else there)
 
 
 @dataclass(frozen=True)

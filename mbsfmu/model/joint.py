@@ -126,7 +126,7 @@ class Joint(Part, abstract=True):
 
         Written fields are replaced by NaN, which spreads to the elements' values that are made of them.
         """
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         numbers = {name: _nothing(fields[name]) for name in self.model_fields_set}
         spread = fields | {name: value for name, value in numbers.items() if value is not None}
         elements = self.model_construct(**spread).elements
@@ -153,7 +153,7 @@ class Joint(Part, abstract=True):
         return len(self.elements) < 6
 
 
-def _nothing(value: object) -> object:
+def _nothing(value: object) -> Any:
     """Return NaN in the shape of a number or a vector; None for other values."""
     if isinstance(value, float):
         return nan

@@ -8,7 +8,7 @@ from types import ModuleType
 from mbsfmu import modelling
 from mbsfmu.base import times
 from mbsfmu.equations import coordinate_charts, linear
-from mbsfmu.formulations import double_step, hdca, penalty_factors, projection
+from mbsfmu.formulations import double_step, first_order, hdca, penalty_factors, projection
 from mbsfmu.initialization import (
     accelerations,
     changed_start,
@@ -166,6 +166,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "INACCURATE": (classical_runge_kutta, "INACCURATE"),
     "DEGREE": (smooth_signals, "DEGREE"),
     "ASTRAY": (projection, "ASTRAY"),
+    "SET_OFF": (first_order, "SET_OFF"),
     "JUMP": (prescribed, "JUMP"),
     "JUMP_OF_RATE": (prescribed, "JUMP_OF_RATE"),
 }

@@ -43,7 +43,7 @@ from mbsfmu.simulation.step_resolution import roughness
 from mbsfmu.simulation.values import VariableAccess
 from mbsfmu.simulation.variable_table import VariableTable
 from mbsfmu.stepping.state import State
-from mbsfmu.systems.loop_equations import scale_of_arm
+from mbsfmu.systems.loop_equations import LOST, scale_of_arm
 from mbsfmu.systems.system import starts
 from mbsfmu.tracing.workspace import Floats
 
@@ -507,18 +507,28 @@ class Simulation:
         return self.machine.with_values({names[variable.name]: value for variable, value in values})
 
     def _warn_of_reactions(self) -> None:
-        """Warn once of inexact reactions, from elimination that loses digits."""
+        """Warn once of inexact accelerations and reactions, from elimination that loses digits."""
         if self._reactions_doubted:
             return
         self.formulation.load(self.run_loop.present)
         error = self.formulation.reaction_error()
-        if error > INEXACT_REACTIONS:
+        if not error <= INEXACT_REACTIONS:
             self._reactions_doubted = True
+            system, parameters = self.functions.system, self.run_loop.parameters
+            cause, others = "its loops are next to singular in one direction", "double-step or dca-alm"
+            if system.inertia_spread(parameters) > LOST:
+                mass, body = system.lightest_body(parameters)
+                cause, others = f"body '{body}', of {mass:.3g} kg, is so light next to others", "double-step or penalty"
             logger.warning(
-                "%s at t = %.6g s: %s finds reactions with a relative error of %.1e only, as its loops are next to "
-                "singular in one direction, or its inertias very unequal; take the formulation double-step or dca-alm",
-                *(self.name, self.time, self.formulation.name, error),
+                "%s at t = %.6g s: %s finds accelerations and reactions with %s, as %s; take the formulation %s",
+                *(self.name, self.time, self.formulation.name),
+                *("an unknown error" if math.isnan(error) else f"a relative error of {error:.1e} only", cause, others),
             )
+
+    def check_inertias(self) -> None:
+        """Warn of inexact accelerations and reactions where very unequal inertias may be their cause."""
+        if self.functions.system.inertia_spread(self.run_loop.parameters) > LOST:
+            self.initialize()
 
     def warn_undriven(self, driven: Collection[str] = ()) -> None:
         """Warn once of inputs that were probably forgotten.

@@ -24,6 +24,10 @@ UNEVEN = 1e5
 solution: of 500 random trees those with 1e4 to 1e6 had errors up to 2e-7, with 1e12 to 1e14 up to 3e-4; refined they
 had 1e-10 and 2e-8."""
 
+LOST = 1e10
+"""The same factor above which nothing is left of refined solutions in the worst case, so that their error is looked at
+wherever they are used: with couplings, 1e-5 at 1e12 and all digits at 1e17, which `dca-alm` loses at 1e17 too."""
+
 
 @dataclass(frozen=True)
 class LockedCoordinates:

@@ -231,7 +231,7 @@ class System(ABC):
     orderings: tuple[tuple[int, int], ...] = ()
     tensors: tuple[Tensor, ...] = ()
     limited: tuple[Variable, ...] = ()
-    written: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
+    written: tuple[tuple[bool, ...], ...] = ((), ())
     references: int = 0
     loop_iterates: tuple[Variable, ...] = ()
     fed_through: tuple[str, ...] = ()
@@ -293,6 +293,10 @@ class System(ABC):
     def inertia_spread(self, parameters: Array) -> float:  # noqa: ARG002
         """Return the factor by which round-off of divide and conquer grows with unequal inertias, from numbers."""
         return 1.0
+
+    def lightest_body(self, parameters: Array) -> tuple[float, str]:  # noqa: ARG002
+        """Return the least mass of a body in kg, from numbers, and the name of the body; infinity without bodies."""
+        return np.inf, ""
 
     @property
     def start_system(self) -> System:

@@ -8,7 +8,7 @@ import scipy.linalg
 
 from mbsfmu.equations.independent_rows import independent_rows, shortest_of_any_rank
 from mbsfmu.equations.linear import Floats, pivot_columns
-from mbsfmu.initialization.closing_loops import close_loops, onto_velocity_constraints
+from mbsfmu.initialization.closing_loops import OwnStarts, close_loops, onto_velocity_constraints
 from mbsfmu.model import Mechanism
 from mbsfmu.models import ladder
 from mbsfmu.systems.functions import SystemFunctions
@@ -86,10 +86,10 @@ def test_a_long_ladder_is_closed_with_what_is_given_kept() -> None:
     functions.parameters[:] = starts(functions.system.parameters)
     open_by = 0.02 * np.random.default_rng(2).normal(size=len(functions.coordinates))
     guess, given = functions.start()[0] + open_by, np.where(np.arange(len(open_by)) == 0, 0.3, 0.0)
-    coordinates = close_loops(functions, guess, guess).values
+    coordinates = close_loops(functions, guess, OwnStarts.of(guess)).values
     functions.coordinates[:] = coordinates
     gap, jacobian, _ = functions.all_closure()
     assert np.max(np.abs(gap)) < 1e-9
-    rates = onto_velocity_constraints(functions, coordinates, given, given).values
+    rates = onto_velocity_constraints(functions, coordinates, given, OwnStarts.of(given)).values
     np.testing.assert_allclose(jacobian @ rates, 0.0, atol=1e-12)
     assert rates[0] == 0.3

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu import Beam, CoupledModel, Mechanism, Revolute
-from mbsfmu.initialization.closing_loops import close_loops, find_loop_equations, onto_velocity_constraints
+from mbsfmu.initialization.closing_loops import OwnStarts, close_loops, find_loop_equations, onto_velocity_constraints
 from mbsfmu.models.planar import LEANING
 from mbsfmu.parts import JointSpringDamper
 from mbsfmu.systems.code_form import Code
@@ -39,8 +39,8 @@ def both(name: str) -> tuple[SystemFunctions, SystemFunctions]:
     whole.parameters[:] = [each.start for each in whole.system.parameters]
     start = whole.start()[0]
     opened, given = start + 0.1 * random.normal(size=start.shape), random.normal(size=start.shape)
-    coordinates = close_loops(whole, opened, opened).values
-    velocities = onto_velocity_constraints(whole, coordinates, given, given).values
+    coordinates = close_loops(whole, opened, OwnStarts.of(opened)).values
+    velocities = onto_velocity_constraints(whole, coordinates, given, OwnStarts.of(given)).values
     loops = find_loop_equations(whole, coordinates)
     straight, recorded = (SystemFunctions(MechanismSystem(mechanism), loops, code=code) for code in Code)
     for functions in (straight, recorded):

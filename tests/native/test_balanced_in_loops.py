@@ -13,7 +13,7 @@ from importer import Importer
 import mbsfmu
 from mbsfmu import CoupledModel, Mechanism, Revolute, RigidBody
 from mbsfmu.initialization.accelerations import balance
-from mbsfmu.initialization.closing_loops import close_loops
+from mbsfmu.initialization.closing_loops import OwnStarts, close_loops
 from mbsfmu.native.c_sources import UNIT
 from mbsfmu.parts import Actuator
 from mbsfmu.simulation.simulation import Simulation
@@ -150,7 +150,7 @@ def test_where_loops_leave_more_motions_than_are_held_both_forms_say_the_same() 
         functions = SystemFunctions(system, code=code)
         functions.parameters[:] = starts(system.parameters)
         guess = functions.start()[0].copy()
-        functions.coordinates[:] = close_loops(functions, guess, guess).values
+        functions.coordinates[:] = close_loops(functions, guess, OwnStarts.of(guess)).values
         forces, unheld = balance(functions, np.zeros(len(system.inputs)))
         assert unheld is not None
         found.append([*forces, unheld.acceleration])

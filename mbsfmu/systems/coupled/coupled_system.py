@@ -221,6 +221,10 @@ class CoupledSystem(
         parts = enumerate(self.parts)
         return max((part.inertia_spread(parameters[self.parameters_of(index)]) for index, part in parts), default=1.0)
 
+    def lightest_body(self, parameters: Array) -> tuple[float, str]:
+        """Return the lightest body of its parts."""
+        return min(part.lightest_body(parameters[self.parameters_of(index)]) for index, part in enumerate(self.parts))
+
     @cached_property
     def _start(self) -> System:
         parts = {name: part.start_system for name, part in zip(self._part_names, self.parts, strict=True)}

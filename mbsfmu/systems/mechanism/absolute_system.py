@@ -130,6 +130,10 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         self.constraints, self.constraint_units, self.aligned = self.constraint_variables()
         self.references, self.turning_angles = len(parts.masses), self.turning.turning_angles
 
+    def inertia_spread(self, parameters: Array) -> float:
+        """Return the largest mass times the largest mobility at a joint."""
+        return self._in_joints.inertia_spread(parameters)
+
     # -- the start ------------------------------------------------------------------------------------------
 
     @property

@@ -49,6 +49,10 @@ class BodiesSystem(InertiaTensors, EventIndicators, JointReactions, MovingRefere
     def motion(self, instant: SystemContext) -> MotionState:
         """Return positions and velocities of the bodies."""
 
+    def lightest_body(self, parameters: Array) -> tuple[float, str]:
+        """Return the least mass of a body in kg, and the name of the body."""
+        return min((float(each.mass.of(parameters)), each.body.name) for each in self.parts.masses)
+
     def undefined_forces(self, instant: SystemContext) -> list[str]:
         """Return the names of forces whose loads are not finite, as on a line between points that coincide."""
         motion, now = self.motion(instant), given(instant)

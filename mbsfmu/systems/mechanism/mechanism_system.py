@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from mbsfmu.base.errors import InputError
 from mbsfmu.divide_and_conquer.articulation import inertia_spread
 from mbsfmu.divide_and_conquer.closure_motion import joint_jacobian
 from mbsfmu.equations.coordinate_charts import NO_TURN
@@ -193,10 +194,23 @@ class MechanismSystem(BodiesSystem, ArticulatedDynamics, CanonicalMomenta):
         return inertia_spread(parts.kinematics.joints, parts.cuts, parts.masses, parameters)
 
     def apparent_inertias(self, instant: SystemContext) -> Array:
-        """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,)."""
-        return apparent_inertias(
-            self.parts.kinematics, self.parts.masses, self.motion(instant).frames, instant.parameters
-        )
+        """Return 1 / (M⁻¹)ᵢᵢ of the coordinates, shape (n,).
+
+        Raises
+        ------
+        InputError
+            When a body is so light that nothing is left of its inertia beside that of others.
+        """
+        parts, frames = self.parts, self.motion(instant).frames
+        try:
+            return apparent_inertias(parts.kinematics, parts.masses, frames, instant.parameters)
+        except np.linalg.LinAlgError:
+            mass, body = self.lightest_body(instant.parameters)
+            raise InputError(
+                f"{self.name}: nothing is left of the inertia of body '{body}', of {mass:.3g} kg, next to that of the "
+                "others, whose momenta hdca cannot tell apart; take the formulation double-step, penalty or dca, or "
+                "give the body more mass"
+            ) from None
 
     def own_inertias(self, instant: SystemContext) -> Array:
         """Return the inertia of each coordinate's own body, shape (n,)."""

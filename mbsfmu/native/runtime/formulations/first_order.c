@@ -296,8 +296,64 @@ static int find_change(Instance *instance, const double *d_y, const double *d_in
 
 #endif
 
+#if SOLVER == EXCHANGED && CONSTRAINTS > 0
+
+/* Whether loops are open, or opening, by more than what a solver's tolerance leaves, which stabilisation closes. */
+static int opened(const double *violation, double least) {
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        if (!(fabs(violation[i]) <= least * loop_scales[i])) return 1;
+    }
+    return 0;
+}
+
+/* Take away, by the shortest change of values, what Phi_z times it is; the parts hold where that is. */
+static void take_away(const Parts *parts, const double *violation, double *values) {
+    double *jacobian = scratch_of_landing(parts), step[ROOM(COORDINATES)];
+    int orders[SQUARES_ORDERS(CONSTRAINTS, COORDINATES)];
+    least_squares(CONSTRAINTS, COORDINATES, jacobian, violation, step, RANK_TOLERANCE, jacobian + OF_PHI_Z, orders);
+    for (int j = 0; j < COORDINATES; j++) values[j] -= step[j];
+}
+
+/* Move positions, and velocities where these are states, onto the loops where a host has set them off: the equations would
+ * take them as they are. Velocities that canonical momenta give keep loops closed; prescribed motion leads others back. */
+static void land_on_loops(Instance *instance) {
+    State *state = &instance->state;
+    const Parts *parts = &instance->parts;
+    double violation[CONSTRAINTS], rates[CONSTRAINTS];
+    const double *jacobian = scratch_of_landing(parts);
+    COPY(parts->coordinates, state->coordinates, COORDINATES);
+    COPY(parts->references, state->references, REFERENCES);
+    closure(parts, violation, scratch_of_landing(parts));
+    const int off = opened(violation, SET_OFF);
+    for (int i = 0; i < CONSTRAINTS; i++) {
+        rates[i] = 0.0;
+        for (int j = 0; j < COORDINATES; j++) rates[i] += jacobian[i + CONSTRAINTS * j] * state->velocities[j];
+    }
+    const double fastest = larger(1.0, largest_magnitude(state->velocities, COORDINATES));
+    const int moving_off = !HAMILTONIAN && DRIVEN == 0 && opened(rates, SET_OFF * fastest);
+    if (!off && !moving_off) return;
+    for (int k = 0; k < CLOSING_ITERATIONS && opened(violation, CLOSED); k++) {
+        take_away(parts, violation, parts->coordinates);
+        closure(parts, violation, scratch_of_landing(parts));
+    }
+    COPY(state->coordinates, parts->coordinates, COORDINATES);
+    for (int i = 0; i < CONSTRAINTS && !HAMILTONIAN && DRIVEN == 0; i++) {
+        rates[i] = 0.0;
+        for (int j = 0; j < COORDINATES; j++) rates[i] += jacobian[i + CONSTRAINTS * j] * state->velocities[j];
+    }
+    if (!HAMILTONIAN && DRIVEN == 0) take_away(parts, rates, state->velocities);
+    follow(instance);
+}
+
+#else
+
+static void land_on_loops(Instance *instance) { (void)instance; }
+
+#endif
+
 /* Describe the motion anew where it is due. */
 static int describe(Instance *instance) {
+    land_on_loops(instance);
     change_chart(instance);
     return 1;
 }

@@ -134,6 +134,7 @@ def test_each_element_of_a_joint_has_its_own_start_values() -> None:
     ends = {"name": "j", "parent": "ground.O", "child": "A.origin"}
     none, both, placed, moved = (False, False), (True, True), (True, False), (False, True)
     assert Revolute(**ends).written_starts == (none,)
+    assert Revolute(**ends).model_copy(update={"axis": (1.0, 0.0, 0.0)}).written_starts == (none,)
     assert Revolute(**ends, angle=0.0).written_starts == (placed,)
     assert Cylindrical(**ends, velocity=0.0, angle=1.0).written_starts == (moved, placed)
     assert Universal(**ends, angles=(0.0, 1.0)).written_starts == (placed, placed)

@@ -71,7 +71,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "GOLDEN": (closing_loops, "GOLDEN"),
     "LEAST_TURNED": (closing_loops, "LEAST_TURNED"),
     "CHANGED": (changed_start, "CHANGED"),
-    "STILL": (changed_start, "ROUND_OFF"),
+    "NO_VELOCITY": (changed_start, "ROUND_OFF"),
     "UNBALANCED": (accelerations, "UNBALANCED"),
     "UNDETERMINED": (accelerations, "UNDETERMINED"),
     "AT_REST": (accelerations, "AT_REST"),

@@ -217,7 +217,7 @@ static void warn_changed_start(Instance *instance, const Parts *parts) {
         "the start values do not close the loops"
     );
     for (int j = 0; j < START_COORDINATES; j++) {
-        bounds[j] = larger(CHANGED * largest_magnitude(velocities, START_COORDINATES), STILL);
+        bounds[j] = larger(CHANGED * largest_magnitude(velocities, START_COORDINATES), NO_VELOCITY);
     }
     warn_changed(
         instance, start_velocities_described, velocities, own_velocities, whole.written_velocities, parts->velocities,

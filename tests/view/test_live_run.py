@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
+import json
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -53,7 +56,7 @@ class Driver:
         self.steps = 0
 
     def ask(self, what: str, **more: Any) -> None:
-        self.run.ask({"do": what, **more})
+        self.run.ask(json.dumps({"do": what, **more}))
 
     def hear(self, kind: str) -> dict[str, Any]:
         """Return the next message of a kind."""
@@ -161,7 +164,7 @@ def test_refusals_and_faults_are_told_and_a_reset_goes_on(package: Path) -> None
         made.ask("parameter", reference=place(made.variables.parameters, "circuit.valve.time_constant"), value=-1.0)
         assert "valve.time_constant = -1 s is refused" in made.hear("log")["sentence"]
         made.ask("input", index=99, value=1.0)
-        assert "does not understand" in made.hear("log")["sentence"]
+        assert "there is no input 99" in made.hear("log")["sentence"]
         made.ask("run", speed=None)
         assert "the run has ended" in made.hear("fault")["sentence"]
         made.ask("reset")
@@ -169,6 +172,75 @@ def test_refusals_and_faults_are_told_and_a_reset_goes_on(package: Path) -> None
         assert made.hear("picture")["time"] == 0.0
     finally:
         made.run.end()
+
+
+REFUSED = (
+    ('{"do": "restore", "id": 7}', "there is no saved state 7; there are 0"),
+    ('{"do": "restore"}', "the id is None; it must be a whole number"),
+    ('{"do": "signals", "references": [999]}', "there is no signal 999"),
+    ('{"do": "signals", "references": [-1]}', "the reference is -1; it must be a whole number"),
+    ('{"do": "signals", "references": "all"}', "the signals 'all'; they are a list of numbers"),
+    ('{"do": "run", "speed": NaN}', "the speed is nan; it must be a finite number"),
+    ('{"do": "run", "speed": -1}', "the speed is -1; it must be above zero"),
+    ('{"do": "run", "speed": "fast"}', "the speed is 'fast'; it must be a finite number"),
+    ('{"do": "input", "index": 0, "value": null}', "the value is None; it must be a finite number"),
+    ('{"do": "input", "index": true, "value": 1}', "the index is True; it must be a whole number"),
+    ('{"do": "parameter", "reference": 1e3, "value": 1}', "the reference is 1000.0; it must be a whole number"),
+    ('{"do": "save", "id": "../../out"}', "the id is '../../out'; it must be a whole number"),
+    ('{"do": "record", "for": [[]]}', "'for' is [[]]; it must be a text"),
+    ('{"do": "fly"}', "the page asks for 'fly', which a run cannot do"),
+    ('{"do": ["run"]}', "the page asks for ['run'], which a run cannot do"),
+    ("[1, 2]", "the page sends [1, 2]; a request is a JSON object"),
+    ("no json", "the page sends what is no JSON"),
+    ("[" * 100_000, "the page sends what is no JSON"),
+)
+
+
+def test_requests_that_no_page_of_ours_sends_are_refused_each_in_a_sentence(driver: Driver) -> None:
+    for text, sentence in REFUSED:
+        driver.run.ask(text)
+        assert sentence in driver.hear("log")["sentence"]
+    assert driver.step(2)["steps"] == 2
+    assert driver.run.failure is None
+
+
+def test_a_thread_that_dies_ends_the_program_with_a_sentence(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it dies of, before the page is there or while it is."""
+    monkeypatch.setattr(LiveRun, "_step", lambda _: {}["what nobody foresaw"])
+    served = Driver(package)
+    addresses: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: (addresses.get(timeout=PATIENCE), served.ask("step"))).start()
+    with pytest.raises(mbsfmu.SimulationError, match="the live run has ended: 'what nobody foresaw'"):
+        serve(served.run, lambda: "the page", Messages(), port=0, opened=addresses.put)
+    served.run.end()
+    monkeypatch.setattr(LiveRun, "_begin", lambda *_, **__: {}["what nobody foresaw"])
+    with pytest.raises(KeyError):
+        Driver(package)
+
+
+def test_what_is_no_http_is_answered_without_a_traceback(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
+    addresses: queue.Queue[str] = queue.Queue()
+    thread = threading.Thread(
+        target=serve,
+        args=(driver.run, lambda: "the page", Messages()),
+        kwargs={"port": 0, "opened": addresses.put},
+    )
+    thread.start()
+    address = addresses.get(timeout=PATIENCE)
+    port = int(address.partition("/?")[0].rpartition(":")[2])
+    for text in (b"\x16\x03\x01 no http\r\n\r\n", b"GET / HTTP/9.9\r\nHost: \xff\r\n\r\n", b"GET /" + b"a" * 99_999):
+        with socket.create_connection((HOST, port)) as sent, contextlib.suppress(ConnectionError):
+            sent.sendall(text)
+            sent.recv(100)
+    assert caplog.text == ""
+
+    async def leave() -> None:
+        async with aiohttp.ClientSession() as session, session.ws_connect(address.replace("/?", "/run?")):
+            pass
+
+    asyncio.run(leave())
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
 
 
 def test_what_cannot_begin_is_refused(tmp_path: Path) -> None:

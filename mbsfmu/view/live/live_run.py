@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import queue
-import tempfile
 import threading
 import time as clock
 from collections.abc import Callable, Mapping
@@ -16,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.fmus.fmu_instance import REMARK, message_parts
 from mbsfmu.cosim.runs.cosimulation import Cosimulation
 from mbsfmu.cosim.runs.coupled_result import CosimulationInterrupted
 from mbsfmu.view.live.live_picture import LivePicture
+from mbsfmu.view.live.live_requests import checked_request, request_of
 from mbsfmu.view.live.live_variables import LiveVariables
 
 _BUSY = 0.02
@@ -82,7 +83,17 @@ class LiveRun:
         Takes each message for the page; called from the thread of the run.
     waiting
         Tells whether the page has not taken earlier messages yet: it gets no picture then.
+
+    Attributes
+    ----------
+    failure
+        What has ended the thread of the run, which nothing that a page asks for may do; None while it lives.
+    on_failure
+        Called from that thread when it ends so.
     """
+
+    failure: BaseException | None = None
+    on_failure: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -119,9 +130,16 @@ class LiveRun:
             raise found
         return found
 
-    def ask(self, message: dict[str, Any]) -> None:
-        """Let the run do what a message of the page says."""
-        self._asked.put(message)
+    def ask(self, message: str) -> None:
+        """Let the run do what a message of the page says; what is no request is told to the page."""
+        try:
+            self._asked.put(request_of(message))
+        except InputError as error:
+            self._refuse(error)
+
+    def pause(self) -> None:
+        """Let the run stand."""
+        self._asked.put({"do": "pause"})
 
     def end(self) -> None:
         """End the run and release its FMUs."""
@@ -132,9 +150,18 @@ class LiveRun:
     # -- in the thread --------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
+        try:
+            self._live_on()
+        except BaseException as error:
+            self.failure = error
+            self._ready.put(error)
+            if self.on_failure is not None:
+                self.on_failure()
+
+    def _live_on(self) -> None:
         remarks = _Remarks(self._tell)
-        with tempfile.TemporaryDirectory(prefix="mbsfmu-live-") as folder, remarks:
-            self._folder = Path(folder)
+        with scratch() as folder, remarks:
+            self._folder = folder
             resume: Path | None = None
             first = True
             while not self._ended.is_set():
@@ -204,10 +231,7 @@ class LiveRun:
                 if message["do"] in ("reset", "restore"):
                     self._heard_before = heard
                     return self._restart(message)
-                try:
-                    self._do(message)
-                except (KeyError, IndexError, TypeError, ValueError):  # no page of ours sends such
-                    self._tell({"kind": "log", "sentence": "the run does not understand what the page asks for"})
+                self._do(message)
                 begin = None if message["do"] in ("run", "pause") else begin
             if self._speed is None:
                 continue
@@ -229,15 +253,22 @@ class LiveRun:
         return None
 
     def _heard(self, *, wait: bool) -> list[dict[str, Any]]:
-        """Return what the page has asked for since; of a run that stands, wait for it."""
+        """Return what the page has asked for since and can be done; of a run that stands, wait for it."""
         found, self._heard_before = self._heard_before, []
-        try:
-            if wait and not found:
-                found.append(self._asked.get(timeout=_IDLE))
-            while True:
-                found.append(self._asked.get_nowait())
-        except queue.Empty:
-            return found
+        waits = wait and not found
+        while True:
+            try:
+                message = self._asked.get(timeout=_IDLE) if waits else self._asked.get_nowait()
+            except queue.Empty:
+                return found
+            waits = False
+            try:
+                found.append(checked_request(message, self.variables, self._saved))
+            except InputError as error:
+                self._refuse(error)
+
+    def _refuse(self, error: InputError) -> None:
+        self._tell({"kind": "log", "sentence": str(error)})
 
     def _restart(self, message: dict[str, Any]) -> Path | None:
         """Return the file to go on from; none where the run begins at its start."""

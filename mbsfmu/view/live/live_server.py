@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import webbrowser
 from collections.abc import Callable
 from typing import Any
 
-from mbsfmu.base.errors import InputError
+from mbsfmu.base.errors import InputError, SimulationError
 from mbsfmu.base.plain import plain
 from mbsfmu.view.live.live_run import LiveRun
 
@@ -46,9 +47,13 @@ def serve(
     ------
     InputError
         When the package aiohttp is missing, or the port is taken.
+    SimulationError
+        When the thread of the run has ended by itself.
     """
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_Server(run, page, messages).serve(port, opened))
+    if run.failure is not None:
+        raise SimulationError(f"the live run has ended: {run.failure or type(run.failure).__name__}") from run.failure
 
 
 def open_browser(address: str) -> None:
@@ -93,6 +98,23 @@ class Messages:
         return self._queue is None or self._count >= _WAITING
 
 
+def _server_log() -> logging.Logger:
+    """Return a log for the server that has one line for what goes wrong, and none for what is no HTTP."""
+
+    def is_told(record: logging.LogRecord) -> bool:
+        from aiohttp.http import HttpProcessingError  # noqa: PLC0415 - an extra
+
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if error is not None:
+            record.exc_info, record.msg, record.args = None, f"a request failed: {error}", ()
+        return not isinstance(error, HttpProcessingError)
+
+    log = logging.getLogger(__name__)
+    if not log.filters:
+        log.addFilter(is_told)
+    return log
+
+
 class _Server:
     def __init__(self, run: LiveRun, page: Callable[[], str], messages: Messages) -> None:
         try:
@@ -109,7 +131,11 @@ class _Server:
         web = self._web
         application = web.Application()
         application.add_routes([web.get("/", self._get_page), web.get("/run", self._get_run)])
-        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+        loop = asyncio.get_running_loop()
+        self._run.on_failure = lambda: loop.call_soon_threadsafe(self._closed.set)
+        if self._run.failure is not None:
+            self._closed.set()
+        runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, logger=_server_log())
         await runner.setup()
         try:
             site = web.TCPSite(runner, HOST, port)
@@ -151,11 +177,11 @@ class _Server:
         try:
             async for message in socket:
                 if message.type is web.WSMsgType.TEXT:
-                    self._take(message.data)
+                    self._run.ask(message.data)
         finally:
             sender.cancel()
             self._messages.detach()
-            self._run.ask({"do": "pause"})
+            self._run.pause()
             self._connected = False
             asyncio.get_running_loop().call_later(_GRACE, self._end_without_page)
         return socket
@@ -164,14 +190,6 @@ class _Server:
         while True:
             await socket.send_str(await outgoing.get())
             self._messages.taken()
-
-    def _take(self, text: str) -> None:
-        try:
-            message = json.loads(text)
-        except ValueError:
-            return
-        if isinstance(message, dict) and isinstance(message.get("do"), str):
-            self._run.ask(message)
 
     def _end_without_page(self) -> None:
         if not self._connected:

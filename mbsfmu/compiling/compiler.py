@@ -261,17 +261,28 @@ def _command(platform: str | None, portable: bool) -> list[str]:
 
 def _system_compiler() -> list[str] | None:
     """Return how this machine's compiler is called; the environment variable CC may hold options too."""
-    wished = os.environ.get("CC", "")
-    candidates = (shlex.split(wished), ["cc"], ["gcc"], ["clang"])
+    wished = _wished()
+    candidates = (wished, ["cc"], ["gcc"], ["clang"])
     found = next(([path, *call[1:]] for call in candidates if call and (path := shutil.which(call[0]))), None)
     if candidates[0] and not shutil.which(candidates[0][0]):
-        _warn_missing(wished, found[0] if found else "")
+        _warn_missing(wished[0], found[0] if found else "")
     return found
+
+
+def _wished() -> list[str]:
+    """Return the call that the environment variable CC holds; nothing without it."""
+    text = os.environ.get("CC", "")
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(
+            f"the environment variable CC is {text}, which is no call of a compiler: {str(error).lower()}"
+        ) from None
 
 
 def _is_named(compiler: Sequence[str]) -> bool:
     """Return whether a compiler of this machine is the one in CC."""
-    named = shlex.split(os.environ.get("CC", ""))
+    named = _wished()
     return bool(named) and shutil.which(named[0]) == compiler[0]
 
 

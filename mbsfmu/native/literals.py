@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 _ESCAPED = frozenset('"\\?')
@@ -10,7 +11,9 @@ _ESCAPED = frozenset('"\\?')
 
 def number(value: float) -> str:
     """Write a number of C with all its digits."""
-    return repr(float(value))
+    if math.isfinite(value):
+        return repr(float(value))
+    return "NAN" if math.isnan(value) else "HUGE_VAL" if value > 0.0 else "-HUGE_VAL"
 
 
 def numbers(values: Iterable[float]) -> str:

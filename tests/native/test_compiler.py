@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import mbsfmu
 from mbsfmu.compiling import compilation, compiler, kept
+from mbsfmu.compiling.compiler import compile_library
 from mbsfmu.compiling.platforms import host_platform
+from mbsfmu.native.literals import strings
 
 HALF = "int half(void) { return 21; }\n"
 
@@ -111,3 +115,32 @@ def test_zig_adds_no_checks_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     text = f'__attribute__((visibility("default"))) void scale(const double *a, double *b) {{\n{lines}}}\n'
     library = compiler.compile_library({"a.c": text}, {"a.c": "-Og"}, "linux64").read_bytes()
     assert len(library) < 50 * count
+
+
+def test_a_call_of_a_compiler_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "gcc 'x")
+    with pytest.raises(mbsfmu.InputError, match="CC is gcc 'x, which is no call of a compiler: no closing quotation"):
+        compile_library({"one.c": "int one;"}, {"one.c": "-O0"}, None)
+
+
+def test_texts_are_no_code_whatever_they_hold(tmp_path: Path) -> None:
+    """C99 has trigraphs: `??/` is a backslash, by which a string would not end where it does."""
+    texts = [
+        "??/",
+        'a??/"; int evil; char *b = "',
+        "??=??(??)",
+        "\\??/",
+        "?",
+        "100 %s\n\t",
+        "ümläut?\x00",
+        "*/ }} //??/",
+    ]
+    program = "\n".join(
+        ["#include <stdio.h>", "int main(void) {", f"const char *texts[] = {strings(texts)};"]
+        + [f"fwrite(texts[{k}], 1, {len(each.encode())}, stdout);" for k, each in enumerate(texts)]
+        + ["return 0; }"]
+    )
+    (tmp_path / "program.c").write_text(program)
+    command = [shutil.which("gcc") or "cc", "-std=c99", "-trigraphs", "program.c", "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert subprocess.run(tmp_path / "program", check=True, capture_output=True).stdout == "".join(texts).encode()

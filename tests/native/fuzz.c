@@ -5,7 +5,10 @@
  *
  * With EXCHANGE in the environment instances are for model exchange mostly.
  *
- * fuzz CALLS SEED LIBRARY GUID VARIABLES STEP_REFERENCE LIBRARY GUID VARIABLES STEP_REFERENCE
+ * fuzz CALLS SEED {LIBRARY GUID VARIABLES STEP_REFERENCES RESOURCES} {the same of the other FMU}
+ *
+ * STEP_REFERENCES, separated by commas, are those of steps, the first being that of the FMU itself. RESOURCES are empty but of
+ * coupled FMUs, whose states are no bytes: there all values are what a refused call must leave as they were.
  *
  * Sanitizers watch memory; the program itself checks that calls which are refused leave the unit as it was, and that
  * states which are damaged are refused. It prints how many calls it made and how many of these were taken.
@@ -34,8 +37,8 @@ typedef const fmi2ValueReference *References;
 
 typedef struct {
     void *library;
-    const char *guid;
-    unsigned variables, step_reference;
+    const char *guid, *resources;
+    unsigned variables, step_references[MOST], steps;
     fmi2Component (*instantiate)(
         fmi2String, fmi2Type, fmi2String, fmi2String, const fmi2CallbackFunctions *, fmi2Boolean, fmi2Boolean
     );
@@ -138,16 +141,43 @@ static double number(double near) {
     }
 }
 
+static int is_coupled(const Unit *unit) { return *unit->resources != '\0'; }
+
+/* Any number for a variable; steps stay near what they are, or are refused, since short ones take long. */
+static double number_for(const Unit *unit, fmi2ValueReference reference, double near) {
+    static const double refused[] = {NAN, INFINITY, -1e308, 0.0, -1.0};
+    for (unsigned k = 0; k < unit->steps && is_coupled(unit); k++) {
+        if (reference == unit->step_references[k]) return below(3) ? near : refused[below(5)];
+    }
+    return number(near);
+}
+
 static unsigned references(const Unit *unit, fmi2ValueReference *found) {
     const unsigned count = below(MOST);
     for (unsigned i = 0; i < count; i++) found[i] = below(100) ? below(unit->variables) : (unsigned)next();
     return count;
 }
 
+/* All values of an instance, or that there are none. */
+static size_t values_as_bytes(const Life *life, fmi2Byte **bytes) {
+    const Unit *unit = life->unit;
+    fmi2Real *values = calloc(unit->variables, sizeof *values);
+    for (fmi2ValueReference k = 0; k < unit->variables; k++) {
+        fmi2Status status = fmi2Error;
+        for (int again = 0; again < 6 && status != fmi2OK; again++) { /* calls of FMI 3.0 may have a wrong size by chance */
+            status = unit->get(life->component, &k, 1, &values[k]);
+        }
+        if (status != fmi2OK) values[k] = -1e99;
+    }
+    *bytes = (fmi2Byte *)values;
+    return unit->variables * sizeof *values;
+}
+
 /* The state of an instance as bytes; none where its numbers have overflown, from which nobody could go on. */
 static size_t bytes_of(const Life *life, fmi2Byte **bytes) {
     fmi2FMUstate state = NULL;
     size_t size = 0;
+    if (is_coupled(life->unit)) return values_as_bytes(life, bytes);
     if (life->unit->save(life->component, &state) != fmi2OK) wrong("a state cannot be saved");
     if (life->unit->size(life->component, state, &size) != fmi2OK) wrong("a state has no size");
     *bytes = malloc(size);
@@ -224,12 +254,26 @@ static int spoil(fmi2Byte *bytes, size_t *size) {
     return changed;
 }
 
+/* What is no state of a coupled FMU, and cannot be one of another. */
+static fmi2Status bytes_are_refused(Life *life) {
+    fmi2Byte some[200] = {0}, *before;
+    fmi2FMUstate state = NULL;
+    const size_t size = bytes_of(life, &before);
+    for (size_t i = 0; i < sizeof some; i++) some[i] = (fmi2Byte)next();
+    const fmi2Status status = life->unit->deserialize(life->component, some, below(sizeof some), &state);
+    if (status == fmi2OK || state) wrong("bytes without a meaning are taken");
+    must_be_as(life, before, size, "a state as bytes");
+    free(before);
+    return status;
+}
+
 /* Hand a state back as bytes: of this FMU or the other, whole or spoilt. */
 static fmi2Status take_bytes(Life *life) {
     const Life *source = &lives[below(INSTANCES)];
     fmi2Byte *bytes, *before;
     fmi2FMUstate state = NULL;
     if (!source->component) return fmi2OK;
+    if (is_coupled(source->unit) || is_coupled(life->unit)) return bytes_are_refused(life);
     size_t size = bytes_of(source, &bytes);
     const size_t own = bytes_of(life, &before);
     if (size == 0 || own == 0) {
@@ -264,7 +308,7 @@ static fmi2Status set_values(Life *life) {
     for (unsigned i = 0; i < count; i++) {
         fmi2Real near = 1.0;
         life->unit->get(life->component, &found[i], 1, &near);
-        values[i] = number(near);
+        values[i] = number_for(life->unit, found[i], near);
     }
     const size_t size = bytes_of(life, &before);
     const fmi2Status status = life->unit->set(life->component, below(50) ? found : NULL, count, below(50) ? values : NULL);
@@ -296,7 +340,7 @@ static fmi2Status set_slopes(Life *life) {
 static fmi2Status step(Life *life) {
     fmi2Real time = 0.0, most = 1e-3;
     life->unit->real_status(life->component, fmi2LastSuccessfulTime, &time);
-    life->unit->get(life->component, &life->unit->step_reference, 1, &most);
+    life->unit->get(life->component, life->unit->step_references, 1, &most);
     const fmi2Real sizes[] = {most, 3.3 * most, MOST_STEPS * most, 0.1 * most, 1e-12, 0.0, -1e-3, NAN, INFINITY, 1e300,
                               1e-315, 5e-324, DBL_MIN, 1e-300, 1e-101, 1e-99};
     const fmi2Real size = sizes[below(sizeof sizes / sizeof *sizes)];
@@ -351,7 +395,10 @@ static fmi2Status keep_or_take(Life *life) {
         if (status == fmi2OK) one->unit = life->unit;
         return status;
     }
-    if (!below(4)) return one->unit->release(life->component, &one->state);
+    if (!below(4)) { /* who hands a state to another FMU keeps what the coupled ones inside have */
+        const int lost = one->unit != life->unit && (is_coupled(one->unit) || is_coupled(life->unit));
+        return lost ? fmi2OK : one->unit->release(life->component, &one->state);
+    }
     const size_t size = bytes_of(life, &before);
     status = life->unit->restore(life->component, below(50) ? one->state : NULL);
     if (status == fmi2OK && one->unit != life->unit) wrong("a state of another FMU is taken");
@@ -366,7 +413,9 @@ static fmi2Status begin(Life *life) {
     const fmi2CallbackFunctions *given = below(8) ? &callbacks : NULL;
     const fmi2Type other = exchanges && !below(8) ? (fmi2Type)below(3) : fmi2ModelExchange;
     const fmi2Type type = below(20) && !exchanges ? fmi2CoSimulation : other;
-    life->component = life->unit->instantiate(below(20) ? "fuzz" : NULL, type, guid, "", given, 0, (fmi2Boolean)below(2));
+    const char *resources = below(50) ? life->unit->resources : "";
+    life->component =
+        life->unit->instantiate(below(20) ? "fuzz" : NULL, type, guid, resources, given, 0, (fmi2Boolean)below(2));
     return life->component ? fmi2OK : fmi2Error;
 }
 
@@ -541,18 +590,22 @@ static void load(Unit *unit, char **arguments) {
     unit->library = dlopen(arguments[0], RTLD_NOW | RTLD_LOCAL);
     if (!unit->library) wrong(dlerror());
     unit->guid = arguments[1];
+    unit->resources = arguments[4];
     unit->variables = (unsigned)atoi(arguments[2]);
-    unit->step_reference = (unsigned)atoi(arguments[3]);
+    for (const char *next_one = arguments[3]; next_one && unit->steps < MOST; next_one = strchr(next_one, ',')) {
+        next_one += *next_one == ',';
+        unit->step_references[unit->steps++] = (unsigned)atoi(next_one);
+    }
     load_functions(unit);
 }
 
 int main(int count, char **arguments) {
-    if (count != 11) return 2;
+    if (count != 13) return 2;
     const unsigned long calls = strtoul(arguments[1], NULL, 10);
     unsigned long taken[fmi2Pending + 1] = {0};
     exchanges = getenv("EXCHANGE") != NULL;
     chance = 2685821657736338717u * (strtoul(arguments[2], NULL, 10) + 1);
-    for (int i = 0; i < 2; i++) load(&units[i], arguments + 3 + 4 * i);
+    for (int i = 0; i < 2; i++) load(&units[i], arguments + 3 + 5 * i);
     for (int i = 0; i < INSTANCES; i++) lives[i].unit = &units[i % 2];
     for (unsigned long i = 0; i < calls; i++) {
         Life *life = &lives[below(INSTANCES)];
@@ -563,13 +616,16 @@ int main(int count, char **arguments) {
         taken[status]++;
     }
     for (int i = 0; i < INSTANCES; i++) {
-        if (!lives[i].component) continue;
-        for (int k = 0; k < STATES; k++) {
-            if (kept[k].state && kept[k].unit == lives[i].unit) lives[i].unit->release(lives[i].component, &kept[k].state);
+        const Unit *unit = lives[i].unit;
+        if (!lives[i].component) {
+            lives[i].component = unit->instantiate("end", fmi2CoSimulation, unit->guid, unit->resources, NULL, 0, 0);
         }
-        lives[i].unit->free_instance(lives[i].component);
+        if (!lives[i].component) wrong("there is no instance to release states by");
+        for (int k = 0; k < STATES; k++) {
+            if (kept[k].state && kept[k].unit == unit) unit->release(lives[i].component, &kept[k].state);
+        }
+        unit->free_instance(lives[i].component);
     }
-    for (int k = 0; k < STATES; k++) free(kept[k].state);
     printf("%lu calls: %lu done, %lu discarded, %lu refused, %lu messages\n", calls, taken[fmi2OK], taken[fmi2Discard],
            taken[fmi2Error], logged);
     return 0;

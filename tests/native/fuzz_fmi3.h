@@ -106,7 +106,7 @@ static void intermediate_update(
 }
 
 static fmi2Component instantiate3(
-    int unit, fmi2String name, fmi2Type type, fmi2String token, const fmi2CallbackFunctions *given
+    int unit, fmi2String name, fmi2Type type, fmi2String token, fmi2String resources, const fmi2CallbackFunctions *given
 ) {
     const fmi3ValueReference references3[] = {0, 1, below(8), (fmi3ValueReference)next()};
     const Functions3 *const f = &functions[unit];
@@ -116,7 +116,7 @@ static fmi2Component instantiate3(
     own->instance = type == fmi2ModelExchange
         ? f->instantiate_exchange(name, token, NULL, false, below(2), own, given ? logger3 : NULL)
         : f->instantiate(
-        name, token, below(2) ? "" : NULL, false, below(2), own->defined, below(2), below(50) ? references3 : NULL, below(5), own,
+        name, token, *resources || below(2) ? resources : NULL, false, below(2), own->defined, below(2), below(50) ? references3 : NULL, below(5), own,
         given ? logger3 : NULL, below(2) ? intermediate_update : NULL
     );
     if (own->instance) return own;
@@ -128,16 +128,16 @@ static fmi2Component instantiate_0(
     fmi2String name, fmi2Type type, fmi2String token, fmi2String resources, const fmi2CallbackFunctions *given,
     fmi2Boolean visible, fmi2Boolean logging
 ) {
-    (void)resources, (void)visible, (void)logging;
-    return instantiate3(0, name, type, token, given);
+    (void)visible, (void)logging;
+    return instantiate3(0, name, type, token, resources, given);
 }
 
 static fmi2Component instantiate_1(
     fmi2String name, fmi2Type type, fmi2String token, fmi2String resources, const fmi2CallbackFunctions *given,
     fmi2Boolean visible, fmi2Boolean logging
 ) {
-    (void)resources, (void)visible, (void)logging;
-    return instantiate3(1, name, type, token, given);
+    (void)visible, (void)logging;
+    return instantiate3(1, name, type, token, resources, given);
 }
 
 static void free3(fmi2Component component) {
@@ -372,9 +372,11 @@ static void *symbol(void *library, const char *name);
 /* Find out how many values each reference has: there are arrays of three and four. */
 static void measure(const Unit *unit, Functions3 *f) {
     fmi3Float64 values[4];
-    fmi3Instance instance = f->instantiate("size", unit->guid, NULL, false, false, true, false, NULL, 0, NULL, NULL, NULL);
-    if (!instance || unit->variables >= sizeof f->sizes) wrong("there is no instance to measure");
-    for (fmi3ValueReference k = 0; k <= unit->variables; k++) {
+    if (unit->variables >= sizeof f->sizes) wrong("there are too many variables");
+    memset(f->sizes, is_coupled(unit), unit->variables + 1); /* which have no arrays, and no outputs before they start */
+    fmi3Instance instance = f->instantiate("size", unit->guid, unit->resources, false, false, true, false, NULL, 0, NULL, NULL, NULL);
+    if (!instance) wrong("there is no instance to measure");
+    for (fmi3ValueReference k = 0; k <= unit->variables && !is_coupled(unit); k++) {
         for (unsigned size = 1; size <= 4; size++) {
             if (f->get(instance, &k, 1, values, size) == fmi3OK) f->sizes[k] = (unsigned char)size;
         }

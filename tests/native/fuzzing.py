@@ -11,13 +11,29 @@ import argparse
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from native_fmus import model_of
 from runtime_sources import INCLUDES
 
-from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi, Interface
+import mbsfmu
+from hydraulics import Circuit, LineEnd, Oil, PressureSource, Throttle, Volume
+from mbsfmu import (
+    AppliedForce,
+    AppliedMoment,
+    Beam,
+    CoupledModel,
+    Mechanism,
+    OrientationSensor,
+    PointSensor,
+    Revolute,
+)
+from mbsfmu.compiling.platforms import CLOCKS, VERSIONS, Clocks, Fmi, Interface, host_platform
+from mbsfmu.cosim.runs.coupling_options import CouplingOptions
+from mbsfmu.exporting import coupled_export
+from mbsfmu.exporting.coupled_export import coupled_code
 from mbsfmu.native.c_sources import unit_files
 from mbsfmu.native.native_package import described_sources
 from mbsfmu.simulation.simulation import Simulation
@@ -36,25 +52,26 @@ class Checked:
         The file.
     guid
         What it is instantiated with.
-    simulation
-        What it was made from.
+    names
+        Its variables, in the order of their value references.
     fmi
         The version that it speaks.
-    added
-        How many variables it has beside those of the simulation.
+    resources
+        Folder of its resources, where it needs them: the components of coupled FMUs.
     """
 
     library: Path
     guid: str
-    simulation: Simulation
+    names: Sequence[str]
     fmi: Fmi = 2
-    added: int = 0
+    resources: str = ""
 
     @property
     def arguments(self) -> list[str]:
         """What `fuzz.c` is told about it."""
-        names = [variable.name for variable in self.simulation.variables]
-        return [str(self.library), self.guid, str(len(names) + self.added), str(names.index("solver.step"))]
+        steps = [k for k, name in enumerate(self.names) if name.endswith(("coupling.step", "solver.step"))]
+        own = sorted(steps, key=lambda k: self.names[k].count("."))
+        return [str(self.library), self.guid, str(len(self.names)), ",".join(map(str, own)), self.resources]
 
 
 def compile_c(*arguments: str, folder: Path) -> None:
@@ -77,8 +94,58 @@ def checked(
         (folder / name).write_text(text)
     files = unit_files(fmi, sources)
     compile_c(*SANITIZERS, "-fPIC", "-shared", *files, "-o", "checked.so", "-lm", folder=folder)
-    added = len(description.variables) - len(simulation.variables)
-    return Checked(folder / "checked.so", description.identity, simulation, fmi, added)
+    names = [each.variable.name for each in description.variables]
+    return Checked(folder / "checked.so", description.identity, names, fmi)
+
+
+def coupled(folder: Path, fmi: Fmi, algorithm: str) -> Checked:
+    """Compile the coupled FMUs of a four-bar and its circuit with sanitizers, as one FMU; the components have none."""
+    *_, package = mbsfmu.export(mbsfmu.models.four_bar(), folder / "parts", layout="separate", fmi=fmi)
+    place, options = host_platform(fmi), CouplingOptions.of(None, {"algorithm": algorithm, "step": 1e-3}, ())
+    with coupled_code(package, "whole", [place], options=options, fmi=fmi) as code:
+        for name, text in {**code.sources, **coupled_export._platform_source(place)}.items():
+            (folder / name).write_text(text)
+        for name, content in code.components():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        flags = (*SANITIZERS, "-fPIC", "-shared", *code.mains, "-o", "checked.so", "-ldl", "-lm")
+        compile_c(*flags, folder=folder)
+        names = [each.variable.name for each in code.description.variables]
+        return Checked(folder / "checked.so", code.description.identity, names, fmi, str(folder / "resources"))
+
+
+def line_end() -> CoupledModel:
+    """An end of a line with a delay, whose other end is in another FMU, behind a pump and a throttle."""
+    circuit = Circuit(
+        oil=Oil(bulk_modulus=1.5e9, density=850.0),
+        components=(
+            PressureSource(name="pump", node="P", pressure=1.2e7),
+            Throttle(name="inlet", inlet="P", outlet="A", orifice_diameter=2e-3, discharge_coefficient=0.7),
+            Volume(name="near", node="A", volume=1e-4),
+            LineEnd(
+                name="line", node="A", diameter=0.012, length=9.6, wave_speed=1200.0, viscosity=0.04, reaches=4,
+                initial_flow=2e-4,
+            ),
+        ),
+        initial_pressures={"A": 1e7},
+    )  # fmt: skip
+    return CoupledModel(name="end", systems={"end": circuit})
+
+
+def joint_half() -> CoupledModel:
+    """A pendulum with a handle, by which a joint holds it to a body in another FMU."""
+    measures = ("quaternion", "angular_velocity", "angular_acceleration")
+    half = Mechanism(
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=(Beam(name="link", length=1.0, mass=2.0),),
+        joints=(Revolute(name="pin", parent="ground.O", child="link.start", axis=(0.0, 0.0, 1.0), angle=0.4),),
+        forces=(AppliedForce(name="load", point="link.end"), AppliedMoment(name="turn", point="link.end")),
+        sensors=(
+            PointSensor(name="seen", point="link.end", measures=("position", "velocity", "acceleration")),
+            OrientationSensor(name="facing", point="link.end", measures=measures),
+        ),
+    )
+    return CoupledModel(name="half", systems={"half": half})
 
 
 def fuzz(one: Checked, other: Checked, calls: int, seed: int, *, exchange: bool = False) -> str:
@@ -115,8 +182,12 @@ class Pair:
         kind: tuple[Interface, ...] = ("cs", "me") if self.exchange else ("cs",)
         with tempfile.TemporaryDirectory() as folder:
             made = [
-                checked(_simulation(text), Path(folder) / f"unit-{number}", self.fmi, kind, self.clocks)
-                for number, text in enumerate((self.one, self.other))
+                coupled(place, self.fmi, text.removeprefix("coupled:"))
+                if text.startswith("coupled:")
+                else checked(_simulation(text), place, self.fmi, kind, self.clocks)
+                for place, text in zip(
+                    (Path(folder, "one"), Path(folder, "other")), (self.one, self.other), strict=True
+                )
             ]
             return fuzz(made[0], made[1], calls, seed, exchange=self.exchange)
 
@@ -134,6 +205,11 @@ CAMPAIGN = (
     Pair("ball-pendulum:dca-alm:rk45:loops", "loop-4:dca-alm:rk45:loops", 3, exchange=True),
     Pair("sampled:double-step:rk4", "sampled:double-step:rk45", 3, exchange=True, clocks="periodic"),
     Pair("sampled:double-step:rk4", "sampled:double-step:rk45", 3, exchange=True, clocks="triggered"),
+    Pair("coupled:gauss-seidel", "coupled:jacobi"),
+    Pair("coupled:gauss-seidel", "coupled:jacobi", 3),
+    Pair("coupled:jacobi", "ball-pendulum:double-step", 3),
+    Pair("line-end:double-step:rodas5p", "joint-half:double-step:rodas5p", exchange=True),
+    Pair("line-end:double-step", "joint-half:dca", 3),
 )
 """Both versions, both kinds of use, all formulations, clocks. A million calls of a pair take two to four minutes."""
 
@@ -142,7 +218,9 @@ def _simulation(text: str) -> Simulation:
     """Return the simulation of MODEL:FORMULATION[:SOLVER[:CODE]]."""
     name, formulation, *others = text.split(":")
     options = {"formulation": formulation, **dict(zip(("solver", "code"), others, strict=False))}
-    return model_of(name).simulation(compiled=False, **options)
+    own = {"line-end": line_end, "joint-half": joint_half}
+    model = own[name]() if name in own else model_of(name)
+    return model.simulation(compiled=False, **options)
 
 
 def main() -> None:

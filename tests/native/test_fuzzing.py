@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzzing import Checked, checked, fuzz
+from fuzzing import CAMPAIGN, Checked, Pair, checked, fuzz
 from sampled_control import controlled
 
 from mbsfmu.compiling.platforms import Fmi
@@ -58,3 +58,11 @@ def test_random_calls_of_an_fmu_with_clocks(tmp_path: Path) -> None:
     )
     for exchange in (False, True):
         assert fuzz(one, other, 20_000, 5, exchange=exchange)
+
+
+@pytest.mark.parametrize("pair", [each for each in CAMPAIGN if each.one.startswith(("coupled:", "line-end:"))])
+def test_random_calls_of_coupled_fmus_and_of_their_ends_find_nothing(pair: Pair) -> None:
+    """Coupled FMUs of both versions, beside plain ones, and FMUs that lines and joints couple."""
+    report = pair.fuzz(10_000, 3)
+    done, _, refused = (int(text.split()[0]) for text in report.split(": ")[1].split(", ")[:3])
+    assert min(done, refused) > 1_000

@@ -75,7 +75,9 @@ def read_saved(path: str | os.PathLike[str], call: Mapping[str, str]) -> dict[st
                 raise InputError(f"{file} was saved by another version of this package; repeat the run")
             content = _joined(data["content"], archive)
             saved = data["call"]
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+    except (MemoryError, PermissionError):
+        raise
+    except Exception as error:  # of any kind: what zipfile and data of other forms raise
         if isinstance(error, InputError):
             raise
         raise InputError(f"{file} is no saved run: {error}") from None

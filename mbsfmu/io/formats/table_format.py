@@ -162,7 +162,13 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     chosen, file = format_of(path), Path(path)
     if not file.is_file():
         raise InputError(f"there is no file {file}")
-    return _joined(list(chosen.groups(file))) if file.suffix == PART else chosen.read(file)
+    try:
+        return _joined(list(chosen.groups(file))) if file.suffix == PART else chosen.read(file)
+    except (MemoryError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # of any kind: what the libraries of formats raise where a file is damaged
+        text = " ".join(str(error).split())
+        raise InputError(text if isinstance(error, InputError) else f"{path} cannot be read: {text}") from None
 
 
 def _joined(groups: list[Table]) -> Table:

@@ -714,11 +714,12 @@ int restore_system(System *system, const void *given)
         return fails(system, "the saved state is not of this instance since its last reset");
     if (!saved->is_complete)
         return fails(system, "the saved state was given back for another one, which could not be saved");
-    system->has_failed = 1; /* until all is done */
+    for (size_t k = 0; k < COMPONENTS; k++)
+        if (system->units[k].is_fatal)
+            return fails(system, "%s has failed for good; the FMU goes on after a reset", components[k].name);
     for (size_t k = 0; k < COMPONENTS; k++) {
         struct Unit *unit = &system->units[k];
-        if (unit->is_fatal)
-            return fails(system, "%s has failed for good; the FMU goes on after a reset", unit->spec->name);
+        system->has_failed |= k > 0; /* until all is done: some are at the state, others are not */
         if (!restore_unit(unit, saved->states[k], saved->next_events[k]))
             return 0;
         unit->clock = saved->clocks[k];

@@ -21,6 +21,7 @@ _FUNCTION = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_TYPES = {"void", "int", "double", "size_t"}
 _FIRST, _LAST = ("pool.c",), ("flow.c",)
 """Threads ask for more of the system's headers, so they come before any; equations for the solver of a host replace
 functions by macros, so nothing comes behind them."""
@@ -107,7 +108,7 @@ def _defined(text: str) -> set[str]:
     names = {*_STATIC.findall(bare), *_FUNCTION_TYPE.findall(bare), *_TYPE.findall(bare)}
     for inside in _ENUMERATION.findall(bare):
         names |= set(_ENUMERATOR.findall(inside))
-    return names
+    return names - _TYPES  # which stand before the bracket of a pointer to a function
 
 
 def _without_unused(text: str) -> str:

@@ -1,6 +1,6 @@
 """A robot arm from a URDF file with a PID controller on each joint, as one FMU.
 
-Run `mbsfmu export examples/robot_arm.py:robot_arm`, or this file. Reading URDF needs `pip install 'mbsfmu[urdf]'`.
+Run `mbsfmu export examples/robot_arm.py:robot_arm`, or this file.
 """
 
 import tempfile

@@ -124,6 +124,6 @@ def _fail(message: str, status: int) -> NoReturn:
 def cli(context: click.Context, quiet: bool, debug: bool) -> None:  # noqa: ARG001 - main looks for it
     """Multibody mechanisms and hydraulics: simulate, export as FMUs, co-simulate, compare, sweep.
 
-    MODEL is a built-in name (`mbsfmu models`), a model file (model.json) or file.py:factory.
+    MODEL is a built-in name (`mbsfmu models`), a model file (model.json), a robot (robot.urdf) or file.py:factory.
     """
     context.default_map = {name: {"quiet": quiet} for name in COMMANDS}

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from mbsfmu.modelling import DataError
 
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-_FILES = ("*.json", "*.py", "*.fmu", "*.ssp")
+_FILES = ("*.json", "*.py", "*.urdf", "*.fmu", "*.ssp")
 _KINDS = {
     "settable": ("input", "parameter", "state"),
     "parameter": ("parameter",),

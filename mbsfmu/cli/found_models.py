@@ -22,7 +22,7 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
     Parameters
     ----------
     argument
-        A built-in name, `model.json`, or `file.py:factory`. A file may hold one system alone.
+        A built-in name, `model.json`, `robot.urdf`, or `file.py:factory`. A file may hold one system alone.
     parts
         Files that define parts.
 
@@ -36,6 +36,13 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
             if not Path(argument).is_file():
                 raise InputError(f"there is no file {argument}")
             return _as_model(read_json(argument), Path(argument).stem)
+        if argument.lower().endswith((".urdf", ".xacro", ".sdf")):
+            from mbsfmu.urdf import mechanism_from_urdf  # noqa: PLC0415 - few models are URDF files
+
+            if not Path(argument).is_file():
+                raise InputError(f"there is no file {argument}")
+            mechanism = mechanism_from_urdf(argument)
+            return CoupledModel(name=mechanism.name, systems={"robot": mechanism})
         if ".py" in argument:
             return _from_factory(argument)
         if argument.lower().endswith((".fmu", ".ssp")):

@@ -92,9 +92,13 @@ class Articulation:
         for index, row in enumerate(rows):
             if (relation := self._related.get(row)) is not None:
                 links.append(Link(acted_on(kinematics, relation), (count + index,)))
-        self._rods = {} if opened else turning_rods(kinematics.joints, masses)
-        self._excess = {body: self._first_cut + len(rows) + number for number, body in enumerate(self._rods)}
-        links += [Link((body,), (row,), excess=True) for body, row in self._excess.items()]
+        self._hollow = {} if opened else excess_directions(kinematics.joints, masses)
+        self._excess: dict[int, tuple[int, ...]] = {}
+        first = self._first_cut + len(rows)
+        for body, directions in self._hollow.items():
+            self._excess[body] = tuple(range(first, first + len(directions)))
+            first += len(directions)
+        links += [Link((body,), own, excess=True) for body, own in self._excess.items()]
         self._opened = opened
         self._links = links
         self._sequential = sequential and not rows
@@ -104,7 +108,7 @@ class Articulation:
         if not self._sequential:
             return DivideAndConquer(self.tree)
         joints = self._links[: len(self._masses)]
-        hung = [Hung(link.ends[0], link.rows, self._excess.get(body)) for body, link in enumerate(joints)]
+        hung = [Hung(link.ends[0], link.rows, self._excess.get(body, ())) for body, link in enumerate(joints)]
         return SequentialAssembly(hung, sections([each.parent for each in hung], count))
 
     @cached_property
@@ -138,13 +142,17 @@ class Articulation:
             else:
                 ends = zip(self._ends[row], pairs[row], strict=True)
                 acting.append([about(centres, body, wrench) for body, wrench in ends])
-        acting += [[_moment(frames.rotation[body], axis=axis)] for body, axis in self._rods.items()]
+        for body, directions in self._hollow.items():
+            acting += [[each] for each in excess_wrenches(self._masses[body], directions, frames, body, parameters)]
         counting = None
         if active is not None:
-            counting = np.concatenate([np.ones(self._first_cut), active, np.ones(len(self._excess))])
-        excess = [-reciprocal(self._masses[body].excess(parameters)) for body in self._excess]
-        others = np.zeros(self._first_cut + len(self._rows))
-        return LevelEquations(by_ends(acting), counting, np.concatenate([others, np.stack(excess)]) if excess else None)
+            counting = np.concatenate([np.ones(self._first_cut), active, np.ones(self._taken_away)])
+        return LevelEquations(by_ends(acting), counting)
+
+    @property
+    def _taken_away(self) -> int:
+        """Number of equations that take away excess inertias."""
+        return sum(map(len, self._excess.values()))
 
     def _constrained(self, frames: Frames, body: int, joint: JointKinematics, parameters: Array) -> list[Array]:
         """Return the columns of D as wrenches about the inertial origin, each of shape (6,)."""
@@ -204,7 +212,7 @@ class Articulation:
             central = [about(centres, body, wrench) for body, wrench in enumerate(wrenches)]
             free = (inverse @ np.stack(central)[:, :, np.newaxis])[:, :, 0]
             # zero for joints of the tree, and excess inertias
-            everything = np.concatenate([np.zeros(self._first_cut), bias, np.zeros(len(self._excess))])
+            everything = np.concatenate([np.zeros(self._first_cut), bias, np.zeros(self._taken_away)])
             solution, multipliers = factors.solve(free, everything)
             moved = [at_origin(centre, solution[body]) for body, centre in enumerate(centres)]
             return self._across(frames, moved), multipliers[self._first_cut : self._first_cut + len(bias)]
@@ -318,17 +326,39 @@ def turning_directions(joints: Sequence[JointKinematics]) -> list[Array]:
     return [axes @ rotation if len(axes) == 1 else axes for axes, rotation in zip(spanned, turned, strict=True)]
 
 
-def turning_rods(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, int]:
-    """Return bodies without inertia about an axis that turn about it, perhaps among others, with the axis' index."""
-    return _rods(masses, turning_directions(joints))
+def excess_directions(joints: Sequence[JointKinematics], masses: Sequence[MassProperties]) -> dict[int, Array]:
+    """Return by body the directions in which it moves and has no inertia, in body axes, each of shape (6,).
+
+    These are displacements of the centre of mass, then rotations. Bodies are left out that cannot move so.
+    """
+    return _excess_directions(masses, turning_directions(joints))
 
 
-def _rods(masses: Sequence[MassProperties], turning: Sequence[Array]) -> dict[int, int]:
-    return {
-        body: mass.missing
-        for body, (mass, directions) in enumerate(zip(masses, turning, strict=True))
-        if mass.missing is not None and np.any(np.abs(directions[:, mass.missing]) > _ALIGNED)
-    }
+def _excess_directions(masses: Sequence[MassProperties], turning: Sequence[Array]) -> dict[int, Array]:
+    result: dict[int, Array] = {}
+    for body, (mass, turned) in enumerate(zip(masses, turning, strict=True)):
+        about = turned @ mass.hollow.T @ mass.hollow if len(turned) == 1 else mass.hollow[: len(turned)]
+        about = about[np.linalg.norm(about, axis=1) > _ALIGNED]
+        about = about / np.linalg.norm(about, axis=1)[:, np.newaxis]
+        moved = np.eye(6)[: 3 if mass.massless else 0]
+        if len(moved) + len(about):
+            result[body] = np.concatenate([moved, np.concatenate([np.zeros((len(about), 3)), about], axis=1)])
+    return result
+
+
+def excess_wrenches(
+    mass: MassProperties, directions: Array, frames: Frames, body: int, parameters: Array
+) -> list[Array]:
+    """Return wrenches about the centre of mass of equations that take excess inertias away, each of shape (6,).
+
+    With the factor √m of a mass and √J of a moment of inertia, d dᵀ is the excess, and the softness is −1.
+    """
+    result = []
+    for direction in directions:
+        force, moment = (frames.rotation[body] @ part for part in (direction[:3], direction[3:]))
+        excess = mass.excess_mass() if direction[:3].any() else mass.excess_moment(parameters)
+        result.append(np.sqrt(excess) * np.concatenate([force, moment]))
+    return result
 
 
 def inertia_spread(
@@ -341,10 +371,10 @@ def inertia_spread(
     times the largest rotational mobility, by `FIRMER`. Bodies are mobile about directions about which they turn.
     """
     turns = turning_directions(joints)
-    rods, turning = _rods(masses, turns), []
+    hollow, turning = _excess_directions(masses, turns), []
     heaviest = largest = bulkiest = 0.0
     for body, (given, directions) in enumerate(zip(masses, turns, strict=True)):
-        inertia = given.regular_inertia(parameters) if body in rods else given.inertia(parameters)
+        inertia = given.regular_inertia(parameters) if body in hollow else given.inertia(parameters)
         turning.append(directions.T @ np.linalg.inv(directions @ inertia @ directions.T) @ directions)
         heaviest = max(heaviest, float(given.mass.of(parameters)))
         bulkiest = max(bulkiest, float(np.max(np.diagonal(inertia))))
@@ -354,7 +384,7 @@ def inertia_spread(
     for body, point in ends:
         if body >= 0:
             arm = np.cross(np.eye(3), point - masses[body].centre.of(parameters))  # arm × …, transposed
-            mobility = np.eye(3) / masses[body].mass.of(parameters) + arm @ turning[body] @ arm.T
+            mobility = np.eye(3) / masses[body].regular_mass(parameters) + arm @ turning[body] @ arm.T
             largest = max(largest, float(np.linalg.norm(mobility, ord=2)))
     rotational = max((float(np.linalg.norm(each, ord=2)) for each in turning), default=0.0)
     return max(heaviest * largest, bulkiest * rotational / FIRMER)
@@ -411,7 +441,7 @@ def centres_of_mass(masses: list[MassProperties], frames: Frames, parameters: Ar
 
 def inverse_inertias(masses: list[MassProperties], frames: Frames, parameters: Array) -> Array:
     """Return M⁻¹ of each body about its centre of mass, shape (bodies, 6, 6)."""
-    given = [(each.mass.of(parameters), each.regular_inertia(parameters)) for each in masses]
+    given = [(each.regular_mass(parameters), each.regular_inertia(parameters)) for each in masses]
     return np.stack([_inverse_inertia(turned, *each) for turned, each in zip(frames.rotation, given, strict=True)])
 
 
@@ -433,12 +463,6 @@ def about(centres: list[Array], body: int, wrench: Array) -> Array:
     if body < 0:
         return np.zeros(6)
     return _about(centres[body], wrench)
-
-
-@kernel
-def _moment(rotation: Array, *, axis: int) -> Array:
-    """Return the wrench of a unit moment about an axis of a body, shape (6,)."""
-    return np.concatenate([np.zeros(3), rotation[:, axis]])
 
 
 @kernel

@@ -22,6 +22,8 @@ from mbsfmu.divide_and_conquer.articulation import (
     acted_on,
     by_ends,
     centres_of_mass,
+    excess_directions,
+    excess_wrenches,
     inverse_inertias,
     relating_wrenches,
 )
@@ -85,12 +87,20 @@ class ConstrainedBodies:
             count += len(joint.names)
         self._kinematics, self._relations = kinematics, relations
         links += [Link(acted_on(kinematics, relation), (row,)) for row, relation in enumerate(relations, start=count)]
-        self._links = links
+        self._joined = links
+        first = count + len(relations)
+        self._hollow = excess_directions(kinematics.joints, masses)
+        excess: list[Link] = []
+        for body, directions in self._hollow.items():
+            excess.append(Link((body,), tuple(range(first, first + len(directions))), excess=True))
+            first += len(directions)
+        self._excess = {link.ends[0]: link.rows for link in excess}
+        self._links = [*links, *excess]
 
     @property
     def ends(self) -> list[tuple[int, ...]]:
         """Bodies on which each equation acts."""
-        by_row = {row: link.ends for link in self._links for row in link.rows}
+        by_row = {row: link.ends for link in self._joined for row in link.rows}
         return [tuple(body for body in by_row[row] if body >= 0) for row in sorted(by_row)]
 
     @cached_property
@@ -101,12 +111,13 @@ class ConstrainedBodies:
     @cached_property
     def _hung(self) -> list[Hung] | None:
         """The bodies with their joints to the parent, if these are all joints; otherwise None."""
-        by_body = {link.ends[-1]: link for link in self._links}
+        by_body = {link.ends[-1]: link for link in self._joined}
+        free = Link((GROUND,), ())
         bodies = [
-            Hung(by_body[body].ends[0], by_body[body].rows) if body in by_body else Hung(GROUND, ())
+            Hung(by_body.get(body, free).ends[0], by_body.get(body, free).rows, self._excess.get(body, ()))
             for body in range(len(self._masses))
         ]
-        rows = [row for link in self._links for row in link.rows]
+        rows = [row for link in self._joined for row in link.rows]
         is_tree = all(hung.parent < body for body, hung in enumerate(bodies)) and not self._relations
         return bodies if is_tree and rows == [row for hung in bodies for row in hung.rows] else None
 
@@ -144,9 +155,16 @@ class ConstrainedBodies:
         mass = sum((each.mass.of(parameters) for each in self._masses), np.asarray(0.0))
         softness = len(self._masses) / (penalty * np.maximum(mass, self._moments(parameters) / ARM**2))
         assembly = self._one_by_one if sequential and self._hung is not None else DivideAndConquer(self.tree)
+        if active is not None:
+            active = np.concatenate([active, np.ones(self._taken_away)])
         equations = replace(self._equations(placed, parameters), active=active)
         factors = assembly.factorize(inverse, equations, softness)
-        return BodyCorrections(self._turns(placed), factors)
+        return BodyCorrections(self._turns(placed), factors, self._taken_away)
+
+    @property
+    def _taken_away(self) -> int:
+        """Number of equations that take away excess inertias."""
+        return sum(map(len, self._excess.values()))
 
     def _moments(self, parameters: Array) -> Array:
         """Return the sum of the bodies' mean moments of inertia about their joints in kg m².
@@ -167,7 +185,7 @@ class ConstrainedBodies:
         return np.stack([np.stack(list(dual_axes(placed, joint).values())) for joint in self._floating])
 
     def free(self, placed: Frames, wrenches: list[Array], parameters: Array) -> Array:
-        """Return q̈ of unconstrained bodies, minus that of q̈ = 0; shape (6 bodies,).
+        """Return V̇ of unconstrained bodies with their excess inertias, minus that of q̈ = 0; shape (6 bodies,).
 
         Parameters
         ----------
@@ -177,10 +195,10 @@ class ConstrainedBodies:
             Wrench on each body about its centre of mass, including inertial forces at q̈ = 0; each of shape (6,).
         """
         inverse = inverse_inertias(self._masses, placed, parameters)
-        return in_coordinates(self._turns(placed), (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0])
+        return (inverse @ np.stack(wrenches)[:, :, np.newaxis])[:, :, 0].ravel()
 
     def unheld(self, placed: Frames, forces: Array, parameters: Array) -> Array:
-        """Return M⁻¹ f: q̈ of unconstrained bodies under generalized forces alone, shape (6 bodies,).
+        """Return V̇ of unconstrained bodies under generalized forces alone, as `free`; shape (6 bodies,).
 
         Parameters
         ----------
@@ -205,7 +223,7 @@ class ConstrainedBodies:
         """
         wrenches = self._equations(placed, parameters).wrenches
         result = [np.zeros(6)] * len(self._masses)
-        for link in self._links:
+        for link in self._joined:
             for end, body in enumerate(link.ends):
                 for row in link.rows if body >= 0 else ():
                     result[body] = result[body] + wrenches[end][row] * multipliers[row]
@@ -223,6 +241,8 @@ class ConstrainedBodies:
             for relation in self._relations:
                 wrenches = relating_wrenches(self._kinematics, frames, relation, parameters)
                 acting.append([about(centres, body, wrench) for body, wrench in wrenches.items()])
+        for body, directions in self._hollow.items():
+            acting += [[each] for each in excess_wrenches(self._masses[body], directions, placed, body, parameters)]
         return LevelEquations(by_ends(acting))
 
 
@@ -235,11 +255,19 @@ class BodyCorrections(Corrections):
         For each body, what the products with its angular velocity are its Cardan angles' rates; shape (bodies, 3, 3).
     factors
         Factors of the assembly of the joints.
+    taken_away
+        Number of equations, after those of the joints, that take away excess inertias.
     """
 
-    def __init__(self, turns: Array, factors: LevelFactors | SequentialFactors) -> None:
+    def __init__(self, turns: Array, factors: LevelFactors | SequentialFactors, taken_away: int) -> None:
         self._turns = turns
         self._factors = factors
+        self._taken_away = taken_away
+
+    @property
+    def coordinates(self) -> int:
+        """Number of coordinates."""
+        return 6 * len(self._turns)
 
     def numbers(self) -> Array:
         """Return all numbers of the matrices."""
@@ -249,13 +277,14 @@ class BodyCorrections(Corrections):
         """Return the same problem with other matrices."""
         count = 9 * len(self._turns)
         turns = numbers[:count].reshape(len(self._turns), 3, 3)
-        return BodyCorrections(turns, self._factors.with_numbers(numbers[count:]))
+        return BodyCorrections(turns, self._factors.with_numbers(numbers[count:]), self._taken_away)
 
-    def solve(self, violation: Array) -> tuple[Array, Array]:
+    def solve(self, violation: Array, free: Array | None = None) -> tuple[Array, Array]:
         """Return Δq (or Δq̇, Δq̈), shape (6 bodies,), and Δλ, shape (rows,), for Φ (or Φ̇, Φ̈)."""
-        moved, pushing = self._factors.solve(np.zeros((len(self._turns), 6)), violation)
+        alone = np.zeros((len(self._turns), 6)) if free is None else free.reshape(-1, 6)
+        moved, pushing = self._factors.solve(alone, np.concatenate([violation, np.zeros(self._taken_away)]))
         # M ΔV = −Dᵀ Δλ
-        return in_coordinates(self._turns, moved), -pushing
+        return in_coordinates(self._turns, moved), -pushing[: len(violation)]
 
 
 def in_coordinates(turns: Array, moved: Array) -> Array:

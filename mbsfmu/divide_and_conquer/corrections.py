@@ -41,9 +41,23 @@ class Corrections(ABC):
     def with_numbers(self, numbers: Array) -> Corrections:
         """Return the same problem with other matrices, from `numbers`."""
 
+    @property
     @abstractmethod
-    def solve(self, violation: Array) -> tuple[Array, Array]:
-        """Return Δz and Δλ for a violation, shapes (n,) and (m,)."""
+    def coordinates(self) -> int:
+        """Number n of coordinates."""
+
+    @abstractmethod
+    def solve(self, violation: Array, free: Array | None = None) -> tuple[Array, Array]:
+        """Return Δz and Δλ for a violation, shapes (n,) and (m,).
+
+        Parameters
+        ----------
+        violation
+            Φ, Φ̇ or Φ̈, shape (m,).
+        free
+            Accelerations of the bodies without constraints under loads, of which M Δz + Φ_zᵀ Δλ has the sum; without
+            it there are no loads; shape (n,).
+        """
 
 
 class BlockDiagonalCorrections(Corrections):
@@ -71,10 +85,19 @@ class BlockDiagonalCorrections(Corrections):
         parts = [part.with_numbers(each) for part, each in zip(self._parts, own, strict=True)]
         return BlockDiagonalCorrections(parts, self._constraints)
 
-    def solve(self, violation: Array) -> tuple[Array, Array]:
+    @property
+    def coordinates(self) -> int:
+        """Number of coordinates of all parts."""
+        return sum(part.coordinates for part in self._parts)
+
+    def solve(self, violation: Array, free: Array | None = None) -> tuple[Array, Array]:
         """Return Δz and Δλ of all parts."""
-        pairs = zip(self._parts, cut(violation, self._constraints), strict=True)
-        found = [part.solve(own) for part, own in pairs]
+        counts = [part.coordinates for part in self._parts]
+        alone = [None] * len(counts) if free is None else cut(free, counts)
+        found = [
+            part.solve(opening, own)
+            for part, opening, own in zip(self._parts, cut(violation, self._constraints), alone, strict=True)
+        ]
         moved, pushing = zip(*found, strict=True) if found else ((), ())
         return np.concatenate([np.zeros(0), *moved]), np.concatenate([np.zeros(0), *pushing])
 

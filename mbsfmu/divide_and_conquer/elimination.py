@@ -89,7 +89,7 @@ def eliminate(
     active
         For each link ones for active equations, zeros for others, shape (members, equations); None if all are active.
     softness
-        For each link 1/α in 1/kg, or −1/J in 1/(kg m²) of an excess inertia, of each member; None for a rigid one.
+        For each link 1/α in 1/kg, or −1 of an excess inertia, of each member; None for a rigid one.
     ends
         For each link its handles; None for the ground.
     closes_loop

@@ -25,6 +25,10 @@ from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
 from mbsfmu.modelling.fields import Array
 
+TAKEN_AWAY = -1.0
+"""Softness of equations that take an excess inertia d dᵀ away from a body: with dᵀ V − λ = 0 the wrench d λ is what it
+takes to accelerate that."""
+
 
 @dataclass(frozen=True)
 class LevelEquations:
@@ -37,15 +41,10 @@ class LevelEquations:
         on the ground, and for missing ends; shape (ends, rows, 6).
     active
         Ones for active equations, zeros for redundant ones; shape (rows,), None if all are active.
-    excess
-        −1/J in 1/(kg m²) of the equations that take an excess inertia J from a body, any number of others; shape
-        (rows,). Their d is the unit moment about its direction: with dᵀ V − λ / J = 0 the multiplier is the moment that
-        J takes. None without such equations.
     """
 
     wrenches: Array
     active: Array | None = None
-    excess: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _assemble(
             [pools[count][positions] for count, positions in group.parts],
             [[equations.wrenches[end][each.rows] for end in range(len(each.ends))] for each in links],
             [None if equations.active is None else equations.active[each.rows] for each in links],
-            [_softness(each, equations, softness) for each in links],
+            [_softness(each, softness) for each in links],
             ends=tuple(each.ends for each in links),
             closes_loop=tuple(each.closes_loop for each in links),
             kept=group.kept,
@@ -186,9 +185,9 @@ def _assemble(
     return _joined(level, made, pools), history
 
 
-def _softness(link: Elimination, equations: LevelEquations, softness: Array | None) -> Array | None:
-    if link.excess and equations.excess is not None:
-        return equations.excess[link.rows[:, 0]]
+def _softness(link: Elimination, softness: Array | None) -> Array | None:
+    if link.excess:
+        return TAKEN_AWAY * np.ones(len(link.rows))
     return None if softness is None else np.stack([softness] * len(link.rows))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from mbsfmu.divide_and_conquer.binary_tree import GROUND, Indices
 from mbsfmu.divide_and_conquer.corrections import in_a_row, rebuilt
 from mbsfmu.divide_and_conquer.elimination import Found, eliminate, gather, spread, times
-from mbsfmu.divide_and_conquer.level_assembly import LevelEquations
+from mbsfmu.divide_and_conquer.level_assembly import TAKEN_AWAY, LevelEquations
 from mbsfmu.equations.sections import JOINED, Piece
 from mbsfmu.modelling.fields import Array
 from mbsfmu.tracing.kernels import in_section
@@ -36,12 +36,12 @@ class Hung:
     rows
         Indices of the joint's constraint equations.
     excess
-        Index of the equation that takes an excess inertia from the body, if any; after those of all joints.
+        Indices of the equations that take an excess inertia from the body; after those of all joints.
     """
 
     parent: int
     rows: tuple[int, ...]
-    excess: int | None = None
+    excess: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ class _Joining:
         if rows := self._bodies[body].rows:
             links.append((ends, rows, False))
         for slot, each in enumerate(handles):
-            if slot not in kept and (row := self._bodies[each].excess) is not None:
-                links.append(((slot,), (row,), True))
+            if slot not in kept and (own := self._bodies[each].excess):
+                links.append(((slot,), own, True))
         slots, of_links, excess = zip(*links, strict=True) if links else ((), (), ())
         indices = tuple(np.array([own]) for own in of_links)
         self.steps.append(_Step(body, section, parts, widths, slots, indices, excess, kept))
@@ -202,7 +202,6 @@ class SequentialAssembly:
     def factorize(self, inverse: Array, equations: LevelEquations, softness: Array | None = None) -> SequentialFactors:
         """Eliminate all equations; arguments as for `DivideAndConquer`."""
         soft = None if softness is None else np.stack([softness])
-        given = equations.excess
         left = [inverse[body : body + 1] for body in range(len(self._bodies))]
         history: list[list[Found]] = []
         for step in self._steps:
@@ -214,10 +213,7 @@ class SequentialAssembly:
                         for ends, rows in zip(step.ends, step.rows, strict=True)
                     ],
                     [None] * len(step.rows),
-                    [
-                        given[rows[:, 0]] if excess and given is not None else soft
-                        for excess, rows in zip(step.excess, step.rows, strict=True)
-                    ],
+                    [TAKEN_AWAY * np.ones(1) if excess else soft for excess in step.excess],
                     ends=step.ends,
                     closes_loop=(False,) * len(step.rows),
                     kept=step.kept,

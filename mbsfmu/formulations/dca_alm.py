@@ -141,8 +141,6 @@ SMALL = 0.05
 and amplifies the round-off of rotations, whose inertias are proportional to the square of the arm
 [docs/studies/projections.md].
 """
-EXCESSIVE = 1e-4
-"""Share of a rod's excess inertia in what turns with it above which a warning is given: the accuracy of reactions."""
 _LOGGER = logging.getLogger(__name__)
 STABILISATION = 1.0
 """Stabilisation Ω in 1/s without projections, the paper's value."""
@@ -207,22 +205,6 @@ def _warn_small(initialization: Initialization) -> None:
             "%s: joints are redundant, and the longest lever arm of their loops is %.2g m: below %g m dca-alm shares "
             "reactions out among redundant joints inexactly; take the formulation double-step, dca or penalty",
             *(initialization.system.name, initialization.lever_arm, SMALL),
-        )
-
-
-def _warn_excess(initialization: Initialization) -> None:
-    """Warn in the log if the inertia that a rod gets about its axis is a share of what turns with it."""
-    shares = initialization.excess_shares
-    if not shares:
-        return
-    body = max(shares, key=lambda each: shares[each][1])
-    excess, share = shares[body]
-    if share > EXCESSIVE:
-        _LOGGER.warning(
-            "%s: body '%s' has no moment of inertia about its axis, and dca-alm takes %.3g kg m2, which is %.2g times "
-            "that of all that turns with it about this axis: its rotation is wrong by as much; give the body such a "
-            "moment, or take another formulation",
-            *(initialization.system.name, body, excess, share),
         )
 
 
@@ -301,7 +283,6 @@ class DcaAlm(Formulation):
         self.stiffens = initialization.loops.rank == len(initialization.functions.rows)
         if self.projects and not self.stiffens:
             _warn_small(initialization)
-        _warn_excess(initialization)
 
     @cached_property
     def flow_rates(self) -> AnyFunction:

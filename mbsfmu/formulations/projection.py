@@ -144,7 +144,6 @@ class Projection:
 
     def _accelerate(self, *, inside: bool = False) -> None:
         self.calls.free_motion()
-        self._functions.multipliers[:] = 0.0
         self._iterate("acceleration", self._functions.accelerations, inside=inside)
 
     def _feel(self) -> None:
@@ -180,6 +179,9 @@ class Projection:
             return 0
         violation = self.calls.violations[level]
         iterations, before, size, limit = 0, np.inf, np.inf, 0.0
+        if level == "acceleration":  # its first iteration is that of the loads
+            iterations, size = 1, float(np.linalg.norm(values))
+            limit = tolerance * max(1.0, float(np.max(np.abs(values))))
         gradients = 0
         while size > limit and iterations < MOST_ITERATIONS:
             if (level == "acceleration" or gradients) and size > STAGNATION * before:

@@ -18,6 +18,8 @@ from mbsfmu.tracing.symbols import expression, symbolic_array
 from mbsfmu.tracing.tape.recording import RecordedArray
 from mbsfmu.tracing.workspace import AnyFunction
 
+_FIRST = ("turning", "accelerations", "multipliers")
+
 
 class ProjectionFunctions(ABC):
     """Functions of the correction matrices, which are kept between calls.
@@ -65,7 +67,7 @@ class ProjectionFunctions(ABC):
     @cached_property
     @abstractmethod
     def free_motion(self) -> AnyFunction:
-        """Write q̈ without constraints, and Φ̈ without q̈, where an iteration starts."""
+        """Write Φ̈ without q̈, and q̈ and λ of the first iteration, which has the loads."""
 
     @cached_property
     @abstractmethod
@@ -105,15 +107,17 @@ class TracedProjection(ProjectionFunctions):
 
     @cached_property
     def free_motion(self) -> AnyFunction:
-        """q̈ without constraints, and Φ̈ without q̈."""
+        """Φ̈ without q̈, and q̈ and λ of the first iteration."""
         given, a = self._functions.expressions, self._stabilisation
         place, motion = (given.symbol_by_part[part] for part in MOTION[:2])
         # Along the motion, twice: half as long as by derivatives of all elements of Φ_q, none of which is needed here.
         rate = ca.jtimes(given.closure, place, motion)
         turning = ca.jtimes(rate, place, motion) + given.drift_rates
         stabilised = turning + 2.0 * a * (rate + given.drifts) + a**2 * given.closure
-        results = [given.free_accelerations, stabilised]
-        return self._functions.traced("free_motion", results, into=["accelerations", "turning"])
+        known = self._corrections.with_numbers(symbolic_array(self._numbers))
+        found = known.solve(symbolic_array(stabilised), symbolic_array(given.free_accelerations))
+        results = [stabilised, *map(expression, found)]
+        return self._functions.traced("free_motion", results, into=_FIRST)
 
     @cached_property
     def violations(self) -> Mapping[str, AnyFunction]:
@@ -160,21 +164,26 @@ class RecordedProjection(ProjectionFunctions):
         """Δq and Δλ."""
 
         def made(_: RecordedSystem, own: dict[str, Any]) -> list[Any]:
-            kept = own["correction_numbers"]
-            places = np.concatenate([self._places[: self._constants], kept.places])
-            numbers: Any = RecordedArray(kept.recorder, places[self._order])
-            return list(self._corrections.with_numbers(numbers).solve(own["violation"]))
+            return list(self._known(own).solve(own["violation"]))
 
         return self._functions.recorded("correction", made, ["correction_numbers", "violation"])
 
+    def _known(self, own: dict[str, Any]) -> Corrections:
+        """Return the problem with the kept matrices."""
+        kept = own["correction_numbers"]
+        places = np.concatenate([self._places[: self._constants], kept.places])
+        numbers: Any = RecordedArray(kept.recorder, places[self._order])
+        return self._corrections.with_numbers(numbers)
+
     @cached_property
     def free_motion(self) -> AnyFunction:
-        """q̈ without constraints, and Φ̈ without q̈."""
+        """Φ̈ without q̈, and q̈ and λ of the first iteration."""
 
-        def made(given: RecordedSystem) -> list[Any]:
-            return [given.free_accelerations, given.turning(self._stabilisation)]
+        def made(given: RecordedSystem, own: dict[str, Any]) -> list[Any]:
+            turning = given.turning(self._stabilisation)
+            return [turning, *self._known(own).solve(turning, given.free_accelerations)]
 
-        return self._functions.defined("free_motion", made, into=["accelerations", "turning"])
+        return self._functions.recorded("free_motion", made, ["correction_numbers"], into=_FIRST)
 
     @cached_property
     def violations(self) -> Mapping[str, AnyFunction]:

@@ -114,7 +114,7 @@ class RecordedAugmented:
         by_rate, by_turn, by_value = recorder.call(_slopes, [own["step"], before], {"rule": self._rule})
         by_balance, by_state, by_closing = np.split(-own["right"], [n, n + k])
         following = _following(instant.velocities, by_rate) | _following(instant.accelerations, by_turn)
-        rows = zip(listed(given.constrained_residual), listed(by_balance), strict=True)
+        rows = zip(listed(given.regular_residual), listed(by_balance), strict=True)
         equations = [TapeEquation([(place, ONE)], bias) for place, bias in rows]
         equations += first_order(given.rates, instant.states, by_value, -by_state)
         (soft,) = listed(recorder.call(_softness, [by_turn, self._largest_inertia(given, recorder)], {}))

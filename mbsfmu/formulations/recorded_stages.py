@@ -77,7 +77,7 @@ class RecordedStages(RecordedSteps):
 
     def _unmet(self, moved: RecordedSystem) -> tuple[Array, Array]:
         opening = moved.turning(self._stabilisation) + moved.along(moved.closure, moved.instant.accelerations)
-        return moved.constrained_residual, opening
+        return moved.regular_residual, opening
 
     def _ways(self, moved: RecordedSystem, first: int) -> list[EliminationPath]:
         """Return one elimination order: multipliers after the coordinates of their bodies."""

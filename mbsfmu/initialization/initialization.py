@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.divide_and_conquer.articulation import turning_rods
 from mbsfmu.equations.coordinate_charts import REFERENCE
 from mbsfmu.equations.loads import MotionState
 from mbsfmu.initialization.accelerations import Unheld, balance
@@ -27,7 +26,6 @@ from mbsfmu.systems.coupled.acceleration_feed_through import check_inertia
 from mbsfmu.systems.coupled.coupled_system import CoupledSystem
 from mbsfmu.systems.functions import SystemFunctions
 from mbsfmu.systems.loop_equations import LoopEquations
-from mbsfmu.systems.mechanism.excess_inertias import excess_shares
 from mbsfmu.systems.mechanism.massless import refuse_massless_motion
 from mbsfmu.systems.mechanism.mechanism_system import MechanismSystem
 from mbsfmu.systems.system import System, SystemContext, starts
@@ -227,22 +225,6 @@ class Initialization:
         functions = self.functions
         functions.parameters[:], functions.coordinates[:] = self._start.parameters, self._start.coordinates
         return float(np.max(functions.equilibrium()[0].diagonal(), initial=0.0))
-
-    @property
-    def excess_shares(self) -> dict[str, tuple[float, float]]:
-        """Excess inertia of each rod in kg m², and its ratio to the inertia of all that turns with it, at the start."""
-        functions, start, found = self.functions, self._start, {}
-        references = self.system.start_references(start.coordinates)
-        for index, part, own, orientations in self._mechanisms():
-            rods = turning_rods(part.parts.kinematics.joints, part.parts.masses)
-            if not rods:
-                continue
-            functions.parameters[:], functions.coordinates[:] = start.parameters, start.coordinates
-            mass, jacobian = functions.equilibrium()[0][own, own].copy(), functions.all_closure()[1][:, own]
-            parameters = start.parameters[self.system.parameters_of(index)]
-            frames = part.parts.kinematics.frames(start.coordinates[own], references[orientations], parameters)
-            found |= excess_shares(part.parts, rods, frames, parameters, mass, jacobian)
-        return found
 
     @property
     def apparent_inertias(self) -> Floats:

@@ -13,7 +13,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from mbsfmu.model.inertia import ROUND_OFF, missing_in
+from mbsfmu.model.inertia import ROUND_OFF, impossible_in, matrix_of
 from mbsfmu.model.reference_types import GROUND, Name, NonNegative, Positive, Vector
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.modelling import Data, FrozenMap, FrozenMapping, Measured, Role
@@ -107,9 +107,10 @@ class RigidBody(Body):
     Attributes
     ----------
     mass
-        Mass in kg.
+        Mass in kg; zero for a body that only transmits loads between joints.
     inertia
-        Moments of inertia (Jxx, Jyy, Jzz) about the centre of mass, in the body's axes, in kg m².
+        Moments of inertia (Jxx, Jyy, Jzz) about the centre of mass, in the body's axes, in kg m²; zeros of a
+        point mass.
     products_of_inertia
         Products of inertia (Jxy, Jxz, Jyz): the off-diagonal elements of the tensor, in kg m².
     centre
@@ -119,7 +120,7 @@ class RigidBody(Body):
     """
 
     type: Literal["rigid"] = "rigid"
-    mass: Annotated[Positive, Role.PARAMETER, Measured("kg")]
+    mass: Annotated[NonNegative, Role.PARAMETER, Measured("kg")]
     inertia: Annotated[tuple[NonNegative, NonNegative, NonNegative], Role.PARAMETER, Measured("kg.m2")]
     products_of_inertia: Annotated[Vector, Role.PARAMETER, Measured("kg.m2")] = (0.0, 0.0, 0.0)
     centre: Point = Point()
@@ -135,19 +136,16 @@ class RigidBody(Body):
         return self
 
     def _check_inertia(self) -> None:
-        missing = missing_in((*self.inertia, *self.products_of_inertia), rod=0.0 in self.inertia)
-        if missing:
-            smallest, middle, largest = np.linalg.eigvalsh(self.inertia_tensor)
-            raise ValueError(
-                f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}: the principal "
-                f"moments are {smallest:.4g}, {middle:.4g}, {largest:.4g} kg m²; {missing}"
-            )
+        given = f"inertia is {self.inertia} and products_of_inertia is {self.products_of_inertia}"
+        if why := impossible_in((*self.inertia, *self.products_of_inertia)):
+            raise ValueError(f"{given}: {why}")
+        if not self.mass and any(self.inertia):
+            raise ValueError(f"mass is 0, but {given}; a body without mass has no inertia")
 
     @property
     def inertia_tensor(self) -> NDArray[np.float64]:
         """Inertia tensor about the centre of mass in the body's axes in kg m², shape (3, 3)."""
-        (xx, yy, zz), (xy, xz, yz) = self.inertia, self.products_of_inertia
-        return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return matrix_of((*self.inertia, *self.products_of_inertia))
 
     @property
     def all_points(self) -> dict[str, Point]:

@@ -46,7 +46,8 @@ def built_in(name: str) -> CoupledModel:
         return example(name)
     if name not in BUILT_IN:
         told = closest_match(name, [*BUILT_IN, *EXAMPLES, "pendulum-N", "ladder-N"])
-        hint = "" if told.startswith("did you mean") else "; a model of your own is file.py:factory or model.json"
+        own = "; a model of your own is file.py:factory or model.json, a robot is robot.urdf"
+        hint = "" if told.startswith("did you mean") else own
         raise InputError(f"there is no model '{name}'; {told}{hint}")
     return BUILT_IN[name]()
 

@@ -51,7 +51,7 @@ CONSTANTS: dict[str, tuple[ModuleType, str]] = {
     "TENSOR_ROUND_OFF": (inertia, "ROUND_OFF"),
     "NO_INERTIA": (inertia, "NO_INERTIA"),
     "ALLOWED": (inertia, "ALLOWED"),
-    "ALLOWED_OF_RODS": (inertia, "ALLOWED_OF_RODS"),
+    "REGULAR": (inertia, "REGULAR"),
     "NEXT_TO_ZERO": (linear, "NEXT_TO_ZERO"),
     "AS_LONG": (linear, "AS_LONG"),
     "NEGLIGIBLE": (linear, "NEGLIGIBLE"),

@@ -215,15 +215,15 @@ class ConstraintCorrections(System):
 
     @abstractmethod
     def free_accelerations(self, instant: SystemContext) -> Array:
-        """Return z̈ without constraint forces, shape (n,); its accelerations are not used."""
+        """Return accelerations of the bodies without constraint forces, shape (n,); its accelerations are not used."""
 
     @abstractmethod
     def unheld(self, instant: SystemContext, forces: Array) -> Array:
-        """Return M⁻¹ f of generalized forces, shape (n,)."""
+        """Return accelerations of the bodies under generalized forces alone, shape (n,)."""
 
     @abstractmethod
-    def constrained_residual(self, instant: SystemContext, multipliers: Array) -> Array:
-        """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, shape (n,)."""
+    def constrained_residual(self, instant: SystemContext, multipliers: Array, regular: bool) -> Array:
+        """Return M z̈ − Q + Φ_zᵀ λ with the multipliers of all constraints, and M perhaps made regular, shape (n,)."""
 
     @property
     @abstractmethod

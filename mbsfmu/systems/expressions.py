@@ -290,7 +290,7 @@ class SystemExpressions:
 
     @cached_property
     def free_accelerations(self) -> ca.SX:
-        """z̈ without constraint forces, with acceleration feed-through as the part `fed_through`."""
+        """Accelerations of bodies without constraint forces, with feed-through as the part `fed_through`."""
         return expression(
             require_capability(self.system, ConstraintCorrections).free_accelerations(self._feed_through_context)
         )
@@ -398,7 +398,7 @@ class SystemExpressions:
     def constrained_residual(self) -> ca.SX:
         """M z̈ − Q + Φ_zᵀ λ of the system, with the multipliers of all constraints."""
         system = require_capability(self.system, ConstraintCorrections)
-        return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers)))
+        return expression(system.constrained_residual(self._instant, symbolic_array(self.multipliers), False))
 
     def corrections(self, penalty: float) -> Corrections:
         """Return the solver for Δz and Δλ, all symbolic."""

@@ -83,7 +83,7 @@ class RecordedSystem:
             loops = moved.loop_accelerations
             self._define(accelerations, multipliers, lambda: (moved.balance, loops(stabilisation)), -1.0)
             return accelerations, multipliers
-        return self._held(self.free_accelerations, self.turning(stabilisation))
+        return self._held(self.turning(stabilisation), self.free_accelerations)
 
     def answers(self, forces: Array, opening: Array) -> tuple[Array, Array]:
         """Return the changes of z̈ and λ by forces in absolute coordinates: M δz̈ + Φ_zᵀ δλ = f.
@@ -95,7 +95,7 @@ class RecordedSystem:
         opening
             By how much Φ̈ changes at the same z̈, shape (rows,).
         """
-        return self._held(require_capability(self.system, ConstraintCorrections).unheld(self.instant, forces), opening)
+        return self._held(opening, require_capability(self.system, ConstraintCorrections).unheld(self.instant, forces))
 
     def tangential(self, motion: Array, opening: Array | None = None) -> Array:
         """Return a motion without its mass-orthogonal part off the constraints, in absolute coordinates.
@@ -109,13 +109,14 @@ class RecordedSystem:
         """
         if not self.loops.rows:
             return motion
-        return self._held(motion, np.zeros(len(self.loops.rows)) if opening is None else opening)[0]
+        off = self.along(self.closure, motion)
+        return motion + self._held(off if opening is None else off + opening)[0]
 
-    def _held(self, accelerations: Array, turning: Array) -> tuple[Array, Array]:
-        """Return constrained accelerations, Φ̈ + turning = 0, from unconstrained ones, and the multipliers."""
+    def _held(self, turning: Array, free: Array | None = None) -> tuple[Array, Array]:
+        """Return accelerations with Φ̈ + turning = 0 under loads, and the multipliers; arguments as of corrections."""
         corrections = self.corrections(suitable_penalty(len(self.system.coordinates)))
-        multipliers = np.zeros(len(self.loops.rows))
-        for _ in range(CORRECTIONS):
+        accelerations, multipliers = corrections.solve(turning, free)
+        for _ in range(CORRECTIONS - 1):
             moved, pushing = corrections.solve(self.along(self.closure, accelerations) + turning)
             accelerations, multipliers = accelerations + moved, multipliers + pushing
         return accelerations, multipliers
@@ -188,7 +189,7 @@ class RecordedSystem:
 
     @property
     def free_accelerations(self) -> Array:
-        """z̈ without constraint forces."""
+        """Accelerations of the bodies without constraint forces."""
         return require_capability(self.system, ConstraintCorrections).free_accelerations(self.instant)
 
     def corrections(self, penalty: float) -> Corrections:
@@ -224,7 +225,14 @@ class RecordedSystem:
     def constrained_residual(self) -> Array:
         """M z̈ − Q + Φ_zᵀ λ of the system, with the multipliers of all constraints."""
         return require_capability(self.system, ConstraintCorrections).constrained_residual(
-            self.instant, self.loops.multipliers
+            self.instant, self.loops.multipliers, False
+        )
+
+    @property
+    def regular_residual(self) -> Array:
+        """The same with a regular M: its derivative has a nonzero pivot for each coordinate."""
+        return require_capability(self.system, ConstraintCorrections).constrained_residual(
+            self.instant, self.loops.multipliers, True
         )
 
     @property

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,20 +13,22 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mbsfmu.equations.rotation import perpendicular, unit
-from mbsfmu.model.body import Point, RigidBody
+from mbsfmu.model.body import QUANTITY, Point, RigidBody
 from mbsfmu.model.force import Force
 from mbsfmu.model.joint import Joint
-from mbsfmu.model.mechanism import Mechanism
+from mbsfmu.model.mechanism import RESERVED, Mechanism
 from mbsfmu.model.shape import AnyShape
 from mbsfmu.modelling import DataError
 from mbsfmu.parts import Free, JointDrive, JointFriction, JointStop, Mimic, Planar, Prismatic, Revolute
-from mbsfmu.urdf.masses import Floats, Frame, Mass, as_tuple
-from mbsfmu.urdf.urdf_reading import clean_name, distinct_names, law_of, parsed
+from mbsfmu.urdf.masses import Mass, as_tuple
+from mbsfmu.urdf.robot import IDENTITY, Frame, Robot, UrdfJoint, read_robot
 from mbsfmu.urdf.visuals import shapes_of
+from mbsfmu.urdf.xml_element import Floats
 
 logger = logging.getLogger(__name__)
 
-_KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+_ALONG_ONE_COORDINATE = ("revolute", "continuous", "prismatic")
+_BUILT_IN_POINTS = ("origin", "centre")
 
 
 def mechanism_from_urdf(
@@ -43,8 +46,9 @@ def mechanism_from_urdf(
     and its frame becomes a point of the body with the link's name. Frames of joints become points with the joints'
     names. Links fixed to the root link of a fixed base become points of the ground. Position limits become stops if a
     stiffness is given; damping and friction of a joint become its `JointFriction`; a mimic joint becomes a coupling.
-    Visuals are the shapes of bodies, those of a fixed base's root link the scenery. Limits of effort and velocity,
-    textures, collisions, sensors and transmissions are ignored.
+    Visuals are the shapes of bodies, those of a fixed base's root link the scenery; what cannot be drawn is reported in
+    the log. Limits of effort and velocity, textures, collisions, sensors and transmissions are ignored. Other elements
+    and attributes that may change the motion, such as loops of other tools, are reported.
 
     Parameters
     ----------
@@ -65,19 +69,43 @@ def mechanism_from_urdf(
     Raises
     ------
     InputError
-        When the parser is not installed, or the file is no URDF.
+        When the file is no URDF.
     DataError
-        When what it describes cannot be a mechanism; the message names the link or joint.
+        When what it describes cannot be a mechanism; the message has the line, the link or joint, and the attribute.
     OSError
         When the file cannot be read.
     """
-    robot = parsed(path)
     try:
-        return _Import(robot, base, dict(start), drives, stop_stiffness, Path(path).absolute().parent).mechanism(
-            name or clean_name(robot.name or "robot")
+        robot = read_robot(path)
+        return _Import(robot, base, dict(start), drives, stop_stiffness, Path(path).absolute()).mechanism(
+            name or _clean(robot.name)
         )
     except DataError as error:
         raise DataError(f"{os.fspath(path)}: {error}") from None
+
+
+def _clean(text: str) -> str:
+    """Return a valid name: other characters than letters and digits become underscores."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return f"_{name}" if not name or name[0].isdigit() else name
+
+
+def _distinct(kind: str, texts: Iterable[str]) -> dict[str, str]:
+    """Return valid names by the names of the file; a name that has another meaning here gets its kind behind it.
+
+    Raises
+    ------
+    DataError
+        If two names would be equal.
+    """
+    names: dict[str, str] = {}
+    for text in texts:
+        name = _clean(text)
+        name = f"{name}_{kind}" if name in RESERVED else name
+        if other := next((one for one, taken in names.items() if taken == name), None):
+            raise DataError(f"the {kind}s '{other}' and '{text}' would both be called '{name}' here; rename one")
+        names[text] = name
+    return names
 
 
 class _Import:
@@ -85,31 +113,33 @@ class _Import:
 
     def __init__(
         self,
-        robot: Any,
+        robot: Robot,
         base: str,
         start: dict[str, float],
         drives: bool,
         stop_stiffness: float | None,
-        folder: Path,
+        path: Path,
     ) -> None:
-        self._folder = folder
+        self._path = path
         self._robot, self._base, self._drives, self._stiffness = robot, base, drives, stop_stiffness
-        self._links = {link.name: link for link in robot.links}
-        self._joints = {joint.name: joint for joint in robot.joints}
-        if unknown := [each for each in start if each not in self._joints]:
+        self._links, self._joints = robot.links, robot.joints
+        if unknown := [name for name in start if name not in self._joints]:
             raise DataError(f"start names '{unknown[0]}', which is not a joint; joints are {', '.join(self._joints)}")
         self._start = self._with_followers(start)
-        self._names = distinct_names("link", self._links)
-        self._joint_names = distinct_names("joint", self._joints)
+        self._names = _distinct("link", self._links)
+        self._joint_names = _distinct("joint", self._joints)
         self._frames: dict[str, Frame] = {}
+        self._body_of: dict[str, str | None] = {}
         self._masses: dict[str, Mass] = {}
         self._points: dict[str | None, dict[str, Floats]] = {None: {}}
         self._made: list[Joint] = []
+        self._moving: list[UrdfJoint] = []
         self._place()
+        self._taken = {*self._masses, *self._joint_names.values(), *(joint.name for joint in self._made)}
 
     def mechanism(self, name: str) -> Mechanism:
         """Return the mechanism."""
-        bodies = tuple(self._body(each) for each in self._masses)
+        bodies = tuple(self._body(body) for body in self._masses)
         if not bodies:
             raise DataError("nothing moves: all links are fixed to the base")
         ground = {point: as_tuple(at) for point, at in self._points[None].items()}
@@ -120,17 +150,16 @@ class _Import:
             ground=ground,
             bodies=bodies,
             joints=tuple(self._made),
-            forces=tuple(self._forces({each.joint for each in followers})),
+            forces=tuple(self._forces({follower.joint for follower in followers})),
             constraints=followers,
             scenery=tuple(self._shapes(None)),
         )
 
     def _shapes(self, body: str | None) -> Iterator[AnyShape]:
         """Yield the shapes of all links of a body, or of the ground."""
-        materials = {each.name: each for each in self._robot.materials}
         for name, link in self._links.items():
-            if self._frames[name].body == body:
-                yield from shapes_of(link, self._frames[name], materials, self._folder)
+            if self._body_of[name] == body:
+                yield from shapes_of(link, self._frames[name], self._robot.colours, self._path)
 
     def _with_followers(self, start: Mapping[str, float]) -> dict[str, float]:
         """Return the start coordinates, with those of mimic joints computed from their leaders.
@@ -138,118 +167,141 @@ class _Import:
         Raises
         ------
         DataError
-            If a leader is missing, mimic joints form a cycle, or a start coordinate contradicts its leader.
+            If a joint cannot follow its leader, or a start coordinate contradicts its leader.
         """
         result = dict(start)
 
         def place(name: str, behind: tuple[str, ...] = ()) -> float:
             mimic = self._joints[name].mimic
-            if mimic is None:
+            if mimic is None or self._joints[name].type == "fixed":
                 return result.get(name, 0.0)
-            if mimic.joint not in self._joints:
-                raise DataError(f"joint '{name}' mimics '{mimic.joint}', which does not exist")
             if name in behind:
-                raise DataError(f"joints mimic each other in a ring: {', '.join(behind)}")
-            factor, offset = law_of(mimic)
-            found = factor * place(mimic.joint, (*behind, name)) + offset
-            if name in start and abs(start[name] - found) > 1e-9:
+                raise self._joints[name].refused(f"is in a ring of joints that mimic each other: {', '.join(behind)}")
+            self._check_follower(self._joints[name], mimic.joint)
+            angle = mimic.multiplier * place(mimic.joint, (*behind, name)) + mimic.offset
+            if name in start and abs(start[name] - angle) > 1e-9:
                 raise DataError(
-                    f"start gives '{name}' as {start[name]:g}, but it mimics '{mimic.joint}' and is at {found:g}"
+                    f"start gives '{name}' as {start[name]:g}, but it mimics '{mimic.joint}' and is at {angle:g}"
                 )
-            return found
+            return angle
 
         for name, joint in self._joints.items():
             if joint.mimic is not None:
                 result[name] = place(name)
         return result
 
+    def _check_follower(self, joint: UrdfJoint, leader: str) -> None:
+        """Refuse a mimic joint that cannot follow its leader."""
+        if leader not in self._joints:
+            raise joint.refused(f"mimics '{leader}', which does not exist")
+        for each in (joint, self._joints[leader]):
+            if each.type not in _ALONG_ONE_COORDINATE:
+                raise joint.refused(
+                    f"mimics '{leader}', but '{each.name}' is {each.type}; both must be "
+                    f"{', '.join(_ALONG_ONE_COORDINATE[:-1])} or {_ALONG_ONE_COORDINATE[-1]}"
+                )
+
     # -- the tree -------------------------------------------------------------------------------------------
 
     def _place(self) -> None:
         """Traverse the tree from its root and assign each link to a body."""
-        for joint in self._robot.joints:
+        carried: dict[str, UrdfJoint] = {}
+        for joint in self._joints.values():
             for link in (joint.parent, joint.child):
                 if link not in self._links:
-                    raise DataError(f"joint '{joint.name}' names the link '{link}', which is not there")
-        children = {joint.child for joint in self._robot.joints}
-        roots = [name for name in self._links if name not in children]
+                    raise joint.refused(f"names the link '{link}', which is not there")
+            if (other := carried.setdefault(joint.child, joint)) is not joint:
+                raise joint.refused(
+                    f"has the child '{joint.child}', as joint '{other.name}' has; a link has one joint to its parent"
+                )
+        roots = [name for name in self._links if name not in carried]
         if len(roots) != 1:
             raise DataError(f"the links are no tree: roots are {', '.join(roots) or 'none'}; there must be one")
         (root,) = roots
         if self._base == "free":
             self._points[None]["origin"] = np.zeros(3)
             self._begin_body(root)
-            own = self._names[root]
-            self._made.append(Free(name=f"{own}_base", parent="ground.origin", child=f"{own}.origin"))
+            body = self._names[root]
+            self._made.append(Free(name=f"{body}_base", parent="ground.origin", child=f"{body}.origin"))
         else:
+            self._frames[root], self._body_of[root] = IDENTITY, None
             self._points[None][self._names[root]] = np.zeros(3)
-            self._frames[root] = Frame(None, np.zeros(3), np.eye(3))
         waiting = [root]
         while waiting:
             parent = waiting.pop(0)
-            for joint in (each for each in self._robot.joints if each.parent == parent):
-                if joint.child in self._frames:
-                    raise DataError(f"link '{joint.child}' is the child of more than one joint")
-                self._join(joint)
-                waiting.append(joint.child)
-        if missing := [name for name in self._links if name not in self._frames]:
-            raise DataError(f"link '{missing[0]}' does not hang on the root '{root}'")
+            for joint in self._joints.values():
+                if joint.parent == parent:
+                    self._join(joint)
+                    waiting.append(joint.child)
+        self._check_masses()
+        if ring := [name for name in self._links if name not in self._frames]:
+            raise DataError(f"the links are no tree: {', '.join(ring)} hang on each other in a ring")
+
+    def _check_masses(self) -> None:
+        """Refuse a joint that moves no mass."""
+        outboard = {name: mass.whole()[0] for name, mass in self._masses.items()}
+        for joint in reversed(self._moving):
+            body = self._names[joint.child]
+            if not outboard[body] > 0.0:
+                raise joint.refused(
+                    f"moves link '{joint.child}', which has no mass, nor has anything that it carries; give it an "
+                    "<inertial>, or fix the joint"
+                )
+            if (inner := self._body_of[joint.parent]) is not None:
+                outboard[inner] += outboard[body]
 
     def _begin_body(self, link: str) -> None:
-        """Use the link's frame as the frame of a new body."""
-        own = self._names[link]
-        self._frames[link] = Frame(own, np.zeros(3), np.eye(3))
-        self._masses[own], self._points[own] = Mass(), {}
+        """Take a link's frame as the frame of a new body."""
+        body = self._names[link]
+        self._frames[link], self._body_of[link] = IDENTITY, body
+        self._masses[body], self._points[body] = Mass(), {}
         self._add_mass(link)
 
     def _add_mass(self, link: str) -> None:
         """Add the inertia of a link to its body."""
-        frame, inertial = self._frames[link], self._links[link].inertial
-        if frame.body is None or inertial is None:
+        body, inertial = self._body_of[link], self._links[link].inertial
+        if body is None or inertial is None:
             return
-        placed = np.eye(4) if inertial.origin is None else np.asarray(inertial.origin, dtype=float)
-        tensor = np.zeros((3, 3)) if inertial.inertia is None else np.asarray(inertial.inertia, dtype=float)
-        if not inertial.mass:
-            if tensor.any():
-                raise DataError(f"link '{link}' has an inertia but no mass")
-            return
-        turned = frame.rotation @ placed[:3, :3]
-        centre = frame.position + frame.rotation @ placed[:3, 3]
-        self._masses[frame.body].add(float(inertial.mass), centre, turned @ tensor @ turned.T)
+        inertial.check()
+        frame = self._frames[link].of(inertial.frame)
+        self._masses[body].add(inertial.mass, frame.position, frame.rotation @ inertial.tensor @ frame.rotation.T)
 
-    def _join(self, joint: Any) -> None:
+    def _join(self, joint: UrdfJoint) -> None:
         """Assign the child link of a joint: to the body of its parent if fixed, otherwise to a new body."""
-        if joint.type not in _KINDS:
-            raise DataError(f"joint '{joint.name}' is of type '{joint.type}'; it may be {', '.join(_KINDS)}")
-        parent = self._frames[joint.parent]
-        placed = np.eye(4) if joint.origin is None else np.asarray(joint.origin, dtype=float)
-        position = parent.position + parent.rotation @ placed[:3, 3]
-        rotation = parent.rotation @ placed[:3, :3]
+        body, frame = self._body_of[joint.parent], self._frames[joint.parent].of(joint.frame)
         if joint.type == "fixed":
-            self._frames[joint.child] = Frame(parent.body, position, rotation)
-            self._add_point(parent.body, self._names[joint.child], position, f"link '{joint.child}'")
+            self._frames[joint.child], self._body_of[joint.child] = frame, body
+            self._add_point(body, self._names[joint.child], "link", frame.position)
             self._add_mass(joint.child)
             return
-        own = self._joint_names[joint.name]
-        self._add_point(parent.body, own, position, f"joint '{joint.name}'")
+        self._moving.append(joint)
+        name = self._joint_names[joint.name]
+        point = self._add_point(body, name, "joint", frame.position)
         self._begin_body(joint.child)
         ends = {
-            "name": own,
-            "parent": f"{parent.body or 'ground'}.{own}",
+            "name": name,
+            "parent": f"{body or 'ground'}.{point}",
             "child": f"{self._names[joint.child]}.origin",
-            "orientation": as_tuple(Rotation.from_matrix(rotation).as_rotvec()),
+            "orientation": as_tuple(Rotation.from_matrix(frame.rotation).as_rotvec()),
         }
-        self._made.append(self._joint(joint, ends, rotation))
+        self._made.append(self._joint(joint, ends, frame.rotation))
 
-    def _add_point(self, body: str | None, name: str, position: Floats, thing: str) -> None:
-        if name in self._points[body] or (body is not None and name in ("origin", "centre")):
-            raise DataError(f"{thing} cannot have a point of its name on '{body or 'ground'}': it is taken; rename it")
+    def _add_point(self, body: str | None, name: str, kind: str, position: Floats) -> str:
+        """Add a point to a body or the ground; return its name, with its kind behind it where a link has the name.
+
+        Links and joints may have the same names in a file, but points of a body are all different.
+        """
+        of_link = kind == "joint" and name in self._names.values()
+        if of_link or QUANTITY.fullmatch(name) or (body is not None and name in _BUILT_IN_POINTS):
+            name = f"{name}_{kind}"
+        while name in self._points[body]:
+            name = f"{name}_"
         self._points[body][name] = position
+        return name
 
-    def _joint(self, joint: Any, ends: dict[str, Any], rotation: Floats) -> Joint:
+    def _joint(self, joint: UrdfJoint, ends: dict[str, Any], rotation: Floats) -> Joint:
         """Return a movable joint."""
-        axis = as_tuple(rotation @ (np.array([1.0, 0.0, 0.0]) if joint.axis is None else np.asarray(joint.axis, float)))
-        start = self._start.get(joint.name, 0.0)
+        axis, start = as_tuple(rotation @ joint.axis), self._start.get(joint.name, 0.0)
         if joint.type in ("revolute", "continuous"):
             return Revolute(**ends, axis=axis, angle=start)
         if joint.type == "prismatic":
@@ -262,14 +314,17 @@ class _Import:
 
     # -- parts ----------------------------------------------------------------------------------------------
 
+    def _name(self, joint: str, kind: str) -> str:
+        """Return the name of a part at a joint, as `elbow_drive`; with underscores behind it where it is taken."""
+        name = f"{joint}_{kind}"
+        while name in self._taken:
+            name = f"{name}_"
+        self._taken.add(name)
+        return name
+
     def _body(self, name: str) -> RigidBody:
         """Return a body from its links."""
         mass, centre, tensor = self._masses[name].whole()
-        if not mass > 0.0:
-            raise DataError(
-                f"link '{self._link(name)}' moves but has no mass, nor has anything that is fixed to it; give it an "
-                "inertial, or fix its joint"
-            )
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor
         return RigidBody(
             name=name,
@@ -277,73 +332,53 @@ class _Import:
             inertia=(float(xx), float(yy), float(zz)),
             products_of_inertia=(float(xy), float(xz), float(yz)),
             centre=Point(position=as_tuple(centre)),
-            points={point: Point(position=as_tuple(at)) for point, at in self._points[name].items()},
+            points={point: Point(position=as_tuple(position)) for point, position in self._points[name].items()},
             shapes=tuple(self._shapes(name)),
         )
 
-    def _link(self, body: str) -> str:
-        return next(link for link, name in self._names.items() if name == body)
-
     def _followers(self) -> Iterator[Mimic]:
         """Return the couplings of mimic joints."""
-        for joint in self._robot.joints:
-            if joint.mimic is None or joint.type == "fixed":
-                continue
-            factor, offset = law_of(joint.mimic)
-            yield Mimic(
-                name=f"{self._joint_names[joint.name]}_mimic",
-                joint=self._joint_names[joint.name],
-                leader=self._joint_names[joint.mimic.joint],
-                multiplier=factor,
-                offset=offset,
-            )
+        for joint in self._joints.values():
+            if joint.mimic is not None and joint.type != "fixed":
+                name = self._joint_names[joint.name]
+                yield Mimic(
+                    name=self._name(name, "mimic"),
+                    joint=name,
+                    leader=self._joint_names[joint.mimic.joint],
+                    multiplier=joint.mimic.multiplier,
+                    offset=joint.mimic.offset,
+                )
 
     def _forces(self, following: set[str]) -> Iterator[Force]:
         """Return drives, friction and stops of joints with one coordinate."""
-        for joint in self._robot.joints:
-            own, dynamics = self._joint_names[joint.name], joint.dynamics
-            damping, friction = (0.0, 0.0) if dynamics is None else (dynamics.damping or 0.0, dynamics.friction or 0.0)
-            if joint.type not in ("revolute", "continuous", "prismatic"):
-                if damping or friction:
-                    logger.warning("the dynamics of joint '%s' are not taken: it is %s", joint.name, joint.type)
+        for joint in self._joints.values():
+            name = self._joint_names[joint.name]
+            if joint.type not in _ALONG_ONE_COORDINATE:
+                if joint.damping or joint.friction:
+                    self._report(joint, "the dynamics of joint '%s' are not taken: it is %s", joint.name, joint.type)
                 continue
-            if self._drives and own not in following:
-                yield JointDrive(name=f"{own}_drive", joint=own)
-            if damping or friction:
+            if self._drives and name not in following:
+                yield JointDrive(name=self._name(name, "drive"), joint=name)
+            if joint.damping or joint.friction:
                 yield JointFriction(
-                    name=f"{own}_friction", joint=own, coulomb_load=float(friction), damping=float(damping)
+                    name=self._name(name, "friction"), joint=name, coulomb_load=joint.friction, damping=joint.damping
                 )
-            if joint.type != "continuous":
-                yield from self._stops(joint, own)
+            if joint.type != "continuous" and self._stiffness is not None:
+                yield from self._stops(joint, name, self._stiffness)
 
-    def _stops(self, joint: Any, own: str) -> Iterator[JointStop]:
-        """Return the stops of a joint, if requested.
-
-        Raises
-        ------
-        DataError
-            When its limits are the wrong way round.
-        """
-        limit = joint.limit
-        lower, upper = (None, None) if limit is None else (limit.lower, limit.upper)
-        if lower is not None and upper is not None and lower > upper:
-            raise DataError(
-                f"joint '{joint.name}' has the limits {lower:g} and {upper:g}; lower must be less than upper"
-            )
-        if self._stiffness is None:
+    def _stops(self, joint: UrdfJoint, name: str, stiffness: float) -> Iterator[JointStop]:
+        """Return the stops of a joint."""
+        if joint.limits is None or joint.limits[0] == joint.limits[1]:
+            self._report(joint, "joint '%s' has no limits of position: it gets no stops", joint.name)
             return
-        if lower is None or upper is None or lower == upper:
-            logger.warning("joint '%s' has no limits of position: it gets no stops", joint.name)
-            return
-        start = self._start.get(joint.name, 0.0)
+        (lower, upper), start = joint.limits, self._start.get(joint.name, 0.0)
+        if lower > upper:
+            raise joint.refused(f"has the limits {lower:g} and {upper:g}; lower must be less than upper")
         if not lower <= start <= upper:
-            logger.warning(
-                "joint '%s' starts at %g, beyond its limits %g and %g: its stop is loaded",
-                joint.name,
-                start,
-                lower,
-                upper,
-            )
-        yield JointStop(
-            name=f"{own}_stop", joint=own, lower=float(lower), upper=float(upper), stiffness=self._stiffness
-        )
+            beyond = "joint '%s' starts at %g, beyond its limits %g and %g: its stop is loaded"
+            self._report(joint, beyond, joint.name, start, lower, upper)
+        yield JointStop(name=self._name(name, "stop"), joint=name, lower=lower, upper=upper, stiffness=stiffness)
+
+    def _report(self, joint: UrdfJoint, sentence: str, *values: object) -> None:
+        """Report in the log, with file and line."""
+        logger.warning(f"%s: line %d: {sentence}", self._path, joint.element.element.sourceline, *values)

@@ -1,22 +1,15 @@
-"""Frames and mass properties of links that are combined to bodies."""
+"""Mass properties of links that are combined to bodies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mbsfmu.urdf.xml_element import Floats
 
-
-@dataclass
-class Frame:
-    """Frame of a link relative to its body."""
-
-    body: str | None
-    position: Floats
-    rotation: Floats
+NO_SIZE = 1e-6
+"""Radius of gyration in m below which a link is a point mass: tools that export them write round-off for zero."""
 
 
 @dataclass
@@ -38,13 +31,16 @@ class Mass:
         mass = sum(self.masses)
         if not mass > 0.0:
             return 0.0, np.zeros(3), np.zeros((3, 3))
-        pairs = list(zip(self.masses, self.centres, strict=True))
-        centre = sum((each * at for each, at in pairs), start=np.zeros(3)) / mass
-        tensor = sum(self.tensors, start=np.zeros((3, 3)))
-        for each, at in pairs:
-            arm = at - centre
-            tensor = tensor + each * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-        return mass, centre, tensor
+        masses, centres = np.array(self.masses), np.array(self.centres)
+        centre = masses @ centres / mass
+        arms = centres - centre
+        moments = np.sum(masses * np.sum(arms**2, axis=1)) * np.eye(3) - (masses * arms.T) @ arms
+        return mass, centre, without_round_off(mass, sum(self.tensors, start=moments))
+
+
+def without_round_off(mass: float, tensor: Floats) -> Floats:
+    """Return an inertia tensor in kg m², shape (3, 3), zero for a point mass."""
+    return np.zeros((3, 3)) if np.all(np.abs(tensor) <= mass * NO_SIZE**2) else tensor
 
 
 def as_tuple(vector: Floats) -> tuple[float, float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,57 +11,90 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mbsfmu.model.shape import MESHES, AnyShape, BoxShape, CylinderShape, MeshShape, SphereShape
-from mbsfmu.urdf.masses import Frame, as_tuple
+from mbsfmu.modelling import DataError
+from mbsfmu.urdf.masses import as_tuple
+from mbsfmu.urdf.robot import Frame, UrdfLink, colour_of, frame_of
+from mbsfmu.urdf.xml_element import UrdfElement
 
 _LOGGER = logging.getLogger(__name__)
 _PACKAGE = "package://"
 
 
-def shapes_of(link: Any, frame: Frame, materials: Mapping[str, Any], folder: Path) -> Iterator[AnyShape]:
-    """Yield the shapes of a link in the frame of its body.
+def shapes_of(link: UrdfLink, frame: Frame, colours: Mapping[str, str], path: Path) -> Iterator[AnyShape]:
+    """Yield the shapes of a link in the frame of its body; what cannot be drawn is reported in the log.
 
     Parameters
     ----------
     link
-        Link from the parser.
+        The link.
     frame
         Frame of the link.
-    materials
-        Materials of the robot by name.
-    folder
-        Folder of the file, for relative paths of meshes.
+    colours
+        Colours of the robot's materials by name.
+    path
+        The file; paths of meshes are relative to its folder.
     """
     for visual in link.visuals:
-        origin = np.eye(4) if visual.origin is None else np.asarray(visual.origin, dtype=float)
-        place: dict[str, Any] = {
-            "position": as_tuple(frame.position + frame.rotation @ origin[:3, 3]),
-            "orientation": as_tuple(Rotation.from_matrix(frame.rotation @ origin[:3, :3]).as_rotvec()),
-            "colour": _colour(visual.material, materials),
-        }
-        geometry = visual.geometry
-        if geometry is None:
-            continue
-        if geometry.box is not None:
-            yield BoxShape(size=as_tuple(geometry.box.size), **place)
-        elif geometry.sphere is not None:
-            yield SphereShape(radius=float(geometry.sphere.radius), **place)
-        elif geometry.cylinder is not None:
-            yield CylinderShape(radius=float(geometry.cylinder.radius), length=float(geometry.cylinder.length), **place)
-        elif geometry.mesh is not None:
-            yield from _mesh(link.name, geometry.mesh, folder, place)
+        try:
+            yield _shape(visual, frame, colours, path.parent)
+        except DataError as error:
+            _LOGGER.warning("%s: a visual is not drawn, which changes no result: %s", path, error)
 
 
-def _mesh(link: str, mesh: Any, folder: Path, place: Mapping[str, Any]) -> Iterator[MeshShape]:
-    file = _found(mesh.filename, folder)
+def _shape(visual: UrdfElement, frame: Frame, colours: Mapping[str, str], folder: Path) -> AnyShape:
+    """Return the shape of a visual.
+
+    Raises
+    ------
+    DataError
+        When it cannot be drawn.
+    """
+    geometry = next(visual.required("geometry").children(), None)
+    if geometry is None:
+        raise visual.refused("has an empty <geometry>")
+    made = _GEOMETRIES.get(geometry.tag)
+    if made is None:
+        raise geometry.refused(f"is none of {', '.join(_GEOMETRIES)}")
+    placed, material = frame.of(frame_of(visual)), visual.child("material")
+    colour = None if material is None else colour_of(material) or colours.get(material.element.get("name", ""))
+    place = {
+        "position": as_tuple(placed.position),
+        "orientation": as_tuple(Rotation.from_matrix(placed.rotation).as_rotvec()),
+        "colour": colour,
+    }
+    try:
+        return made(geometry, folder, place)
+    except DataError as error:
+        raise error if str(error).startswith("line ") else geometry.refused(f"is refused: {error}") from None
+
+
+def _box(geometry: UrdfElement, _: Path, place: Mapping[str, Any]) -> BoxShape:
+    return BoxShape(size=as_tuple(geometry.vector("size", 3)), **place)
+
+
+def _sphere(geometry: UrdfElement, _: Path, place: Mapping[str, Any]) -> SphereShape:
+    return SphereShape(radius=geometry.number("radius"), **place)
+
+
+def _cylinder(geometry: UrdfElement, _: Path, place: Mapping[str, Any]) -> CylinderShape:
+    return CylinderShape(radius=geometry.number("radius"), length=geometry.number("length"), **place)
+
+
+def _mesh(geometry: UrdfElement, folder: Path, place: Mapping[str, Any]) -> MeshShape:
+    name, scale = geometry.text("filename"), geometry.element.get("scale", "1").split()
+    factors = geometry.vector("scale", 3, (1.0, 1.0, 1.0)) if len(scale) != 1 else geometry.number("scale", 1.0)
+    file = _found(name, folder)
     if file is None or file.suffix.lower() not in MESHES:
-        why = "is not there" if file is None else f"is not {' or '.join(MESHES)}"
-        _LOGGER.warning("the mesh of link '%s' is not taken: %s %s", link, mesh.filename, why)
-        return
-    scale = np.ones(3) if mesh.scale is None else np.broadcast_to(np.asarray(mesh.scale, dtype=float), 3)
-    if not np.all(scale > 0.0):
-        _LOGGER.warning("the mesh of link '%s' is not taken: it is mirrored, with the scale %s", link, scale.tolist())
-        return
-    yield MeshShape(file=str(file), scale=as_tuple(scale), **place)
+        why = "which is not there" if file is None else f"which is not {' or '.join(MESHES)}"
+        raise geometry.refused(f"names {name}, {why}")
+    if not np.all(factors > 0.0):
+        raise geometry.refused(f"has scale='{' '.join(scale)}', which mirrors it; all factors must be positive")
+    return MeshShape(file=str(file), scale=as_tuple(factors * np.ones(3)), **place)
+
+
+_GEOMETRIES: dict[str, Callable[[UrdfElement, Path, Mapping[str, Any]], AnyShape]] = {
+    "box": _box, "sphere": _sphere, "cylinder": _cylinder, "mesh": _mesh,
+}  # fmt: skip
 
 
 def _found(name: str, folder: Path) -> Path | None:
@@ -73,12 +106,3 @@ def _found(name: str, folder: Path) -> Path | None:
     beside = Path(*inside.parts[1:])
     places = (place / end for place in (folder, *folder.parents) for end in (inside, beside))
     return next((file for file in places if file.is_file()), None)
-
-
-def _colour(material: Any, materials: Mapping[str, Any]) -> str | None:
-    if material is not None and material.color is None:
-        material = materials.get(material.name)
-    if material is None or material.color is None:
-        return None
-    red, green, blue = (np.clip(np.asarray(material.color.rgba, dtype=float)[:3], 0.0, 1.0) * 255).round().astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"

@@ -207,7 +207,7 @@ def field():
         (["cosim", "none.ssp", "--input", "a.b=t.csv"], "must read table.csv:column"),
         (["simulate", "broken.json"], "broken.json is not a JSON file"),
         (["simulate", "joint.json"], "joint 'joint_1': there is no body 'gnd'"),
-        (["simulate", "mass.json"], "mass is -1.0; it must be greater than 0"),
+        (["simulate", "mass.json"], "mass is -1.0; it must be greater than or equal to 0"),
         (["simulate", "missing.py:f"], "there is no file missing.py; a model in a file is file.py:factory"),
         (["simulate", "missing.py"], "there is no file missing.py; a model in a file is file.py:factory"),
         (["simulate", "wrong.py"], "it must name a function of the file that returns the model, as wrong.py:FUNCTION"),

@@ -39,8 +39,6 @@ def test_a_new_machine_runs_is_exported_and_does_the_work_of_its_lift(in_process
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_models_by_name_and_files_to_copy(name: str, in_process: Call) -> None:
-    if name == "robot-arm":
-        pytest.importorskip("yourdfpy")
     done = in_process("new", "copied", "--like", name, "--quiet")
     assert done.status == 0, done.stderr
     files = done.stdout.split()

@@ -9,7 +9,7 @@ import pytest
 from spatial import assembled
 
 from mbsfmu import CoupledModel, Vector
-from mbsfmu.divide_and_conquer.articulation import turning_rods
+from mbsfmu.divide_and_conquer.articulation import excess_directions
 from mbsfmu.initialization.initialization import Initialization
 from mbsfmu.model import Beam, Mechanism, Point, RigidBody
 from mbsfmu.parts import Fixed, JointDrive, Revolute, Spherical, Universal
@@ -105,8 +105,8 @@ def test_a_loop_holds_what_nothing_holds_without_it() -> None:
 def test_links_that_turn_across_their_axes_need_no_further_equation() -> None:
     system = driven(loop=True).system
     assert isinstance(system, MechanismSystem)
-    rods = turning_rods(system.parts.kinematics.joints, system.parts.masses)
-    assert [system.parts.masses[body].body.name for body in rods] == ["shaft"]
+    hollow = excess_directions(system.parts.kinematics.joints, system.parts.masses)
+    assert [system.parts.masses[body].body.name for body in hollow] == ["shaft"]
 
 
 def test_a_hair_of_an_inertia_is_refined() -> None:
@@ -130,18 +130,14 @@ def test_only_rods_that_turn_about_their_axes_are_light_about_them(axis: Vector,
 
 
 @pytest.mark.parametrize("loop", [False, True], ids=["tree", "loop"])
-def test_the_share_of_an_excess_inertia_is_known(*, loop: bool) -> None:
-    """A millionth of 20 kg (2 m)² / 12, to the rotor's."""
-    excess = 1e-6 * 20.0 * 2.0**2 / 12.0
-    shares = Initialization(driven(loop=loop).system).excess_shares
-    assert list(shares) == ["shaft"]
-    np.testing.assert_allclose(shares["shaft"], (excess, excess / INERTIA), rtol=1e-6)
-
-
-def test_absolute_coordinates_warn_of_it(caplog: pytest.LogCaptureFixture) -> None:
-    system = driven(loop=False).system
+def test_absolute_coordinates_take_it_away_too(*, loop: bool) -> None:
+    """Of all that turns about the axis 0.4 is excess inertia: α = τ / J of the rotor alone."""
+    system = driven(loop=loop).system
     assert isinstance(system, MechanismSystem)
-    CoupledModel(name="driven", systems={"mechanism": system.mechanism}).simulation(formulation="dca-alm")
-    (told,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
-    assert told.startswith("driven: body 'shaft' has no moment of inertia about its axis, and dca-alm takes 6.67e-06")
-    assert "which is 0.67 times that of all that turns with it" in told
+    model = CoupledModel(name="driven", systems={"mechanism": system.mechanism})
+    simulation = model.simulation(formulation="dca-alm")
+    simulation.set("drive.torque", TORQUE)
+    simulation.initialize()
+    np.testing.assert_allclose(simulation.get("shaft.angular_acceleration"), TORQUE / INERTIA, rtol=1e-9)
+    turned = simulation.run(0.01)["shaft.angle"][-1]
+    np.testing.assert_allclose(turned, 0.5 * TORQUE / INERTIA * 0.01**2, rtol=1e-9)

@@ -81,14 +81,13 @@ def test_it_takes_excess_inertias_away(count: int) -> None:
         inertias[body] += value * np.outer(each, each)
     inverse = np.linalg.inv(inertias)
     free = (inverse @ loads[:, :, np.newaxis])[:, :, 0]
-    own = {body: int(ends[-1]) + number for number, body in enumerate(excessive)}
-    added = np.stack([directions, np.zeros((4, 6))])
-    soft = np.concatenate([np.zeros(ends[-1]), -1.0 / excess])
-    equations = LevelEquations(np.concatenate([wrenches, added], axis=1), excess=soft)
+    own = {body: (int(ends[-1]) + number,) for number, body in enumerate(excessive)}
+    added = np.stack([np.sqrt(excess)[:, np.newaxis] * directions, np.zeros((4, 6))])
+    equations = LevelEquations(np.concatenate([wrenches, added], axis=1))
     bias = np.concatenate([bias, np.zeros(4)])
-    tree = [Hung(each.parent, each.rows, own.get(body)) for body, each in enumerate(tree)]
+    tree = [Hung(each.parent, each.rows, own.get(body, ())) for body, each in enumerate(tree)]
     links = [Link((each.parent, body), each.rows) for body, each in enumerate(tree)]
-    links += [Link((body,), (row,), excess=True) for body, row in own.items()]
+    links += [Link((body,), rows, excess=True) for body, rows in own.items()]
     for assembly in (SequentialAssembly(tree, sections(PARENTS, count)), DivideAndConquer(BinaryTree(bodies, links))):
         moved, multipliers = assembly.factorize(inverse, equations).solve(free, bias)
         np.testing.assert_allclose(moved, expected[0], rtol=1e-8, atol=1e-9)

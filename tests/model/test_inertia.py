@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mbsfmu import Beam, DataError, RigidBody
-from mbsfmu.model.inertia import ALLOWED, ALLOWED_OF_RODS, missing_in
+from mbsfmu.model.inertia import ALLOWED, REGULAR, missing_in
 
 
 def elements(tensor: np.ndarray) -> list[float]:
@@ -42,7 +42,7 @@ def test_rods_are_taken_where_they_may_be() -> None:
     for axis in (*np.eye(3), *generator.normal(size=(50, 3))):
         tensor = elements(of_points(np.outer((-1.0, 1.0), axis), np.ones(2)))
         assert missing_in(tensor, rod=True) is None
-        assert missing_in(tensor, rod=False) == ALLOWED_OF_RODS
+        assert missing_in(tensor, rod=False) == REGULAR
 
 
 @pytest.mark.parametrize("share", [1e-6, 1e-2, 1.0, 100.0])

@@ -114,13 +114,13 @@ BAD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         changed("bodies", 0, {**RIGID, "inertia": [1.0, 1.0, 1.0], "products_of_inertia": [0.6, 0.0, 0.0]}),
         ("'crank'", "principal moments are 0.4, 1, 1.6", "at most the sum"),
     ),
-    "no inertia at all": (
-        changed("bodies", 0, {**RIGID, "inertia": [0.0, 0.0, 0.0]}),
-        ("'crank'", "principal moments are 0, 0, 0", "a rod may have none about its axis"),
+    "inertia without mass": (
+        changed("bodies", 0, {**RIGID, "mass": 0.0, "inertia": [1.0, 1.0, 1.0]}),
+        ("'crank'", "mass is 0, but inertia is (1.0, 1.0, 1.0)", "a body without mass has no inertia"),
     ),
-    "rod askew": (
-        changed("bodies", 0, {**RIGID, "inertia": [0.5, 0.5, 1.0], "products_of_inertia": [0.5, 0.0, 0.0]}),
-        ("'crank'", "1, 1 kg m²", "a rod may have none about its axis, which must be one of the body's axes"),
+    "products of inertia of a point mass": (
+        changed("bodies", 0, {**RIGID, "inertia": [0.0, 0.0, 0.0], "products_of_inertia": [1e-9, 0.0, 0.0]}),
+        ("'crank'", "no principal moment may be negative"),
     ),
     "truth for a mass": (
         changed("bodies", 0, "mass", True),

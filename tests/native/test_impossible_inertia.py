@@ -35,7 +35,7 @@ REFUSED = [
     (
         {"arm.inertia_xx": 1.0, "arm.inertia_yy": 1.0, "arm.inertia_xy": 1.0, "arm.inertia_xz": 1e-30},
         "the moments of inertia of body 'arm' are (1, 1, 2), the products of inertia (1, 1e-30, 0) kg.m2; "
-        "a rod may have none about its axis, which must be one of the body's axes",
+        "in the model it has a moment about each axis, and must keep one",
     ),
 ]
 TAKEN = [

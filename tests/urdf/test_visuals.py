@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from math import cos, pi, sin
 from pathlib import Path
 
@@ -11,8 +12,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mbsfmu import mechanism_from_urdf
-
-pytest.importorskip("yourdfpy")
 
 ROBOT = """<?xml version="1.0"?>
 <robot name="two">
@@ -59,4 +58,50 @@ def test_visuals_become_shapes_where_they_are(tmp_path: Path, caplog: pytest.Log
     assert Path(mesh.file) == folder / "meshes" / "tool.stl"
     assert mesh.scale == (0.001, 0.001, 0.001)
     assert mesh.orientation == pytest.approx((0.0, 0.0, pi / 2))
-    assert caplog.messages == ["the mesh of link 'tool' is not taken: missing.stl is not there"]
+    assert caplog.messages == [
+        f"{path}: a visual is not drawn, which changes no result: line 13: link 'tool', <mesh> names missing.stl, "
+        "which is not there"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("visual", "why"),
+    [
+        (
+            '<geometry><sphere radius="0"/></geometry>',
+            "<sphere> is refused: .*radius is 0.0; it must be",
+        ),
+        ('<geometry><capsule radius="1" length="1"/></geometry>', "<capsule> is none of box, sphere, cylinder, mesh"),
+        ('<geometry><plane normal="0 0 1"/></geometry>', "<plane> is none of"),
+        ('<geometry><mesh filename="a.stl" scale="1 1 1 1"/></geometry>', "<mesh> has scale='1 1 1 1'; it must be 3"),
+        ('<geometry><box size="1 1"/></geometry>', "<box> has size='1 1'; it must be 3 finite numbers"),
+        ('<origin xyz="0 0 0 0"/><geometry><sphere radius="1"/></geometry>', "<origin> has xyz='0 0 0 0'"),
+        (
+            '<geometry><sphere radius="1"/></geometry><material name="a"><color rgba="1 1"/></material>',
+            "<color> has rgba='1 1'",
+        ),
+        ("<geometry/>", "<visual> has an empty <geometry>"),
+        ("", "<visual> has no <geometry>"),
+    ],
+)
+def test_a_picture_never_stops_a_machine(
+    visual: str, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        ROBOT.replace('<visual><geometry><sphere radius="0.2"/></geometry></visual>', f"<visual>{visual}</visual>")
+    )
+    mechanism = mechanism_from_urdf(path)
+    assert not mechanism.scenery
+    assert mechanism.bodies[0].mass == 1.0
+    assert re.search(
+        f"arm.urdf: a visual is not drawn, which changes no result: line 4: link 'base', {why}", caplog.text
+    )
+
+
+def test_a_colour_that_is_none_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(ROBOT.replace('rgba="1 0 0.5 1"', 'rgba="red"'))
+    cylinder = mechanism_from_urdf(path).bodies[0].shapes[0]
+    assert cylinder.colour is None
+    assert "line 3: <color> has rgba='red'; it must be 4 finite numbers" in caplog.text

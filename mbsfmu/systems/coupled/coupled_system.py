@@ -379,7 +379,7 @@ class CoupledSystem(
     free_accelerations = concatenated(ConstraintCorrections.free_accelerations, "instant", required_by="coordinates")
     unheld = concatenated(ConstraintCorrections.unheld, "instant", "coordinates", required_by="coordinates")
     constrained_residual = concatenated(
-        ConstraintCorrections.constrained_residual, "instant", "constraints", required_by="coordinates"
+        ConstraintCorrections.constrained_residual, "instant", "constraints", "same", required_by="coordinates"
     )
 
     @property

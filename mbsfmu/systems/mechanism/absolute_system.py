@@ -236,14 +236,14 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         motion = self.motion(instant)
         return self._in_coordinates(motion, self._unbalanced(motion, instant, instant.accelerations))
 
-    def constrained_residual(self, instant: SystemContext, multipliers: Array) -> Array:
+    def constrained_residual(self, instant: SystemContext, multipliers: Array, regular: bool) -> Array:
         """Return M q̈ − Q + Φ_qᵀ λ in N and N m, shape (6 bodies,), with joint forces as wrenches on bodies.
 
-        M is the regular one of the acceleration solution: a slender beam that cannot rotate about its axis has a small
-        moment there, which gives a nonzero pivot.
+        A regular M has excess inertias, where a slender beam has no moment about its axis: its diagonal has nonzero
+        pivots.
         """
         motion = self.motion(instant)
-        unbalanced = self._unbalanced(motion, instant, instant.accelerations, regular=True)
+        unbalanced = self._unbalanced(motion, instant, instant.accelerations, regular=regular)
         pushing = self.bodies.constrained(motion.placed, instant.parameters, multipliers)
         return self._in_coordinates(motion, [one + other for one, other in zip(unbalanced, pushing, strict=True)])
 
@@ -272,6 +272,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
             given, rotation = self.parts.masses[body], motion.frames.rotation[body]
             mass, inertia = given.mass.of(instant.parameters), given.inertia(instant.parameters)
             resisting = given.regular_inertia(instant.parameters) if regular else inertia
+            mass = given.regular_mass(instant.parameters) if regular else mass
             angular, turning = rotation.T @ motion.body_velocities[body][3:], rotation.T @ moved[body][3:]
             moment = rotation @ (resisting @ turning + cross(angular, inertia @ angular))
             force = mass * accelerations[6 * body : 6 * body + 3]
@@ -308,7 +309,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         return joint_jacobian(self.aligning, self._absolute, frames, instant.parameters, count)
 
     def free_accelerations(self, instant: SystemContext) -> Array:
-        """Return q̈ without constraints, shape (6 bodies,)."""
+        """Return V̇ of the bodies without constraints, with their excess inertias, shape (6 bodies,)."""
         motion = self.motion(instant)
         unbalanced = self._unbalanced(motion, instant, np.zeros(len(self.coordinates)))
         return self.bodies.free(motion.placed, [-wrench for wrench in unbalanced], instant.parameters)
@@ -321,7 +322,7 @@ class AbsoluteSystem(BodiesSystem, StartPlacement, ConstraintCorrections):
         )
 
     def unheld(self, instant: SystemContext, forces: Array) -> Array:
-        """Return M⁻¹ f of generalized forces, shape (6 bodies,)."""
+        """Return V̇ of the bodies under generalized forces alone, with their excess inertias, shape (6 bodies,)."""
         return self.bodies.unheld(self.motion(instant).placed, forces, instant.parameters)
 
     # -- outputs --------------------------------------------------------------------------------------------

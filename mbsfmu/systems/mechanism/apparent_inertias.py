@@ -125,7 +125,7 @@ def _shift(frames: Frames, body: int, parent: int) -> Floats:
 
 def _about_own_origin(frames: Frames, body: int, properties: MassProperties, parameters: Array) -> Floats:
     """Return M̄ of a body about the origin of its frame, shape (6, 6)."""
-    rotation, mass = frames.rotation[body], properties.mass.of(parameters)
+    rotation, mass = frames.rotation[body], properties.regular_mass(parameters)
     arm = rotation @ properties.centre.of(parameters)
     crossed = np.cross(np.eye(3), arm)  # arm × v = crossed.T @ v
     turning = rotation @ properties.regular_inertia(parameters) @ rotation.T - mass * crossed @ crossed

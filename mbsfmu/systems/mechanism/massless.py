@@ -14,8 +14,6 @@ from mbsfmu.modelling import DataError
 from mbsfmu.modelling.fields import Array
 from mbsfmu.systems.system import starts
 
-_NO_INERTIA = 1e-12
-"""Fraction of a body's largest principal moment below which another one counts as zero."""
 _NO_MOTION = 1e-9
 """Singular value relative to the largest below which a velocity moves no mass."""
 
@@ -23,8 +21,8 @@ _NO_MOTION = 1e-9
 def refuse_massless_motion(mechanism: Mechanism, coordinates: Array, references: Array, jacobian: Array) -> None:
     """Check that every velocity that the joints allow has kinetic energy.
 
-    The mass matrix must be positive definite on Φ_z ż = 0. As all bodies have mass, this can only fail for a rotation
-    about the centre of mass and about a direction without inertia, such as a slender beam on a ball joint.
+    The mass matrix must be positive definite on Φ_z ż = 0. A slender beam on a ball joint violates it by its rotation
+    about its axis, and a body without mass by any motion that moves no other one.
 
     Parameters
     ----------
@@ -44,33 +42,40 @@ def refuse_massless_motion(mechanism: Mechanism, coordinates: Array, references:
     points = Points(mechanism, properties)
     bodies = mechanism.topology.bodies
     masses = [MassProperties(body, properties, points) for body in bodies]
+    if not any(mass.rod for mass in masses):
+        return
     kinematics = Kinematics(tree_joints(mechanism.topology, points))
     parameters = starts(properties.variables)
-    heavy = [_directions_with_inertia(mass.inertia(parameters)) for mass in masses]
-    if all(axes.shape[1] == 3 for axes in heavy):
-        return
     frames = kinematics.frames(coordinates, references, parameters)
-    seen, turns = [jacobian], []
+    seen, turns, moves = [jacobian], [], []
     for body, columns in enumerate(_columns(kinematics, frames, len(coordinates))):
-        centre = frames.point(body, masses[body].centre.of(parameters))
+        mass, centre = masses[body], frames.point(body, masses[body].centre.of(parameters))
         turns.append(frames.rotation[body].T @ columns[3:])
-        seen += [columns[:3] + np.cross(columns[3:].T, centre).T, heavy[body].T @ turns[-1]]
+        moves.append(columns[:3] + np.cross(columns[3:].T, centre).T)
+        seen.append((np.eye(3) - mass.hollow.T @ mass.hollow) @ turns[-1])
+        if not mass.massless:
+            seen.append(moves[-1])
     _, sizes, velocities = np.linalg.svd(np.concatenate(seen))
     if np.sum(sizes > _NO_MOTION * np.max(sizes, initial=0.0)) == len(coordinates):
         return
-    axes = [turn @ velocities[-1] for turn in turns]
-    body = int(np.argmax([np.linalg.norm(axis) for axis in axes]))
+    moving = velocities[-1]
+    turning, moved = ([float(np.linalg.norm(each @ moving)) for each in part] for part in (turns, moves))
+    if max(turning) > _NO_MOTION:
+        body = int(np.argmax(turning))
+        direction, what, how, missing = (
+            turns[body] @ moving,
+            "inertia about",
+            "turn about",
+            "a moment of inertia about it",
+        )
+    else:
+        body = int(np.argmax(moved))
+        direction, what, how, missing = frames.rotation[body].T @ moves[body] @ moving, "mass for", "move along", "mass"
     raise DataError(
-        f"body '{bodies[body].name}' has no inertia about its direction {_shown(axes[body])}, but can turn about it "
-        f"alone at joint '{mechanism.topology.tree[body].joint.name}': nothing governs that motion; give the body a "
-        "moment of inertia about it, or take a joint that does not let it turn so"
+        f"body '{bodies[body].name}' has no {what} its direction {_shown(direction)}, but can {how} it alone at joint "
+        f"'{mechanism.topology.tree[body].joint.name}': nothing governs that motion; give the body {missing}, or take "
+        "a joint that does not let it move so"
     )
-
-
-def _directions_with_inertia(inertia: Array) -> Array:
-    """Return the principal directions about which a body has inertia, in its frame; shape (3, up to 3)."""
-    moments, axes = np.linalg.eigh(inertia)
-    return axes[:, moments > _NO_INERTIA * moments[-1]]
 
 
 def _columns(kinematics: Kinematics, frames: Frames, coordinates: int) -> list[Array]:

@@ -139,6 +139,11 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
     const double tolerance = inside ? INSIDE : correction_tolerances[level];
     int iteration = 0, gradients = 0;
     if (CONSTRAINTS == 0) return 1;
+    if (multipliers) { /* the first iteration is that of the loads */
+        iteration = 1;
+        size = magnitude(values, COORDINATES);
+        limit = tolerance * larger(1.0, largest_magnitude(values, COORDINATES));
+    }
     while (!(size <= limit) && iteration < CORRECTION_ITERATIONS) {
         if ((multipliers || gradients) && size > CONTRADICTION * before) break;
         before = size;
@@ -174,7 +179,6 @@ static int iterate(Instance *instance, int level, int inside, double *values, do
 static int accelerate_with(Instance *instance, int inside) {
     const Parts *parts = &instance->parts;
     free_motion(parts);
-    for (int i = 0; i < CONSTRAINTS; i++) parts->multipliers[i] = 0.0;
     return iterate(instance, 2, inside, parts->accelerations, parts->multipliers);
 }
 

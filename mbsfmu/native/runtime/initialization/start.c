@@ -143,7 +143,7 @@ static const char *missing_in(const double *tensor, int rod) {
     double moments[6];
     for (int k = 0; k < 6; k++) moments[k] = k < 3 ? 0.5 * trace - tensor[k] : -tensor[k];
     if (!positive_definite(moments, TENSOR_ROUND_OFF * trace)) return ALLOWED;
-    return rod || positive_definite(tensor, -NO_INERTIA * trace) ? NULL : ALLOWED_OF_RODS;
+    return rod || positive_definite(tensor, -NO_INERTIA * trace) ? NULL : REGULAR;
 }
 
 static int check_tensors(Instance *instance) {

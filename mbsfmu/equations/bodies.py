@@ -20,8 +20,8 @@ SLENDER = 1e-6
 """Regularisation of a zero moment of inertia of a rod for its inverse, relative to those across it."""
 LIGHT = 1e-4
 """Regularisation of a missing mass for its inverse, relative to the smallest mass of the mechanism, and of the moments
-of inertia of a point. Assemblies, which take it away again, lose digits where it is small: 4e-9 of the accelerations of a
-human of 67 bodies at 1e-6, 4e-11 at 1e-4."""
+of inertia of a point. Assemblies, which take it away again, lose digits where it is small: 4e-9 of the accelerations of
+a human of 67 bodies at 1e-6, 4e-11 at 1e-4."""
 LEAST_SIZE = 0.1
 """Size for this, relative to that of the largest body, of a body whose joints are closer to its centre of mass."""
 

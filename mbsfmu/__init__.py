@@ -114,6 +114,7 @@ if TYPE_CHECKING:
         Cylindrical,
         DeadZone,
         Differential,
+        Distance,
         DistanceSensor,
         FirstOrder,
         Fixed,
@@ -135,6 +136,8 @@ if TYPE_CHECKING:
         PidController,
         Planar,
         PlaneContact,
+        PointOnLine,
+        PointOnPlane,
         PointSensor,
         PrescribedMotion,
         Prismatic,
@@ -223,11 +226,11 @@ _HOMES = {
     "model.shape": "BoxShape CylinderShape MeshShape PlateShape RodShape SphereShape",
     "modelling": "Array Condition DataError Parameter Quantity Remark",
     "modelling.variables": "Causality Variability Variable",
-    "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential DistanceSensor "
+    "parts": "Actuator AppliedForce AppliedMoment Bushing Cylindrical DeadZone Differential Distance DistanceSensor "
     "FirstOrder Fixed Free Gain Gear Integrator JointActuator JointDrive JointFriction JointSensor JointSpringDamper "
     "JointStop Limiter LineOfAction LinearCoupling Mimic OrientationSensor PidController Planar PlaneContact "
-    "PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute SampledPidController SecondOrder Shaft "
-    "Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
+    "PointOnLine PointOnPlane PointSensor PrescribedMotion Prismatic RackAndPinion RateLimiter Revolute "
+    "SampledPidController SecondOrder Shaft Spherical SpringDamper Sum Table Table2D TransferFunction Universal",
     "rules": "Rule",
     "simulation.ensemble_result": "EnsembleResult",
     "simulation.run_options": "RunKeywords RunOptions",
@@ -301,6 +304,7 @@ __all__ = [
     "DeadZone",
     "Differential",
     "Direction",
+    "Distance",
     "DistanceSensor",
     "EndValue",
     "Ensemble",
@@ -370,6 +374,8 @@ __all__ = [
     "Point",
     "PointAcceleration",
     "PointLoad",
+    "PointOnLine",
+    "PointOnPlane",
     "PointOrNone",
     "PointReference",
     "PointSensor",

@@ -66,6 +66,31 @@ class Offset(ClosureEquation):
 
 
 @dataclass(frozen=True)
+class Separation(ClosureEquation):
+    """Distance of the points less a length: (d² − L²) / 2 L, which has derivatives where the points coincide too."""
+
+    unit: ClassVar[str] = "m"
+    length: float
+
+    def value(self, parent: BodyPoint, child: BodyPoint) -> Array:
+        """Return the violation in m, where it is small."""
+        apart = child.position - parent.position
+        return (apart @ apart - self.length**2) / (2.0 * self.length)
+
+    def wrenches(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the force at each point per unit multiplier, as wrenches."""
+        force = (child.position - parent.position) / self.length
+        return -_force(force, parent.position), _force(force, child.position)
+
+    def wrench_rates(self, parent: BodyPoint, child: BodyPoint) -> tuple[Array, Array]:
+        """Return the rates of the wrenches from the points' velocities."""
+        force = (child.position - parent.position) / self.length
+        rate = (child.velocity - parent.velocity) / self.length
+        on_parent, on_child = (_force(rate, end.position) + _moving(force, end.velocity) for end in (parent, child))
+        return -on_parent, on_child
+
+
+@dataclass(frozen=True)
 class Angle(ClosureEquation):
     """Sum of products u · v, times a factor, of vectors u of the parent's and v of the child's frame."""
 
@@ -192,7 +217,7 @@ def misalignments(joint: Joint) -> dict[str, ClosureEquation]:
     """
     hinges = [element for element in joint.elements if not element.slides]
     back, found = turned_back(joint.orientation), {}
-    if not joint.equations():
+    if joint.only_closes or not joint.equations():
         return found
     if not hinges:
         trace = Angle(tuple((direction, back @ direction, 0.5) for direction in np.eye(3)))

@@ -83,7 +83,7 @@ class TracedProjection(ProjectionFunctions):
         given = functions.expressions
         self._corrections: Corrections = given.corrections(penalty)
         matrices, jacobian = expression(self._corrections.numbers()), given.closure_jacobian
-        numbers = ca.vertcat(matrices, jacobian.nz[:])
+        numbers = ca.vertcat(matrices, ca.vec(jacobian.nz[:]))  # of a single equation they are a row
         varying = [index for index in range(numbers.numel()) if not numbers[index].is_constant()]
         self._varying = numbers[varying]
         symbols, _ = functions.add_part("correction_numbers", len(varying))

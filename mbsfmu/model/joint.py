@@ -82,6 +82,8 @@ class Joint(Part, abstract=True):
     family = JOINTS
     turns_freely: ClassVar[bool] = False
     """Whether the last three elements are hinges of any rotation (ball and free joints)."""
+    only_closes: ClassVar[bool] = False
+    """Whether it always closes a loop: it has equations, and no elements that are the motion that these leave."""
 
     parent: PointReference
     child: PointReference
@@ -98,6 +100,8 @@ class Joint(Part, abstract=True):
     @model_validator(mode="after")
     def _has_six_degrees_of_freedom(self) -> Self:
         motions, taken = len(self.elements), len(self.equations())
+        if self.only_closes and taken and not motions:
+            return self
         if motions + taken != 6:
             raise ValueError(f"it has {motions} elements and {taken} equations; together they must be 6")
         pitched = [element for element in self.elements if element.pitch]
@@ -150,7 +154,7 @@ class Joint(Part, abstract=True):
     @property
     def constrains(self) -> bool:
         """Whether it constrains any degree of freedom."""
-        return len(self.elements) < 6
+        return self.only_closes or len(self.elements) < 6
 
 
 def _nothing(value: object) -> Any:

@@ -87,7 +87,7 @@ def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
     tree: list[TreeJoint] = []
     joints_of: dict[str, list[AnyJoint]] = {name: [] for name in (GROUND, *body_by_name)}
     for joint in joints:
-        if not joint.cut:
+        if not (joint.cut or joint.only_closes):
             for end in _ends(joint):
                 joints_of[end].append(joint)
     coordinates = references = 0
@@ -110,7 +110,8 @@ def work_out(bodies: Sequence[Body], joints: Sequence[AnyJoint]) -> Topology:
     loose = [body.name for body in bodies if body.name not in order]
     if loose:
         raise DataError(
-            f"body '{loose[0]}' is not attached to the ground: no chain of joints that are not cut leads to it"
+            f"body '{loose[0]}' is not attached to the ground: no chain of joints that are not cut leads to it, "
+            "and distances do not count; a body that nothing else holds has a free joint"
         )
     in_tree = {joint.joint.name for joint in tree}
     cuts = tuple(joint for joint in joints if joint.name not in in_tree)

@@ -7,7 +7,19 @@ from mbsfmu.parts.couplings import Differential, Gear, LinearCoupling, Mimic, Ra
 from mbsfmu.parts.dynamic_blocks import FirstOrder, Integrator, RateLimiter, SecondOrder, TransferFunction
 from mbsfmu.parts.joint_forces import JointActuator, JointDrive, JointSpringDamper
 from mbsfmu.parts.joint_losses import JointFriction, JointStop
-from mbsfmu.parts.joints import Cylindrical, Fixed, Free, Planar, Prismatic, Revolute, Spherical, Universal
+from mbsfmu.parts.joints import (
+    Cylindrical,
+    Distance,
+    Fixed,
+    Free,
+    Planar,
+    PointOnLine,
+    PointOnPlane,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Universal,
+)
 from mbsfmu.parts.line_forces import Actuator, LineOfAction, SpringDamper
 from mbsfmu.parts.pid_blocks import PidController, SampledPidController
 from mbsfmu.parts.prescribed_motion import PrescribedMotion
@@ -23,6 +35,7 @@ __all__ = [
     "Cylindrical",
     "DeadZone",
     "Differential",
+    "Distance",
     "DistanceSensor",
     "FirstOrder",
     "Fixed",
@@ -44,6 +57,8 @@ __all__ = [
     "PidController",
     "Planar",
     "PlaneContact",
+    "PointOnLine",
+    "PointOnPlane",
     "PointSensor",
     "PrescribedMotion",
     "Prismatic",

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from mbsfmu.equations.closure_equations import Offset, gaps, offsets, square, tilts, turns
+from mbsfmu.equations.closure_equations import Offset, Separation, gaps, offsets, square, tilts, turns
 from mbsfmu.equations.rotation import unit
 from mbsfmu.model.closure import ClosureEquation
 from mbsfmu.model.joint import Joint, JointElement
-from mbsfmu.model.reference_types import Direction, Vector
+from mbsfmu.model.reference_types import Direction, Positive, Vector
 from mbsfmu.modelling import Measured, Role
 
 _SQUARE = 1e-6  # cosine below which two directions count as perpendicular
@@ -171,13 +171,8 @@ class Planar(Joint):
     @property
     def elements(self) -> tuple[JointElement, ...]:
         """Return both slides, then the hinge."""
-        (ax, ay, az), (dx, dy, dz) = self.axis, self.direction
-        second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
-        return (
-            JointElement(True, self.direction, "_1", self.displacements[0], self.velocities[0]),
-            JointElement(True, second, "_2", self.displacements[1], self.velocities[1]),
-            JointElement(False, self.axis, "", self.angle, self.angular_velocity),
-        )
+        slides = _in_plane(self.axis, self.direction, self.displacements, self.velocities)
+        return (*slides, JointElement(False, self.axis, "", self.angle, self.angular_velocity))
 
     def equations(self) -> Mapping[str, ClosureEquation]:
         """Return the closure equations: point in the plane, parallel normals."""
@@ -265,6 +260,96 @@ class Free(_TurnsFreely):
         return (*slides, *_cardan(self.angles, self.angular_velocity))
 
 
+class PointOnLine(_TurnsFreely):
+    """A point of the child on a line of the parent, free to turn: a bead on a wire, a ball in a groove.
+
+    Attributes
+    ----------
+    axis
+        Direction of the line through the parent's point, in the parent's frame.
+    displacement, velocity
+        Start values along the line in m and m/s; ignored if the joint is cut.
+    angles
+        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
+    angular_velocity
+        Start value in rad/s, of the child relative to the parent, in the parent's frame.
+    """
+
+    type: Literal["point-on-line"] = "point-on-line"
+    axis: Direction = _X
+    displacement: Annotated[float, Role.PARAMETER, Measured("m")] = 0.0
+    velocity: Annotated[float, Role.PARAMETER, Measured("m/s")] = 0.0
+
+    @property
+    def elements(self) -> tuple[JointElement, ...]:
+        """Return the slide, then three hinges."""
+        slide = JointElement(True, self.axis, "", self.displacement, self.velocity)
+        return (slide, *_cardan(self.angles, self.angular_velocity))
+
+    def equations(self) -> Mapping[str, ClosureEquation]:
+        """Return the closure equations: point on the line."""
+        return {**offsets(self.axis)}
+
+
+class PointOnPlane(_TurnsFreely):
+    """A point of the child in a plane of the parent, free to turn.
+
+    Attributes
+    ----------
+    axis
+        Normal of the plane through the parent's point, in the parent's frame.
+    direction
+        First direction of displacement in the parent's frame; the second is the normal × the first.
+    displacements, velocities
+        Start values along both directions in m and m/s; ignored if the joint is cut.
+    angles
+        Start values of the Cardan angles in rad: about x, then the turned y, then the turned z.
+    angular_velocity
+        Start value in rad/s, of the child relative to the parent, in the parent's frame.
+    """
+
+    type: Literal["point-on-plane"] = "point-on-plane"
+    axis: Direction = _Z
+    direction: Direction = _X
+    displacements: Annotated[tuple[float, float], Role.PARAMETER, Measured("m")] = (0.0, 0.0)
+    velocities: Annotated[tuple[float, float], Role.PARAMETER, Measured("m/s")] = (0.0, 0.0)
+
+    @model_validator(mode="after")
+    def _square(self) -> Self:
+        _check_square("axis", self.axis, "direction", self.direction)
+        return self
+
+    @property
+    def elements(self) -> tuple[JointElement, ...]:
+        """Return both slides, then three hinges."""
+        slides = _in_plane(self.axis, self.direction, self.displacements, self.velocities)
+        return (*slides, *_cardan(self.angles, self.angular_velocity))
+
+    def equations(self) -> Mapping[str, ClosureEquation]:
+        """Return the closure equation: point in the plane."""
+        return {"offset": Offset(unit(self.axis))}
+
+
+class Distance(Joint):
+    """Constant distance of two points: a rod without mass, with a ball joint at either end.
+
+    It always closes a loop; a body that nothing else holds has a free joint too. Its force is along the rod.
+
+    Attributes
+    ----------
+    length
+        Distance in m.
+    """
+
+    type: Literal["distance"] = "distance"
+    only_closes: ClassVar[bool] = True
+    length: Annotated[Positive, Measured("m")]
+
+    def equations(self) -> Mapping[str, ClosureEquation]:
+        """Return the closure equation: points at the distance."""
+        return {"distance": Separation(self.length)}
+
+
 class Fixed(Joint):
     """Fixed joint (weld)."""
 
@@ -273,6 +358,18 @@ class Fixed(Joint):
     def equations(self) -> Mapping[str, ClosureEquation]:
         """Return the closure equations: coincident point, no rotation."""
         return {**gaps(), **turns(self.orientation)}
+
+
+def _in_plane(
+    normal: Vector, direction: Vector, starts: tuple[float, float], rates: tuple[float, float]
+) -> tuple[JointElement, JointElement]:
+    """Return the slides in a plane, along a direction and across it."""
+    (ax, ay, az), (dx, dy, dz) = normal, direction
+    second = (ay * dz - az * dy, az * dx - ax * dz, ax * dy - ay * dx)
+    return (
+        JointElement(True, direction, "_1", starts[0], rates[0]),
+        JointElement(True, second, "_2", starts[1], rates[1]),
+    )
 
 
 def _check_square(first: str, one: Vector, second: str, other: Vector) -> None:

@@ -26,12 +26,15 @@ from mbsfmu.modelling.kinds import FAMILIES, is_built_in
 from mbsfmu.parts import (
     Cylindrical,
     Differential,
+    Distance,
     Fixed,
     Free,
     Gear,
     LinearCoupling,
     Mimic,
     Planar,
+    PointOnLine,
+    PointOnPlane,
     Prismatic,
     Revolute,
     Shaft,
@@ -54,6 +57,9 @@ ENDS: dict[type[Any], dict[str, Any]] = {
     Spherical: {"angles": (0.1, 0.2, 0.3), "angular_velocity": (0.1, 0.0, 0.3)},
     Free: {"angles": (0.1, 0.2, 0.3), "displacement": (0.1, 0.2, 0.3), "velocity": (0.1, 0.2, 0.3)},
     Fixed: {"orientation": (0.1, 0.2, 0.3)},
+    PointOnLine: {"angles": (0.1, 0.2, 0.3), "displacement": 0.3, "velocity": 0.1},
+    PointOnPlane: {"angles": (0.1, 0.2, 0.3), "displacements": (0.1, 0.0), "velocities": (0.1, 0.2)},
+    Distance: {"length": 0.3},
 }
 
 
@@ -68,7 +74,7 @@ def hung(kind: type[Any], *, cut: bool) -> CoupledModel:
         points={"p": (0.4, 0.1, 0.0)},
     )
     joints = [kind(name="joint", parent="ground.O", child="body.origin", cut=cut, **ENDS[kind])]
-    joints += [Free(name="carrier", parent="ground.O", child="body.p")] if cut else []
+    joints += [Free(name="carrier", parent="ground.O", child="body.p")] if cut or kind.only_closes else []
     mechanism = Mechanism(ground={"O": (0.0, 0.1, 0.0)}, bodies=(body,), joints=tuple(joints))
     return CoupledModel(name="hung", systems={"machine": mechanism})
 

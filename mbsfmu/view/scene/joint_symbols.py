@@ -48,6 +48,10 @@ def _marks(joint: AnyJoint) -> Iterator[tuple[str, str, Floats]]:
     hinges = [each for each in joint.elements if not each.slides]
     if len(joint.elements) == 6:
         return
+    if joint.only_closes:
+        yield "ball", joint.parent, np.array([0.0, 1.0, 0.0])
+        yield "ball", joint.child, np.array([0.0, 1.0, 0.0])
+        return
     if not joint.elements:
         yield "fixed", joint.parent, np.array([0.0, 1.0, 0.0])
     if len(hinges) == 3:

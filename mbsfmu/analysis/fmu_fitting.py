@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from mbsfmu.base.muted import each_once
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
 from mbsfmu.cosim.fmus.variable_descriptions import (
+    described_aliases,
     described_measurement_units,
     described_variable,
     kind_of,
@@ -51,6 +52,8 @@ class _Description:
         What can be fitted, driven and measured.
     step, tolerance
         Suggested communication step in s, and tolerance; None without.
+    aliases
+        The variable behind each other name of it.
     """
 
     name: str
@@ -59,6 +62,12 @@ class _Description:
     outputs: tuple[Variable, ...]
     step: float | None
     tolerance: float | None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def place(self, name: str) -> int:
+        """Return the index of a parameter from a name of it, which may be an alias."""
+        own = name.removeprefix(f"{self.name}.")
+        return _place(self.aliases.get(own, own), self.parameters, self.name, "parameter")
 
 
 @dataclass
@@ -232,15 +241,21 @@ def fit_fmu(
         raise InputError(f"the step is {step:g} s; it must be positive")
     described = _described(path)
     short = {f"{described.name}.{each.name}": each.name for each in (*described.inputs, *described.outputs)}
+    short |= {
+        key: behind for alias, behind in described.aliases.items() for key in (alias, f"{described.name}.{alias}")
+    }
     experiments = [
         read_experiment(each, f"experiment {number}", described.inputs, described.outputs, lambda name: name, short)
         for number, each in enumerate(listed(measured), start=1)
     ]
-    places = [_place(name, described.parameters, described.name, "parameter") for name in free]
+    places = [described.place(name) for name in free]
     chosen = named_once(list(free), places)
     known = [each.name for each in described.parameters]
-    values = {known[_place(name, described.parameters, described.name, "parameter")]: value
-              for name, value in (parameters or {}).items()}  # fmt: skip
+    held = [described.place(name) for name in parameters or {}]
+    values = {
+        known[place]: value
+        for place, value in zip(named_once(list(parameters or {}), held), (parameters or {}).values(), strict=True)
+    }
     delayed = [_place(name, described.outputs, described.name, "output") for name in delays or {}]
     deviations = {
         _place(name, described.outputs, described.name, "output"): checked_noise(name, value)
@@ -269,18 +284,20 @@ def _described(path: Path) -> _Description:
     """Return what an FMU has; errors as for `fit_fmu`."""
     with closing(Archive(path)) as archive:
         description = archive.description
-        units = described_measurement_units(description)
+        units, aliases = described_measurement_units(description), described_aliases(description)
         parameters, inputs, outputs = [], [], []
         for element in all_elements(description):
             if kind_of(element.described) != "Real":
                 continue
-            variable = described_variable(element, units[element.name])
+            variable, is_alias = described_variable(element, units[element.name]), element.name in aliases
+            if variable.causality is Causality.INPUT and is_alias:
+                continue
             if variable.causality is Causality.INPUT:
                 inputs.append(variable)
             elif variable.variability is Variability.CONTINUOUS:
                 outputs.append(variable)
             start = None if refused_start(element.described) else _number(element.described.start)
-            if variable.causality is not Causality.INPUT and start is not None:
+            if variable.causality is not Causality.INPUT and start is not None and not is_alias:
                 parameters.append(replace(variable, start=start))
     suggested = description.defaultExperiment
     step, tolerance = (
@@ -288,7 +305,7 @@ def _described(path: Path) -> _Description:
         for given in (getattr(suggested, name, None) for name in ("stepSize", "tolerance"))
     )
     name = path.stem.replace(".", "_")  # a dot would part it from its variables
-    return _Description(name, tuple(parameters), tuple(inputs), tuple(outputs), step, tolerance)
+    return _Description(name, tuple(parameters), tuple(inputs), tuple(outputs), step, tolerance, aliases)
 
 
 def _number(written: str | None) -> float | None:

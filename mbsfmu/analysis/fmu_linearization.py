@@ -265,8 +265,9 @@ class _Coupled:
 
     def _called(self, end: End) -> tuple[str, ...]:
         """Return the names of a variable, that of tables first."""
-        whole = ".".join(end)
-        return (*((end[1],) if end[0] == self._alone else ()), whole, *self._connectors.get(end, ()))
+        aliases = [name for name, behind in self._instances[end[0]].aliases.items() if behind == end[1]]
+        names = [name for each in (end[1], *aliases) for name in (each, f"{end[0]}.{each}")]
+        return (*(names if end[0] == self._alone else names[1::2]), *self._connectors.get(end, ()))
 
     def _signals(self, causality: Causality) -> list[_Signal]:
         return [

@@ -26,11 +26,12 @@ _ROUND_OFF = 1e-9
 
 
 def continuous_variables(instance: Instance, causality: Causality) -> list[str]:
-    """Return the names of an FMU's continuous Real variables of one causality."""
+    """Return the names of an FMU's continuous Real variables of one causality, without aliases of inputs."""
     return [
         name
         for name, each in instance.variables.items()
         if (each.causality, each.variability, instance.kinds[name]) == (causality, Variability.CONTINUOUS, "Real")
+        and not (causality is Causality.INPUT and name in instance.aliases)
     ]
 
 

@@ -464,7 +464,7 @@ class _Coupled:
         for name, ends in connectors.items():
             if all(self._instances[each.end[0]].kinds[each.end[1]] in NUMERIC for each in ends):
                 yield self._connector(name, ends)
-        known = {each.end for each in self._graph.inputs}
+        known = self._known()
         for name in undriven_inputs(self._graph, self._instances, known):
             component, _, variable = name.partition(".")
             if self._instances[component].kinds[variable] in NUMERIC:
@@ -472,10 +472,14 @@ class _Coupled:
 
     def _parameters(self) -> Iterator[tuple[Variable, Given]]:
         """Yield the parameters of components that no connection and no connector drives."""
-        driven = {each.target for each in self._graph.connections} | {each.end for each in self._graph.inputs}
+        driven = {each.target for each in self._graph.connections} | self._known()
         for component, instance in self._instances.items():
             for name, variable in instance.variables.items():
-                if variable.causality is not Causality.PARAMETER or instance.kinds[name] not in NUMERIC:
+                if (
+                    variable.causality is not Causality.PARAMETER
+                    or instance.kinds[name] not in NUMERIC
+                    or name in instance.aliases
+                ):
                     continue
                 if (component, name) not in driven:
                     tunable = variable.variability is Variability.TUNABLE
@@ -496,6 +500,12 @@ class _Coupled:
         causality = Causality.LOCAL if self._graph.outputs else Causality.OUTPUT
         for end in exchange.names:
             yield replace(self._variable(".".join(end), end), causality=causality), Shown(end)
+
+    def _known(self) -> set[tuple[str, str]]:
+        """Return the variables behind the connectors of the system, as (component, variable)."""
+        return {
+            (name, self._instances[name].behind(variable)) for name, variable in (e.end for e in self._graph.inputs)
+        }
 
     def _connector(self, name: str, ends: list[Exposed]) -> tuple[Variable, Given]:
         first = ends[0]

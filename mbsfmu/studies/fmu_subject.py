@@ -17,7 +17,12 @@ from typing import Any
 from mbsfmu.cosim.coupling.graph import Connection, SystemGraph
 from mbsfmu.cosim.fmus.archive import Archive
 from mbsfmu.cosim.fmus.elements import all_elements
-from mbsfmu.cosim.fmus.variable_descriptions import described_measurement_units, kind_of, refused_start
+from mbsfmu.cosim.fmus.variable_descriptions import (
+    described_aliases,
+    described_measurement_units,
+    kind_of,
+    refused_start,
+)
 from mbsfmu.cosim.runs.load_fmus import load_graph, package_of
 from mbsfmu.io.signals import AnySignal
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
@@ -25,7 +30,7 @@ from mbsfmu.studies.journal import Row
 from mbsfmu.studies.points import StudyPoint
 from mbsfmu.studies.rows import coupled_row, file_of, row_of
 from mbsfmu.studies.study_options import StudyOptions
-from mbsfmu.studies.subject import PreparedStudy, Subject
+from mbsfmu.studies.subject import PreparedStudy, Subject, meant
 
 _NUMBERS = ("Real", "Integer", "Enumeration", "Boolean")
 _SENT_AT = (1980, 1, 1, 0, 0, 0)  # of all files of a folder: the same content is the same study
@@ -106,6 +111,7 @@ class FmuSubject(Subject):
         package = package_of(source[0]) if len(source) == 1 else None
         self._package = b"" if package is None else _packed(package)
         self._fmus: dict[str, bytes] = {}
+        self.units: dict[str, UnitOfMeasurement] = {}
         self._aliases: dict[str, str] = {}
         self._refusals: dict[str, str] = {}
         self._outputs: dict[str, str] = {}
@@ -131,20 +137,29 @@ class FmuSubject(Subject):
     def _described(self, name: str, graph: SystemGraph) -> dict[str, UnitOfMeasurement]:
         """Return the units of the variables of an FMU that can be varied; take in its others."""
         file = graph.units[name]
-        driven = {each.target: each for each in graph.connections}
         units: dict[str, UnitOfMeasurement] = {}
         with closing(Archive(file, graph.exchanged.get(name), graph.called.get(file))) as archive:
             for flat, structured in archive.flat_names.items():
                 self._aliases[f"{name}.{flat}"] = f"{name}.{structured}"
+            refusals = {each.name: refused_start(each.described) for each in all_elements(archive.description)}
+            behind = described_aliases(archive.description)
+            aliases = {alias: behind[alias] for alias, refused in refusals.items() if alias in behind and not refused}
+            self._aliases |= {f"{name}.{alias}": f"{name}.{variable}" for alias, variable in aliases.items()}
+            driven = {
+                self.known_name(".".join(each.target)).removeprefix(f"{name}."): each
+                for each in graph.connections
+                if each.target[0] == name
+            }
             measured = described_measurement_units(archive.description)
             for element in all_elements(archive.description):
                 called, kind = f"{name}.{element.name}", kind_of(element.described)
-                refused = refused_start(element.described)
-                if kind not in _NUMBERS:
+                if element.name in aliases:
+                    pass
+                elif kind not in _NUMBERS:
                     self._refusals[called] = f"it is of type {kind}, and no number"
-                elif refused:
+                elif refused := refusals[element.name]:
                     self._refusals[called] = refused
-                elif connection := driven.get((name, element.name)) or driven.get((name, element.described.name)):
+                elif connection := driven.get(element.name) or driven.get(element.described.name):
                     self._refusals[called] = f"the connection {connection} drives it"
                 else:
                     units[called] = measured[element.name]
@@ -165,8 +180,9 @@ class FmuSubject(Subject):
         return self._refusals
 
     def known_name(self, name: str) -> str:
-        """Return the structured name of a variable that may be called by its flat one."""
-        return self._aliases.get(name, name)
+        """Return the name of the variable behind a flat name or an alias."""
+        found = [] if meant(name, self.units) else meant(name, self._aliases)
+        return self._aliases[found[0]] if len(found) == 1 else name
 
     def content(self, chosen: StudyOptions, executor: Executor | None) -> dict[str, Any]:
         """Return the data that determine the results of all points."""

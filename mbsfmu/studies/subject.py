@@ -116,10 +116,10 @@ class Subject(ABC):
         """
         result: dict[str, str] = {}
         for each in given:
-            found = _meant(self.known_name(each), self.units)
+            found = meant(self.known_name(each), self.units)
             if not found:
                 refused = self.refusals()
-                for other in _meant(self.known_name(each), refused):
+                for other in meant(self.known_name(each), refused):
                     raise InputError(f"{other} cannot be varied: {refused[other]}")
                 raise InputError(f"{self.name} has no parameter '{each}'; {closest_match(each, sorted(self.units))}")
             if len(found) > 1:
@@ -130,7 +130,7 @@ class Subject(ABC):
         return result
 
 
-def _meant(given: str, names: Collection[str]) -> list[str]:
+def meant(given: str, names: Collection[str]) -> list[str]:
     """Return the full names that a name may mean: itself, that of a system's variable, or the end of one."""
     if given in names:
         return [given]

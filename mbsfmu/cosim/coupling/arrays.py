@@ -16,7 +16,7 @@ from mbsfmu.cosim.fmus.fmu_instance import Instance
 def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> SystemGraph:
     """Return a graph of scalars: declarations of an array apply to each element.
 
-    Flat names become those of the variables that they mean.
+    Flat names become those of the variables that they mean, and so do aliases where they are written to.
 
     Raises
     ------
@@ -29,7 +29,8 @@ def connect_elements(graph: SystemGraph, instances: Mapping[str, Instance]) -> S
     for (name, variable), value in graph.parameters.items():
         elements = _elements((name, variable), instances)
         given = {variable: value} if elements is None else by_element(f"{name}.{variable}", elements, value)
-        parameters.update({(name, each): one for each, one in given.items()})
+        for each, one in given.items():
+            take(parameters, (name, each), one, instances)
     return replace(
         graph,
         connections=tuple(each for connection in graph.connections for each in _connections(connection, instances)),
@@ -70,6 +71,23 @@ def by_element(reference: str, elements: tuple[str, ...], value: Any) -> dict[st
     return dict(zip(elements, given, strict=True))
 
 
+def take(
+    values: dict[tuple[str, str], Any], end: tuple[str, str], value: Any, instances: Mapping[str, Instance]
+) -> None:
+    """Take a value for the variable behind a name that may be an alias, unless it has one by another name.
+
+    Raises
+    ------
+    InputError
+        When it has.
+    """
+    name, variable = end
+    behind = (name, instances[name].behind(variable)) if name in instances else end
+    if behind in values:
+        raise InputError(f"{name}.{instances[name].called(behind[1])} is given twice, by two of its names")
+    values[behind] = value
+
+
 def _elements(end: tuple[str, str], instances: Mapping[str, Instance]) -> tuple[str, ...] | None:
     name, variable = end
     return instances[name].arrays.get(variable) if name in instances else None
@@ -78,7 +96,7 @@ def _elements(end: tuple[str, str], instances: Mapping[str, Instance]) -> tuple[
 def _connections(connection: Connection, instances: Mapping[str, Instance]) -> Iterator[Connection]:
     sides = [_elements(end, instances) for end in (connection.source, connection.target)]
     if sides == [None, None]:
-        yield connection
+        yield _behind(connection, instances)
         return
     counts = ["one value" if side is None else f"{len(side)} elements" for side in sides]
     if None in sides or counts[0] != counts[1]:
@@ -86,7 +104,13 @@ def _connections(connection: Connection, instances: Mapping[str, Instance]) -> I
         raise InputError(f"connection {connection}: {ends[0]} has {counts[0]}, but {ends[1]} has {counts[1]}")
     names = connection.source[0], connection.target[0]
     for source, target in zip(*(side for side in sides if side is not None), strict=True):
-        yield replace(connection, source=(names[0], source), target=(names[1], target))
+        yield _behind(replace(connection, source=(names[0], source), target=(names[1], target)), instances)
+
+
+def _behind(connection: Connection, instances: Mapping[str, Instance]) -> Connection:
+    """Return a connection to the variable behind its target, which may be an alias."""
+    name, variable = connection.target
+    return replace(connection, target=(name, instances[name].behind(variable))) if name in instances else connection
 
 
 def _shown(exposed: Exposed, instances: Mapping[str, Instance]) -> Iterator[Exposed]:

@@ -177,8 +177,20 @@ def check_connections(graph: SystemGraph, instances: Mapping[str, Instance]) -> 
         _check_kinds(connection, instances)
         value_map(connection, instances)
         if connection.target in driven:
-            raise InputError(f"connection {connection}: {entry} of {to_name} is driven twice")
+            raise InputError(
+                f"connection {connection}: {instances[to_name].called(entry)} of {to_name} is driven twice"
+            )
         driven.add(connection.target)
+    for exposed in graph.inputs:
+        instance = instances[exposed.end[0]]
+        variable = instance.known_name(exposed.end[1])
+        for name in map(instance.behind, instance.arrays.get(variable, (variable,))):
+            if (instance.name, name) in driven:
+                raise InputError(
+                    f"the connector {exposed.name} of the system drives {instance.called(name)} of {instance.name}, "
+                    "which something else drives too"
+                )
+            driven.add((instance.name, name))
 
 
 def undriven_inputs(
@@ -191,7 +203,11 @@ def undriven_inputs(
     driven = {*given, *(connection.target for connection in graph.connections)}
     result = []
     for name, instance in instances.items():
-        inputs = [each.name for each in instance.variables.values() if each.causality is Causality.INPUT]
+        inputs = [
+            each.name
+            for each in instance.variables.values()
+            if each.causality is Causality.INPUT and each.name not in instance.aliases
+        ]
         left = [each for each in inputs if (name, each) not in driven]
         inside = _followed_inside(instance.carried, inputs) if left else set()
         result += [f"{name}.{each}" for each in left if each not in inside]

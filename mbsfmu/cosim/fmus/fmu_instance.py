@@ -149,6 +149,8 @@ class Instance(ABC):
         Names of the elements of each array, which alone are variables; nothing where there are none.
     flat_names
         Names of variables and arrays by the flat ones of the FMU; nothing where its names are structured.
+    aliases
+        The variable behind each other name of it, by that name: what is written to one is written to the other.
     kinds
         Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String; Binary and Clock, which cannot
         be connected.
@@ -205,6 +207,7 @@ class Instance(ABC):
     suggested_tolerance: float | None = None
     arrays: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     flat_names: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, str] = MappingProxyType({})
     interpolates: bool
     gives_rates: bool
     gives_directional_derivatives: bool
@@ -252,6 +255,15 @@ class Instance(ABC):
         """Return the known name of a variable, array or element from a name that may be flat."""
         whole, bracket, indices = name.partition("[")
         return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
+
+    def behind(self, name: str) -> str:
+        """Return the name of the variable behind a name, which may be an alias; whoever writes to it is known by it."""
+        return self.aliases.get(name, name)
+
+    def called(self, name: str) -> str:
+        """Return the name of a variable for messages, with its aliases."""
+        others = [alias for alias, behind in self.aliases.items() if behind == name]
+        return f"{name} (also called {', '.join(others)})" if others else name
 
     def flat_name(self, name: str) -> str:
         """Return the FMU's own name of a variable or element."""

@@ -31,6 +31,7 @@ from mbsfmu.cosim.fmus.environment import environment, restore_environment
 from mbsfmu.cosim.fmus.fmu_instance import Floats, FmuCalls, FmuEnded, FmuError, Instance, Port
 from mbsfmu.cosim.fmus.variable_descriptions import (
     ALLOWED,
+    described_aliases,
     described_dependencies,
     described_derivatives,
     described_measurement_units,
@@ -443,9 +444,9 @@ class LibraryInstance(Instance):
         self.kinds = {each.name: kind_of(each.described) for each in elements}
         self.units = described_measurement_units(self._description)
         self.variables = {each.name: described_variable(each, self.units[each.name]) for each in elements}
-        variables = self._description.modelVariables
-        self.dependencies = described_dependencies(self._description.outputs, variables)
-        self.initial_dependencies = described_dependencies(self._description.initialUnknowns, variables)
+        self.aliases = described_aliases(self._description)
+        self.dependencies = described_dependencies(self._description.outputs, self.aliases)
+        self.initial_dependencies = described_dependencies(self._description.initialUnknowns, self.aliases)
         self.states = described_states(self._description.derivatives)
         self.derivatives = described_derivatives(self._description.derivatives)
         self.default_experiment = _default_experiment(self._description)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -78,23 +78,43 @@ def refused_start(described: Any) -> str:
     return ""
 
 
-def described_dependencies(unknowns: Iterable[Any], variables: Iterable[Any]) -> dict[str, tuple[str, ...] | None]:
+def described_dependencies(unknowns: Iterable[Any], aliases: Mapping[str, str]) -> dict[str, tuple[str, ...] | None]:
     """Return the dependencies of each unknown of a model structure; None if not declared.
 
-    An array is said to depend as a whole on wholes: each of its elements depends on all elements of the others. Names
-    of FMI 3.0 for the same variable depend on what it depends on.
+    An array is said to depend as a whole on wholes: each of its elements depends on all elements of the others.
+    Aliases, as `described_aliases` has them, depend on what the variable behind depends on, and stand nowhere among
+    what others depend on.
     """
     result: dict[str, tuple[str, ...] | None] = {}
     for each in unknowns:
         known = each.dependencies
-        needed = None if known is None else tuple(part.name for other in known for part in elements_of(other))
+        needed = (
+            None
+            if known is None
+            else tuple(aliases.get(part.name, part.name) for other in known for part in elements_of(other))
+        )
         result.update((part.name, needed) for part in elements_of(each.variable))
-    for each in variables:
-        if each.alias is not None:
-            for part, original in zip(elements_of(each), elements_of(each.alias), strict=True):
-                if original.name in result:
-                    result[part.name] = result[original.name]
-    return result
+    return {**{alias: result[name] for alias, name in aliases.items() if name in result}, **result}
+
+
+def described_aliases(description: Any) -> dict[str, str]:
+    """Return the variable behind each alias of a description that FMPy read: an input or parameter where one is.
+
+    Variables of one type with one reference are one variable [FMI 2.0.4, section 2.2.7; FMI 3.0.2, section 2.4.7.4].
+    Arrays stand there whole and by their elements.
+    """
+    named: dict[tuple[str, int], list[Any]] = {}
+    for each in description.modelVariables:
+        kind = kind_of(each).replace("Enumeration", "Integer")  # which the same functions set
+        named.setdefault((kind, each.valueReference), []).append(each)
+    aliases = {}
+    for variables in named.values():
+        behind = next((each for each in variables if each.causality in ("input", "parameter")), variables[0])
+        for each in variables:
+            if each is not behind and each.shape == behind.shape and each.variability != "constant":
+                pairs = zip((each, *elements_of(each)), (behind, *elements_of(behind)), strict=True)
+                aliases.update((alias.name, original.name) for alias, original in pairs)
+    return aliases
 
 
 def described_states(derivatives: Iterable[Any]) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class BoundHandle:
         self.handle, self.instance = handle, instance
         loads = [*self._components("force"), *(self._components("moment") if moments else [None] * 3)]
         self.places = np.array([place for place, name in enumerate(loads) if name is not None], dtype=np.intp)
-        self.inputs = tuple(name for name in loads if name is not None)
+        self.inputs = tuple(instance.behind(name) for name in loads if name is not None)
         for name in self.inputs:
             self._check_input(name)
         read = [*self._components("position"), *self._components("velocity")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.scratch import scratch
-from mbsfmu.cosim.coupling.arrays import by_element
+from mbsfmu.cosim.coupling.arrays import by_element, take
 from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.coupling.sweeps import names_of
 from mbsfmu.cosim.fmus.archive import Archive
@@ -207,10 +207,13 @@ def _begun(
 def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) -> dict[tuple[str, str], Any]:
     """Return values by (instance, variable) instead of `instance.variable`; arrays become their elements.
 
+    Aliases become the variables behind them.
+
     Raises
     ------
     InputError
-        When there is no such instance or variable, or an array is given another number of values than it has.
+        When there is no such instance or variable, a variable is given twice by two of its names, or an array is given
+        another number of values than it has.
     """
     result: dict[tuple[str, str], Any] = {}
     for reference, value in values.items():
@@ -221,18 +224,11 @@ def by_instance(values: Mapping[str, Any], instances: Mapping[str, Instance]) ->
         elements = instances[name].arrays.get(variable)
         if elements is not None:
             for element, each in by_element(reference, elements, value).items():
-                _take(result, (name, element), each)
+                take(result, (name, element), each, instances)
             continue
         if variable not in instances[name].variables:
             raise InputError(
                 f"{name} has no variable '{variable}'; {closest_match(variable, instances[name].variables)}"
             )
-        _take(result, (name, variable), value)
+        take(result, (name, variable), value, instances)
     return result
-
-
-def _take(result: dict[tuple[str, str], Any], end: tuple[str, str], value: Any) -> None:
-    """Take a value for a variable that has none yet: it may be called by its structured and by its flat name."""
-    if end in result:
-        raise InputError(f"{'.'.join(end)} is given twice, by two of its names")
-    result[end] = value

@@ -100,10 +100,11 @@ def _instances(run: Cosimulation) -> list[Instance]:
 
 
 def _of(run: Cosimulation, causality: Causality) -> Iterator[tuple[Instance, Variable]]:
-    """Yield the numbers of a causality with their FMUs."""
+    """Yield the numbers of a causality with their FMUs; inputs and parameters once, whatever names they have."""
+    written = causality in (Causality.INPUT, Causality.PARAMETER)
     for unit in _instances(run):
         for name, each in unit.variables.items():
-            if each.causality is causality and unit.kinds[name] == "Real":
+            if each.causality is causality and not (written and name in unit.aliases) and unit.kinds[name] == "Real":
                 yield unit, each
 
 

@@ -17,6 +17,7 @@ DESCRIBED = (
     "variables",
     "kinds",
     "units",
+    "aliases",
     "dependencies",
     "initial_dependencies",
     "states",

@@ -1,4 +1,4 @@
-"""Shell-style name patterns: `boom.angle`, `cylinder.*`, `*.pressure_*`."""
+"""Name patterns: `boom.angle`, `cylinder.*`, `*.pressure_*`; brackets are those of elements, as `force[1]`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from fnmatch import fnmatchcase
 
 from mbsfmu.modelling import closest_match
 
-_WILD = frozenset("*?[")
+_WILD = frozenset("*?")
 
 
 def means(pattern: str, names: Iterable[str]) -> bool:
-    """Return whether a pattern matches one of the names of a thing."""
-    return any(each == pattern or fnmatchcase(each, pattern) for each in names)
+    """Return whether a pattern matches one of the names of a thing; `*` is any letters, `?` is one."""
+    literal = pattern.replace("[", "[[]")  # `y[1]` is an element, not `y1`
+    return any(each == pattern or fnmatchcase(each, literal) for each in names)
 
 
 def nearest(pattern: str, known: Collection[str], names: Callable[[str], Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ import click
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.options import ListOption, Number, Options, StringOption, Switch
 from mbsfmu.base.times import check_stop
+from mbsfmu.base.written_names import names_between_commas, parted
 from mbsfmu.cli.completion import complete_words
 from mbsfmu.io.formats import format_of, suffixes
 from mbsfmu.modelling.measured_numbers import plain_number
@@ -59,7 +60,7 @@ def options_of(kind: type[Options], *names: str) -> Callable[[Command], Command]
 
 def words(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
     """Parse words between commas."""
-    return None if value is None else [each.strip() for each in value.split(",")]
+    return None if value is None else names_between_commas(value)
 
 
 def numbers(_: click.Context, __: click.Parameter, value: str | None) -> list[float] | None:
@@ -78,7 +79,7 @@ def assignment(text: str) -> tuple[str, str]:
     InputError
         When it does not read so.
     """
-    name, equals, value = text.partition("=")
+    name, equals, value = parted(text, "=")
     if not equals or not name.strip() or not value.strip():
         raise InputError(f"'{text}' is refused: it must read name=values")
     return name.strip(), value.strip()
@@ -88,7 +89,7 @@ def bounds_of(given: Iterable[str], option: str) -> dict[str, tuple[float, float
     """Parse `name=low:high` of a repeatable option."""
     found: dict[str, tuple[float, float]] = {}
     for text in given:
-        name, _, bounds = (part.strip() for part in text.partition("="))
+        name, _, bounds = (part.strip() for part in parted(text, "="))
         low, colon, high = bounds.partition(":")
         if not (name and colon):
             raise InputError(f"{option} {text} is refused: it must read name=low:high")

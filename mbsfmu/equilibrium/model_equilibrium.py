@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from typing import Generic
 
 import numpy as np
 
 from hydraulics.circuit import Balanced
 from mbsfmu.base.errors import InputError, SimulationError
+from mbsfmu.base.patterns import means
 from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, residual_at
 from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations, Held, Sought, reading_variables, readings
 from mbsfmu.equilibrium.equilibrium_result import Equilibrium, Model
@@ -117,7 +117,7 @@ class _Search(Generic[Model]):
         present = readings(functions)
         held: dict[int, Held] = {}
         for pattern, value in wanted.items():
-            found = [index for index, name in enumerate(references) if name == pattern or fnmatchcase(name, pattern)]
+            found = [index for index, name in enumerate(references) if means(pattern, [name])]
             if not found:
                 raise InputError(f"there is no '{pattern}' to be held; {closest_match(pattern, references)}")
             for index in found:

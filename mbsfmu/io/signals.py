@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.written_names import parted
 from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.io.tabular import UnknownNameError, full_name
@@ -284,7 +285,9 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
         When it does not read so, or the file has no such column.
     """
     rest, kind = _file_and_kind(text)
-    file, colon, column = rest.rpartition(":")
+    colons = [place for place, letter in enumerate(rest) if letter == ":"]
+    end = next((place for place in colons if Path(rest[:place]).is_file()), max(colons, default=len(rest)))
+    file, colon, column = rest[:end], rest[end : end + 1], rest[end + 1 :]
     if not colon or not file or not column:
         raise InputError(f"the signal '{text}' is refused: it must read table.csv:column or table.csv:column:steps")
     table = Trajectory.from_file(file)
@@ -311,7 +314,7 @@ def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | Li
         When there is no such file, no column is called as an input, or two as the same one.
     """
     file, kind = _file_and_kind(text)
-    one, equals, column = text.partition("=")
+    one, equals, column = parted(text, "=")
     if equals and not Path(file).is_file():
         return {full_name(one.strip(), names, "input"): read_signal(column.strip())}
     table = Trajectory.from_file(file)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.written_names import names_between_commas
 from mbsfmu.cosim.coupling.coupling_data import CoupledInstance, CouplingData
 from mbsfmu.cosim.coupling.graph import Connection
 from mbsfmu.cosim.coupling.sweeps import names_of
@@ -170,7 +171,7 @@ def _declared(
     text: str, connections: Sequence[Connection], instances: Mapping[str, Instance]
 ) -> tuple[Connection, Connection]:
     """Return the connections of a bond that is declared as `a.effort,b.flow`."""
-    ends = [each.strip().partition(".") for each in text.split(",")]
+    ends = [each.partition(".") for each in names_between_commas(text)]
     if len(ends) != 2 or not all(unit and variable for unit, _, variable in ends):
         raise InputError(f"the bond '{text}' is refused: it must read a.effort,b.flow")
     named = [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbsfmu.base.errors import InputError
+from mbsfmu.base.written_names import parted
 from mbsfmu.cosim.coupling.coupled_joint import CoupledJoint
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.modelling import closest_match
@@ -68,9 +69,14 @@ class Connection:
         InputError
             When it does not read so.
         """
-        source, equals, target = text.partition("=")
+        source, equals, target = parted(text, "=")
+        return cls._between(source, target if equals else "", text)
+
+    @classmethod
+    def _between(cls, source: str, target: str, text: str) -> Connection:
+        """Return the connection of two ends, which messages call by a text."""
         ends = [end.strip().partition(".") for end in (source, target)]
-        if not equals or not all(instance and variable for instance, _, variable in ends):
+        if not all(instance and variable for instance, _, variable in ends):
             raise InputError(f"the connection '{text}' is refused: it must read a.y=b.u")
         return cls((ends[0][0], ends[0][2]), (ends[1][0], ends[1][2]))
 
@@ -86,7 +92,7 @@ class Connection:
         if isinstance(given, Connection):
             return given
         if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, str) for end in given):
-            given = "=".join(given)
+            return cls._between(*given, "=".join(given))
         if not isinstance(given, str):
             raise InputError(f"the connection {given!r} is refused: it must read a.y=b.u, or be a pair of a.y and b.u")
         return cls.parse(given)

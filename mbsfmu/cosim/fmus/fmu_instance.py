@@ -253,6 +253,8 @@ class Instance(ABC):
 
     def known_name(self, name: str) -> str:
         """Return the known name of a variable, array or element from a name that may be flat."""
+        if name in self.flat_names or name in self.variables:
+            return self.flat_names.get(name, name)
         whole, bracket, indices = name.partition("[")
         return f"{self.flat_names.get(whole, whole)}{bracket}{indices}"
 

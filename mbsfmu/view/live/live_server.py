@@ -132,7 +132,11 @@ class _Server:
         application = web.Application()
         application.add_routes([web.get("/", self._get_page), web.get("/run", self._get_run)])
         loop = asyncio.get_running_loop()
-        self._run.on_failure = lambda: loop.call_soon_threadsafe(self._closed.set)
+
+        def close() -> None:
+            loop.call_soon_threadsafe(self._closed.set)
+
+        self._run.on_failure = close
         if self._run.failure is not None:
             self._closed.set()
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0, logger=_server_log())

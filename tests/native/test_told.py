@@ -64,14 +64,14 @@ def test_start_values_that_do_not_close_the_loop_are_told(cranks: Importer, capl
 
 @pytest.fixture(scope="module")
 def stopping(tmp_path_factory: pytest.TempPathFactory) -> Importer:
-    """Return the unit of a mass that hits a stop, beside a flywheel with fifty times the energy."""
+    """Return the unit of a mass that hits a stop, beside a flywheel with a thousand times the energy."""
     folder = tmp_path_factory.mktemp("stop")
     (path,) = export(stop(spin=SPIN), folder, layout="monolithic", solver="trapezoidal")
     return Importer(path, folder / "unpacked")
 
 
 COARSE = 1e-3
-SPIN = (2.0 * 50.0 * ENERGY / 10.0) ** 0.5
+SPIN = (2.0 * 1000.0 * ENERGY / 10.0) ** 0.5
 
 
 @pytest.mark.parametrize("reads", [True, False])

@@ -41,8 +41,8 @@ def test_a_stop_that_steps_pass_over_is_told(caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.parametrize("formulation", ["double-step", "penalty", "dca", "hdca", "dca-alm"])
 def test_a_spin_that_stays_is_not_exchanged(formulation: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A flywheel with fifty times the energy hides nothing, and is not told itself where it spins alone."""
-    spin = np.sqrt(2.0 * 50.0 * ENERGY / 10.0)
+    """A flywheel with a thousand times the energy hides nothing, and is not told itself where it spins alone."""
+    spin = np.sqrt(2.0 * 1000.0 * ENERGY / 10.0)
     run(stop(spin=spin), SHORT, step=COARSE, formulation=formulation)
     assert len(warned(caplog)) == 1
     caplog.clear()

@@ -535,7 +535,7 @@ class _Coupled:
             variable = replace(variable, variability=Variability.TUNABLE if tunable else Variability.FIXED)
         return variable, Given(kind, (Target(*end),), value)
 
-    def _typed(self, end: tuple[str, str], value: Any) -> float | int | bool | str:
+    def _typed(self, end: tuple[str, str], value: Any) -> Any:
         """Return a value as a variable of a component asks for it."""
         instance = self._instances[end[0]]
         return typed_value(instance.element(end[1]).described, value, instance.units[end[1]])

@@ -297,6 +297,8 @@ class _Writer:
     def start(self, end: tuple[str, str], value: Any) -> str:
         """Write a start value of the package."""
         target = self._target(Target(*end))
+        if isinstance(value, bytes):
+            raise InputError(f"{'.'.join(end)} is Binary; an FMU of coupled FMUs gives Binary variables no values")
         if isinstance(value, str):
             return f"{{{target}, 0.0, {string(value)}}}"
         if float(value) != value:

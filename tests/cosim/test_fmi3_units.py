@@ -15,7 +15,7 @@ import pytest
 from cosim.linear_units import CONNECTIONS, change_description
 from foreign_fmus import compiler
 
-from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate
+from mbsfmu import InputError, LinearSignal, SimulationError, StepSignal, cosimulate, sweep
 from mbsfmu.compiling.compiler import SWITCH
 from mbsfmu.cosim import CosimulationResult
 from mbsfmu.cosim.fmus.archive import Archive
@@ -123,9 +123,43 @@ def test_whole_numbers(two: list[Path], kind: str) -> None:
         )
 
 
-def test_whole_numbers_that_would_be_rounded(two: list[Path]) -> None:
-    with pytest.raises(SimulationError, match="gives the integer 9007199254740995; beyond 2"):
-        cosimulate(two, parameters={"a.int64_in": 2**53 + 3}, step=0.5, stop=1.0)
+@pytest.mark.parametrize("isolate", [None, "a"])
+def test_whole_numbers_that_are_rounded_are_told(
+    two: list[Path], isolate: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """2^53 + 1 is no floating-point number: who records it is told; who does not has nothing of it."""
+    how: dict[str, Any] = {"step": 0.5, "stop": 1.0, "isolate": isolate and [isolate]}
+    for kind, value in (("int64", -(2**53) - 1), ("uint64", 2**64 - 1)):
+        caplog.clear()
+        start = {f"a.{kind}_in": value}
+        cosimulate(two, parameters=start, record=["a.float32_out", "b.*"], **how)
+        assert not [each for each in caplog.messages if "2^53" in each]
+        result = cosimulate(two, parameters=start, **how)
+        assert result[f"a.{kind}_out"][-1] == float(value)
+        (told,) = [each for each in caplog.messages if "2^53" in each]
+        assert f"a.{kind}_out is the integer {value} at t = 0 s" in told
+
+
+def test_whole_numbers_that_are_rounded_are_not_passed_on(two: list[Path]) -> None:
+    with pytest.raises(SimulationError, match=r"b\.int64_in is set to .* only integers up to 2\^53 are passed on"):
+        cosimulate(
+            two, parameters={"a.int64_in": 2**53 + 3}, connections=["a.int64_out=b.int64_in"], record=["b.float32_out"],
+            step=0.5, stop=1.0,
+        )  # fmt: skip
+
+
+def test_start_values_of_64_bits_are_exact(two: list[Path]) -> None:
+    """They are no floating-point numbers on the way."""
+    for kind, value in (("Int64", 2**63 - 1), ("UInt64", 2**64 - 1)):
+        with ExitStack() as stack:
+            archive = Archive(two[0])
+            stack.callback(archive.close)
+            instance = make_instance("a", archive)
+            stack.callback(instance.close)
+            assert isinstance(instance, Fmi3Instance)
+            instance.set_start(f"{kind.lower()}_in", str(value))
+            reference = instance.element(f"{kind.lower()}_out").described.valueReference
+            assert instance._call(f"get{kind}", [reference]) == [value]
 
 
 def test_other_types(two: list[Path]) -> None:
@@ -341,3 +375,26 @@ def test_the_last_index_counts_fastest() -> None:
     assert [each.name for each in elements_of(described)] == [
         "m[1,1]", "m[1,2]", "m[1,3]", "m[2,1]", "m[2,2]", "m[2,3]",
     ]  # fmt: skip
+
+
+def test_binary_start_values(foreign: Unit) -> None:
+    """Two hexadecimal digits a byte, as in descriptions of FMI 3.0: 01 + fe are two bytes of the sum 255."""
+    receiver = str(foreign("receiver"))
+    for value in ("01fe", "01FE", b"\x01\xfe"):
+        result = cosimulate(receiver, parameters={"receiver.message": value}, step=0.5, stop=0.5)
+        assert (result["receiver.count"][-1], result["receiver.sum"][-1]) == (2.0, 255.0)
+    assert cosimulate(receiver, step=0.5, stop=0.5)["receiver.count"][-1] == 0.0  # what it begins with is its own
+    for value in ("012", "0x01", 3, 1.5):
+        with pytest.raises(InputError, match=r"receiver\.message is .*; it must be bytes, or two hexadecimal digits"):
+            cosimulate(receiver, parameters={"receiver.message": value}, step=0.5, stop=0.5)
+
+
+def test_structural_parameters_keep_their_start_values(foreign: Unit) -> None:
+    """Set outside of configuration mode they would leave arrays of another size behind them."""
+    receiver = str(foreign("receiver"))
+    for value in (2, "5"):
+        with pytest.raises(InputError, match=rf"size cannot be set to {value}: .* keeps its start value here, 3"):
+            cosimulate(receiver, parameters={"receiver.size": value}, step=0.5, stop=0.5)
+    cosimulate(receiver, parameters={"receiver.size": 3, "receiver.vector": [4.0, 5.0, 6.0]}, step=0.5, stop=0.5)
+    with pytest.raises(InputError, match="size cannot be varied: it is a structural parameter"):
+        sweep([receiver], {"size": [2.0]}, stop=0.5)

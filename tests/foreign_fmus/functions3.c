@@ -276,7 +276,9 @@ NO_INSTANCE(fmi3InstantiateModelExchange)
 NO_INSTANCE(fmi3InstantiateScheduledExecution)
 MISSING(fmi3Reset)
 MISSING(fmi3GetBinary)
+#ifndef TAKES_BINARY
 MISSING(fmi3SetBinary)
+#endif
 MISSING(fmi3GetClock)
 MISSING(fmi3SetClock)
 MISSING(fmi3GetNumberOfVariableDependencies)

@@ -258,7 +258,7 @@ class CouplingData:
         for name, instance in instances.items():
             driving = [each.source[1] for each in connections if each.source[0] == name]
             outs = [each.name for each in instance.variables.values() if each.causality == "output"]
-            numeric = [each for each in outs if instance.kinds[each] in NUMERIC]
+            numeric = [each for each in outs if instance.kinds[each] in NUMERIC and each not in instance.unread]
             names[name] = list(dict.fromkeys([*numeric, *driving]))
         self.driven = driven
         self.names = [(name, variable) for name, variables in names.items() for variable in variables]

@@ -119,7 +119,7 @@ class Fmi1Instance(PlainSteps):
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         kind = element.described.type
         self._call(f"set{'Integer' if kind == 'Enumeration' else kind}", [element.described.valueReference], [value])
 

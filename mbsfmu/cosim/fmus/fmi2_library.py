@@ -86,7 +86,7 @@ class Fmi2Library(LibraryInstance, ABC):
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         kind = element.described.type
         self._call(f"set{'Integer' if kind == 'Enumeration' else kind}", [element.described.valueReference], [value])
 

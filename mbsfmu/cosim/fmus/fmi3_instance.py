@@ -238,7 +238,7 @@ class Fmi3Instance(Fmi3Library):
         described = self.element(name).described
         return self.has_events and described.causality == "input" and described.variability == "discrete"
 
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         """Set an element of a variable in the right mode; texts only if changed."""
         if kind_of(element.described) == "String":
             if self.is_stepping and self._texts.get(element.name) == value:

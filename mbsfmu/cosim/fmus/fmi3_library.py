@@ -118,7 +118,7 @@ class Fmi3Library(LibraryInstance, ABC):
 
     # -- values ---------------------------------------------------------------------------------------------
 
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         described = element.described
         kind = "Int64" if described.type == "Enumeration" else described.type
         values = self._get(described, element.size) if element.size > 1 else [value]

@@ -151,6 +151,10 @@ class Instance(ABC):
         Names of variables and arrays by the flat ones of the FMU; nothing where its names are structured.
     aliases
         The variable behind each other name of it, by that name: what is written to one is written to the other.
+    wide
+        Variables that are integers of 64 bits.
+    unread
+        Outputs that nobody records or connects, and that are not read therefore; the run sets them.
     kinds
         Their types, as SSP 1.0 has them: Real, Integer, Enumeration, Boolean or String; Binary and Clock, which cannot
         be connected.
@@ -197,6 +201,8 @@ class Instance(ABC):
     steps_apart: ClassVar[bool] = False
     """Whether a step can be begun and waited for later, while others step."""
     variables: Mapping[str, Variable]
+    wide: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     kinds: Mapping[str, str]
     units: Mapping[str, UnitOfMeasurement]
     dependencies: Mapping[str, tuple[str, ...] | None]

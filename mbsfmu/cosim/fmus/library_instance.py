@@ -37,15 +37,19 @@ from mbsfmu.cosim.fmus.variable_descriptions import (
     described_measurement_units,
     described_states,
     described_variable,
+    is_start,
     kind_of,
+    refused_start,
     typed_value,
     unit_name,
 )
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.variables import out_of_range
 
-_EXACT = 2.0**53
-"""Integers of at least this magnitude are not all floating-point numbers."""
+_EXACT = 2**53
+"""Integers beyond this magnitude are not all floating-point numbers."""
+_WIDE = ("Int64", "UInt64")
+"""Types whose values may be beyond."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ class _VariableGroup:
         self._unit, self.kind, self.at_events = unit, kind, at_events
         references, self.slots, count = _laid_out([unit.element(port.names[index]) for index in chosen])
         self.chosen = np.array(chosen, dtype=np.intp)
+        self._names = port.names
         self._places = np.full(count, -1, dtype=np.intp)  # one array for good: all tables point to it
         self._places[self.slots] = self.chosen
         self.whole = count == len(chosen) and bool((self.slots == np.arange(count)).all())
@@ -146,11 +151,23 @@ class _VariableGroup:
         self._unit.restore_environment()
         if status > 1:
             self._unit.fail(f"{self._unit.dialect.prefix}Get{self.kind}", status)
-        if self.buffer.itemsize == 8 and not self.real and np.any(np.abs(self.buffer.astype(float)) > _EXACT):
-            raise SimulationError(
-                f"{self._unit.name} at t = {self._unit.time:.9g} s gives the integer "
-                f"{self.buffer[np.argmax(np.abs(self.buffer.astype(float)))]}; beyond 2^53 the master would round it"
-            )
+        if self.kind in _WIDE:
+            self._report_rounded()
+
+    def _report_rounded(self) -> None:
+        """Warn once of each variable whose integer is rounded where it becomes a floating-point number."""
+        values = self.buffer[self.slots]
+        rounded = values > _EXACT
+        if self.kind == "Int64":
+            rounded |= values < -_EXACT
+        for place in np.flatnonzero(rounded).tolist():
+            name = self._names[self.chosen[place]]
+            if name not in self._unit.rounded:
+                self._unit.rounded.add(name)
+                logger.warning(
+                    "%s.%s is the integer %d at t = %.9g s: beyond 2^53 it is rounded to %.17g; --record of others "
+                    "leaves it out", self._unit.name, name, values[place], self._unit.time, float(values[place])
+                )  # fmt: skip
 
     def take(self, port: LibraryPort) -> None:
         """Take the values of a port into the buffer; whole numbers are rounded.
@@ -171,6 +188,7 @@ class _VariableGroup:
             raise SimulationError(
                 f"{self._unit.name}.{port.names[self.chosen[worst]]} is set to "
                 f"{values[worst]:.9g}, which is no number of its type, {self.kind}"
+                f"{', or rounded: only integers up to 2^53 are passed on' if abs(values[worst]) > _EXACT else ''}"
             )
         self.buffer[self.slots] = rounded.astype(self.buffer.dtype)
 
@@ -425,6 +443,8 @@ class LibraryInstance(Instance):
         Whether it has left initialization.
     sent
         By type and references, what discrete variables were set to in event mode or before, as far as that is known.
+    rounded
+        Variables whose integers were rounded when they were read, of which there was a warning.
     partial
         Ports that hand over elements of arrays beside those that they set.
     """
@@ -457,6 +477,8 @@ class LibraryInstance(Instance):
         self.gives_rates = int(getattr(interface, "maxOutputDerivativeOrder", 0) or 0) >= 1
         self.gives_directional_derivatives = bool(interface.providesDirectionalDerivative)
         self.takes_any_step = archive.exchanged or bool(interface.canHandleVariableCommunicationStepSize)
+        self.wide = frozenset(each.name for each in elements if each.described.type in _WIDE)
+        self.rounded: set[str] = set()
         self.is_stepping = False
         self.sent: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self.partial: WeakSet[LibraryPort] = WeakSet()
@@ -707,13 +729,19 @@ class LibraryInstance(Instance):
         if name not in self._elements:
             raise InputError(f"{self.name} has no variable '{name}'; {closest_match(name, self._elements)}")
         element = self._elements[name]
+        if element.described.causality == "structuralParameter":  # set in configuration mode alone
+            if is_start(element, value):
+                return
+            raise InputError(f"{self.name}.{name} cannot be set to {value}: {refused_start(element.described)}")
         try:
             typed = typed_value(element.described, value, self.units[name])
         except InputError as error:
             raise InputError(f"{self.name}.{name}: {error}") from None
         except (ValueError, TypeError):
             raise InputError(f"{self.name}.{name} is {value!r}; it must be {ALLOWED[self.kinds[name]]}") from None
-        refused = "" if isinstance(typed, str) else out_of_range(f"{self.name}.{name}", self.variables[name], typed)
+        refused = (
+            "" if isinstance(typed, (str, bytes)) else out_of_range(f"{self.name}.{name}", self.variables[name], typed)
+        )
         if refused:
             raise InputError(refused)
         self._set(element, typed)
@@ -722,7 +750,7 @@ class LibraryInstance(Instance):
             port.refresh()
 
     @abstractmethod
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         """Set an element of a variable."""
 
 

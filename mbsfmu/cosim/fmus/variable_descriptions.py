@@ -69,6 +69,10 @@ def refused_start(described: Any) -> str:
     """
     if described.variability == "constant":
         return "it is a constant"
+    if described.causality == "structuralParameter":
+        return f"it is a structural parameter, which keeps its start value here, {described.start}"
+    if described.type == "Clock":
+        return "it is a Clock, which ticks and has no value"
     if described.causality in ("parameter", "input"):
         return ""
     if described.causality in ("calculatedParameter", "independent") or described.initial == "calculated":
@@ -76,6 +80,12 @@ def refused_start(described: Any) -> str:
     if described.start is None:
         return f"it is {with_article(described.causality or 'local')} without a start value"
     return ""
+
+
+def is_start(element: ArrayElement, value: Any) -> bool:
+    """Return whether a value is the start value of a described integer."""
+    starts = str(element.described.start).split()
+    return str(value).strip() == starts[element.place if len(starts) > 1 else 0]
 
 
 def described_dependencies(unknowns: Iterable[Any], aliases: Mapping[str, str]) -> dict[str, tuple[str, ...] | None]:
@@ -170,6 +180,8 @@ ALLOWED = {
     "Integer": "an integer",
     "Boolean": "true or false",
     "Enumeration": "an item of the enumeration or its integer",
+    "Binary": "bytes, or two hexadecimal digits for each, as 0102",
+    "Clock": "left alone: a Clock ticks and has no value",
 }
 _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
@@ -182,7 +194,7 @@ def is_no_number(value: Any) -> bool:
         return False  # of another kind, which is refused as such
 
 
-def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | int | bool | str:
+def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | int | bool | str | bytes:
     """Return a value as the type of a described variable asks for it; integers may be written as `3.0`.
 
     A text for a Real may have a unit of its own, as `200 bar`, which is converted to that of the variable.
@@ -197,6 +209,10 @@ def typed_value(described: Any, value: Any, unit: UnitOfMeasurement) -> float | 
     kind = kind_of(described)
     if kind == "String":
         return str(value)
+    if kind == "Binary":
+        return bytes(value) if isinstance(value, (bytes, bytearray)) else bytes.fromhex(value)
+    if kind == "Clock":
+        raise ValueError(value)
     if kind == "Real":
         if is_no_number(value):
             raise ValueError(value)

@@ -45,7 +45,7 @@ from mbsfmu.cosim.runs.fixed_steps import FixedRunLoop
 from mbsfmu.cosim.runs.load_fmus import by_instance, instantiate, load_graph
 from mbsfmu.cosim.runs.notes import report_crossed, report_notes, report_undriven
 from mbsfmu.cosim.runs.pacing import Pacer
-from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns
+from mbsfmu.cosim.runs.run_recorder import Record, Thinning, all_columns, chosen_columns, unrecorded
 from mbsfmu.cosim.runs.saved_runs import all_changes, call_in_words, check_serialization, put_all_back
 from mbsfmu.cosim.runs.scenario import Scenario, Table, check_settable, read_scenario
 from mbsfmu.io.checkpoints import PARTS, Checkpoint, CheckpointFile
@@ -167,6 +167,9 @@ class Cosimulation:
         )
         graph = connect_elements(graph, instances)
         check_connections(graph, instances)
+        for instance in instances.values():
+            shown = [each for each in graph.outputs if each.end[0] == instance.name]
+            instance.unread = unrecorded(instance, instance.wide, chosen.record, shown)
         return graph, instances
 
     def _prepare(self, stack: ExitStack) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -114,6 +114,19 @@ def chosen_columns(
             near = nearest(pattern, names, lambda name: [name])
             raise InputError(f"nothing that is recorded is called '{pattern}'{_otherwise(pattern, instances)}; {near}")
     return [column for column in columns if any(means(pattern, column.called) for pattern in patterns)]
+
+
+def unrecorded(
+    instance: Instance, names: Iterable[str], patterns: Sequence[str] | None, outputs: Sequence[Exposed]
+) -> frozenset[str]:
+    """Return the variables of an FMU that no pattern matches, by their names or those of connectors of the system."""
+    called = {name: [f"{instance.name}.{each}" for each in (name, instance.flat_name(name))] for name in names}
+    for each in outputs:
+        if each.end[1] in called:
+            called[each.end[1]].append(each.name)
+    return frozenset(
+        name for name in called if patterns is not None and not any(means(each, called[name]) for each in patterns)
+    )
 
 
 def _otherwise(pattern: str, instances: Mapping[str, Instance]) -> str:

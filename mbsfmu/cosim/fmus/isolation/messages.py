@@ -18,6 +18,7 @@ DESCRIBED = (
     "kinds",
     "units",
     "aliases",
+    "wide",
     "dependencies",
     "initial_dependencies",
     "states",

@@ -145,7 +145,7 @@ class ModelExchangeInstance(LibraryInstance, IntegratedModel, ABC):
         """Return whether a variable is set in event mode, as all inputs are that are not continuous."""
         return self.variables[name].causality is Causality.INPUT and not self._runs(name)
 
-    def _set(self, element: ArrayElement, value: float | int | bool | str) -> None:
+    def _set(self, element: ArrayElement, value: float | int | bool | str | bytes) -> None:
         if self.is_stepping and not self._runs(element.name):
             with self.event():
                 super()._set(element, value)

@@ -38,6 +38,8 @@ def test_bodies_of_point_masses_are_taken(count: int, scale: float) -> None:
 
 
 def test_rods_are_taken_where_they_may_be() -> None:
+    assert missing_in((0.0,) * 6, rod=True) is None
+    assert missing_in((0.0,) * 6, rod=False) == REGULAR
     generator = np.random.default_rng(0)
     for axis in (*np.eye(3), *generator.normal(size=(50, 3))):
         tensor = elements(of_points(np.outer((-1.0, 1.0), axis), np.ones(2)))

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from mbsfmu import CoupledModel, DataError, Mechanism
+from mbsfmu.equations.closure_equations import Separation
 from mbsfmu.model import RigidBody
 from mbsfmu.parts import Distance, Free, PointOnLine, PointOnPlane, Revolute
+from mbsfmu.systems.checks.joint_checks import _check_rates
 
 FORMULATIONS = ("double-step", "penalty", "dca", "hdca", "dca-alm")
 G, LENGTH, TILT, SLOPE = 9.81, 0.8, 0.6, 0.4
@@ -131,6 +133,10 @@ def test_a_coupler_without_mass_is_a_distance(formulation: str) -> None:
         simulation = CoupledModel(name="m", systems={"m": mechanism}).simulation(formulation=formulation, step=1e-3)
         angles = simulation.run(pi / 2)["left.angle"]
         assert np.max(np.abs(angles)) == pytest.approx(largest, rel=1e-4)
+
+
+def test_wrenches_of_a_distance_and_their_rates_are_derivatives() -> None:
+    _check_rates("a distance", Separation(0.7))
 
 
 def test_what_a_distance_cannot_hold_is_refused() -> None:

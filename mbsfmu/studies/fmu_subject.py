@@ -124,7 +124,7 @@ class FmuSubject(Subject):
             if package is None:
                 self._fmus = {name: file.read_bytes() for name, file in graph.units.items()}
         units |= {each.name: each.unit for each in graph.inputs}
-        self.units = units
+        self.units: Mapping[str, UnitOfMeasurement] = units
         self._outputs |= {each.name: each.unit.name or "1" for each in graph.outputs}
         self.name = ", ".join(graph.units) if package is None else package.stem
         self.data = json.dumps({"name": self.name, "files": self._identities()})

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mbsfmu.base.errors import InputError
-from mbsfmu.io.signals import AnySignal, LinearSignal
-from mbsfmu.io.tabular import full_name
+from mbsfmu.io.signals import AnySignal, straight_signal
+from mbsfmu.io.tabular import UnknownNameError, full_name
 from mbsfmu.io.trajectory import Trajectory
 from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
@@ -121,6 +121,7 @@ def read_experiment(
     signals: dict[str, AnySignal] = {}
     found: dict[int, tuple[Floats, Floats]] = {}
     columns: dict[str, str] = {}
+    jumps = _before_jumps(time, table, driving, short)
     for column, values in table.items():
         if values.shape != time.shape:
             raise InputError(f"{name}: '{column}' has {values.shape} values at {time.shape} times")
@@ -134,11 +135,12 @@ def read_experiment(
             raise InputError(f"{name}: '{column}' is {values[row]} at {time[row]:.9g} s; it must be finite, or missing")
         there = np.isfinite(values)
         way = IDENTITY if units[column] in NO_UNIT else _conversion(units[column], variable, f"{name}: '{column}'")
+        there = there & (True if meant in driving else ~jumps)
         numbers = way.factor * values[there] + way.offset
         if not there.any():
             raise InputError(f"{name}: '{column}' has no value")
         if meant in driving:
-            signals[reference(meant)] = LinearSignal(times=tuple(time[there].tolist()), values=tuple(numbers.tolist()))
+            signals[reference(meant)] = straight_signal(time[there], numbers)
         else:
             found[known.index(meant)] = time[there], numbers
     if not found:
@@ -146,6 +148,22 @@ def read_experiment(
     if min(times[0] for times, _ in found.values()) < 0.0:
         raise InputError(f"{name}: times begin before 0 s, where the run begins")
     return Experiment(name, signals, tuple(found), *(tuple(each[part] for each in found.values()) for part in (0, 1)))
+
+
+def _before_jumps(time: Floats, table: Mapping[str, Floats], driving: Sequence[str], short: Mapping[str, str]) -> Any:
+    """Return which rows are those before a jump of an input: outputs of that time are compared after it.
+
+    Rows of one time without a jump are measured several times.
+    """
+    result = np.zeros(len(time), dtype=bool)
+    for column, values in table.items():
+        try:
+            full_name(column, driving, "input", by_system=short)
+        except UnknownNameError:
+            continue
+        if values.shape == time.shape:
+            result[:-1] |= (np.diff(time) == 0.0) & (np.diff(values) != 0.0)
+    return result
 
 
 def _check_times(times: Floats, name: str) -> None:

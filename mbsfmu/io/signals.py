@@ -8,13 +8,15 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.written_names import parted
+from mbsfmu.io.formats.table import place_of
 from mbsfmu.io.signal_tables import SignalTable, check_times
 from mbsfmu.io.smooth_signals import PolynomialSignal, RestToRestSignal, SplineSignal
 from mbsfmu.io.tabular import UnknownNameError, full_name
@@ -24,6 +26,7 @@ from mbsfmu.modelling.measured_numbers import NO_UNIT, column_conversion
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
 _LOGGER = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
 
 
 class StepSignal(Data):
@@ -269,13 +272,14 @@ class SineSignal(Data):
         return self.phase + elapsed * (rate + growth * elapsed)
 
 
-def read_signal(text: str) -> StepSignal | LinearSignal:
+def read_signal(text: str) -> TableSignal:
     """Return a signal from a table, as given on the command line.
 
     Parameters
     ----------
     text
-        `table.csv:column`, or a file of another format; straight between the times. With `:steps` behind it, each
+        `table.csv:column`, or a file of another format; straight between the times, and with a jump where two
+        rows have one time. With `:steps` behind it, each
         value holds until the next time. Values of a column without a unit are in the unit of the input; others are
         converted to it where the signal drives one.
 
@@ -297,7 +301,7 @@ def read_signal(text: str) -> StepSignal | LinearSignal:
         raise InputError(f"{file}: {error}") from None
 
 
-def read_signals(text: str, names: Collection[str]) -> dict[str, StepSignal | LinearSignal]:
+def read_signals(text: str, names: Collection[str]) -> dict[str, TableSignal]:
     """Read the signals of all columns of a table that are called as an input; the log names those that are left out.
 
     Parameters
@@ -343,13 +347,45 @@ def _file_and_kind(text: str) -> tuple[str, str]:
     return (rest, last) if rest and last in ("steps", "linear") else (text, "linear")
 
 
-def _signal_of(table: Trajectory, column: str, kind: str) -> StepSignal | LinearSignal:
+def _signal_of(table: Trajectory, column: str, kind: str) -> TableSignal:
     """Return the signal that a column of a table is."""
-    times, values = tuple(table.time.tolist()), tuple(table[column].tolist())
+    values = table[column]
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        where = f"{place_of(table.lines, row)}: the column '{column}' at {table.time[row]:.9g} s"
+        raise InputError(f"{where} is {values[row]:g} or empty; a signal needs a number at each of its times")
     unit = None if table.unit(column) in NO_UNIT else table.unit(column)
     if kind == "steps":
-        return StepSignal(times=times, values=values, initial=values[0], unit=unit)
-    return LinearSignal(times=times, values=values, unit=unit)
+        last = np.append(np.diff(table.time) > 0.0, True)  # the value after a jump holds
+        held = tuple(values[last].tolist())
+        return StepSignal(times=tuple(table.time[last].tolist()), values=held, initial=float(values[0]), unit=unit)
+    return straight_signal(table.time, values, unit)
+
+
+def straight_signal(times: Floats, values: Floats, unit: str | None = None) -> LinearSignal | PolynomialSignal:
+    """Return a signal that is straight between points and constant outside, with jumps where two have one time.
+
+    Parameters
+    ----------
+    times
+        In s, ascending; of more than two equal ones the first value is that before the jump, the last one that after.
+    values
+        At these times, of the same shape.
+    unit
+        Of the values where that is not the one of the input.
+    """
+    rises = np.diff(times) > 0.0
+    if rises.all():
+        return LinearSignal(times=tuple(times.tolist()), values=tuple(values.tolist()), unit=unit)
+    before, after = values[np.append(True, rises)], values[np.append(rises, True)]
+    places = times[np.append(rises, True)]
+    slopes = [*((before[1:] - after[:-1]) / np.diff(places)).tolist(), 0.0]
+    pieces = [(float(before[0]),), *zip(after.tolist(), slopes, strict=True)]
+    return PolynomialSignal(times=(float(places[0]) - 1.0, *places.tolist()), coefficients=tuple(pieces), unit=unit)
+
+
+TableSignal: TypeAlias = "StepSignal | LinearSignal | PolynomialSignal"
+"""What a column of a table is."""
 
 
 def in_unit(signal: Any, unit: UnitOfMeasurement | str, name: str) -> Any:

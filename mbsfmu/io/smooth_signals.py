@@ -32,6 +32,8 @@ class PolynomialSignal(Data):
         Ascending times in s at which pieces begin; the first one is there before, too, and the last one goes on.
     coefficients
         For each, the factors of 1, t, t² and so on, up to t⁵.
+    unit
+        Unit of the values where that is not the one of the input.
     """
 
     largest: ClassVar[float] = sys.float_info.max
@@ -39,6 +41,7 @@ class PolynomialSignal(Data):
     type: Literal["polynomial"] = "polynomial"
     times: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
+    unit: str | None = None
 
     @model_validator(mode="after")
     def _matches(self) -> Self:

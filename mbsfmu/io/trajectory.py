@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.patterns import means, nearest
 from mbsfmu.io.formats import format_of, read_table
-from mbsfmu.io.formats.table import TIME, numbers
+from mbsfmu.io.formats.table import TIME, Table, numbers, place_of
 from mbsfmu.io.tables import optional
 from mbsfmu.io.tabular import Tabular, UnknownNameError, full_name
 from mbsfmu.modelling import html_table
@@ -47,6 +47,8 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
     ----------
     descriptions
         As given, of signals that have one.
+    lines
+        Lines of the rows in the text file that they were read from; nothing elsewhere.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         self.time = np.asarray(time, dtype=float)
         self.values_by_column = np.asarray(values, dtype=float).reshape(len(self.time), len(names))
         self.names = tuple(names)
+        self.lines: Sequence[int] = ()
         self.descriptions = {name: text for name, text in (descriptions or {}).items() if text}
         self._unit_by_name = dict(zip(self.names, units, strict=True))
         self._column_by_name = {name: column for column, name in enumerate(self.names)}
@@ -237,17 +240,24 @@ class Trajectory(Tabular, Mapping[str, NDArray[np.float64]]):
         """
         table = read_table(path)
         names = list(table.columns)
-        columns = [column_numbers(str(path), name, values) for name, values in table.columns.items()]
+        columns = [column_numbers(str(path), name, table) for name in names]
         units = [table.units.get(name, "1") for name in names]
         if TIME not in names and not format_of(path).ordered:
             raise InputError(f"{path} has no column '{TIME}'; its format keeps no order, so the times need that name")
         place = names.index(TIME) if TIME in names else 0
         time = columns.pop(place)
         time = time * seconds_in(units[place], str(path))
-        if not np.isfinite(time).all() or (np.diff(time) <= 0).any():
-            raise InputError(f"{path}: the times in the column '{names[place]}' must be finite and ascend")
+        wrong = ~np.isfinite(time) | (np.diff(time, prepend=-np.inf) < 0.0)
+        if wrong.any():
+            where = place_of(table.lines, int(np.argmax(wrong)))
+            raise InputError(
+                f"{path}, {where}: the times in the column '{names[place]}' must be finite and ascend; two rows of one "
+                "time are a jump"
+            )
         del names[place], units[place]
-        return cls(time, np.column_stack([np.zeros((len(time), 0)), *columns]), names, units)
+        read = cls(time, np.column_stack([np.zeros((len(time), 0)), *columns]), names, units)
+        read.lines = table.lines
+        return read
 
 
 def seconds_in(unit: str, file: str) -> float:
@@ -264,18 +274,19 @@ def seconds_in(unit: str, file: str) -> float:
         raise InputError(f"{file}: the times are in {unit}: {error}") from None
 
 
-def column_numbers(file: str, name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Return the numbers of a column of a file.
+def column_numbers(file: str, name: str, table: Table) -> NDArray[np.float64]:
+    """Return the numbers of a column of a file, not-a-number for missing ones.
 
     Raises
     ------
     InputError
         When a value is no number; the sentence names it.
     """
+    values = table.columns[name]
     found = numbers(values)
     if found is None:
-        row, value = next((k, each) for k, each in enumerate(values, start=1) if numbers([each]) is None)
-        raise InputError(f"{file}: row {row} of the column '{name}' is {value!r}; it must be a number")
+        row, value = next((k, each) for k, each in enumerate(values) if numbers([each]) is None)
+        raise InputError(f"{file}, {place_of(table.lines, row)}: the column '{name}' is {value!r}; it must be a number")
     return np.asarray(found, dtype=float)
 
 

@@ -148,7 +148,7 @@ def read_samples(path: str) -> dict[str, list[float]]:
     """
     table = read_table(path)
     columns: dict[str, list[float]] = {}
-    for name, values in table.columns.items():
-        numbers, unit = column_numbers(path, name, values).tolist(), table.units.get(name, "")
+    for name in table.columns:
+        numbers, unit = column_numbers(path, name, table).tolist(), table.units.get(name, "")
         columns[name] = numbers if unit in NO_UNIT else ColumnValues(numbers, unit)
     return columns

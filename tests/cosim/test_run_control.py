@@ -154,7 +154,7 @@ def test_a_run_that_has_ended_does_not_go_on(foreign: Foreign) -> None:
         ("time,dahlquist.u\n", "it needs a header with a column of times and others, and lines"),
         ("time,dahlquist.u\n0,1,2\n", "line 2: there are 3 values for 2 columns"),
         ("time,dahlquist.u\nsoon,1\n", "line 2: 'soon' is no time in s"),
-        ("time,dahlquist.u\n1,1\n1,2\n", "line 3: the time 1 s is not after the one before"),
+        ("time,dahlquist.u\n1,1\n0,2\n", "line 3: the time 0 s is before the one above"),
         ("time,dahlquist.u,dahlquist.u\n1,1,2\n", "has two columns of one name"),
     ],
 )

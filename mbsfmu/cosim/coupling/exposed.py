@@ -10,6 +10,7 @@ import numpy as np
 from mbsfmu.base.errors import InputError
 from mbsfmu.cosim.coupling.graph import Exposed, SystemGraph
 from mbsfmu.io.signals import LinearSignal, SineSignal, StepSignal, in_unit
+from mbsfmu.io.smooth_signals import PolynomialSignal
 from mbsfmu.modelling.measured_numbers import number_in
 from mbsfmu.modelling.measurement_units import IDENTITY, LinearMap
 
@@ -38,7 +39,7 @@ def _mapped(value: Any, exposed: Exposed) -> Any:
     value = in_unit(value, exposed.unit, exposed.name)
     if way == IDENTITY:
         return value
-    if isinstance(value, (StepSignal, LinearSignal, SineSignal)):
+    if isinstance(value, (StepSignal, LinearSignal, SineSignal, PolynomialSignal)):
         return value.mapped(way.factor, way.offset)
     if callable(value):
         return _mapped_function(value, way)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,7 @@ from mbsfmu.cosim.coupling.graph import SystemGraph
 from mbsfmu.cosim.fmus.fmu_instance import Instance
 from mbsfmu.cosim.fmus.variable_descriptions import is_no_number, with_article
 from mbsfmu.cosim.runs.load_fmus import by_instance
-from mbsfmu.io.formats.csv_text import named_columns
+from mbsfmu.io.formats.csv_text import read_rows
 from mbsfmu.io.trajectory import seconds_in
 from mbsfmu.modelling.measured_numbers import NO_UNIT, plain_number
 from mbsfmu.modelling.variables import Causality, Variability
@@ -136,27 +135,21 @@ def read_scenario(source: str | os.PathLike[str] | Table) -> Table:
     file = Path(source)
     if not file.is_file():
         raise InputError(f"there is no file {file}")
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            lines = [line for line in csv.reader(stream) if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{file} is no CSV file: {error}") from None
-    if len(lines) < 2 or len(lines[0]) < 2:
+    names, units, rows, lines = read_rows(file)
+    if not rows or len(names) < 2:
         raise InputError(f"{file} is no scenario: it needs a header with a column of times and others, and lines")
-    names, units = named_columns(lines[0])
     if len(set(names)) < len(names):
         raise InputError(f"{file} has two columns of one name: {', '.join(names)}")
     seconds = seconds_in(units.get(names[0], ""), str(file))
     result: dict[float, dict[str, Any]] = {}
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in zip(lines, rows, strict=True):
         where = f"{file}, line {number}"
-        if len(line) != len(names):
-            raise InputError(f"{where}: there are {len(line)} values for {len(names)} columns")
         time = _time(line[0], where) * seconds
-        if result and time <= max(result):
-            raise InputError(f"{where}: the time {time:g} s is not after the one before; the times must ascend")
+        if result and time < max(result):
+            raise InputError(f"{where}: the time {time:g} s is before the one above; the times must ascend")
         cells = zip(names[1:], line[1:], strict=True)
-        result[time] = {name: _with_unit(cell.strip(), units.get(name, "")) for name, cell in cells if cell.strip()}
+        values = {name: _with_unit(cell.strip(), units.get(name, "")) for name, cell in cells if cell.strip()}
+        result.setdefault(time, {}).update(values)  # of two rows of one time the value after the jump holds
     return result
 
 

@@ -30,12 +30,15 @@ class Table:
         Facts about the table as texts, such as the model's name.
     descriptions
         Descriptions of some columns.
+    lines
+        Lines of the rows in a text file; nothing elsewhere.
     """
 
     columns: Mapping[str, Sequence[Any] | NDArray[Any]]
     units: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    lines: Sequence[int] = ()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return each column as an array of numbers, truth values or texts."""
@@ -47,11 +50,17 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
+def place_of(lines: Sequence[int], row: int) -> str:
+    """Return the words for a row, which counts from 0: its line in the file where there are lines."""
+    return f"line {lines[row]}" if lines else f"row {row + 1}"
+
+
 def table_of(
     path: str | os.PathLike[str],
     names: Sequence[str],
     columns: Iterable[Sequence[Any] | NDArray[Any]],
     units: Mapping[str, str],
+    lines: Sequence[int] = (),
 ) -> Table:
     """Return the table of a file.
 
@@ -67,7 +76,7 @@ def table_of(
     if len(set(lengths.values())) > 1:
         message = ", ".join(f"'{name}' {length}" for name, length in lengths.items())
         raise InputError(f"{path} is no table: its columns have different lengths ({message})")
-    return Table(by_name, units)
+    return Table(by_name, units, lines=lines)
 
 
 def numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:

@@ -50,7 +50,7 @@ def package_options(command: Command) -> Command:
 
 def is_package(argument: str) -> bool:
     """Return whether an argument refers to coupled FMUs, and not to a model."""
-    return argument.endswith((".ssp", ".fmu")) or Path(argument, "SystemStructure.ssd").is_file()
+    return argument.endswith((".ssp", ".ssd", ".fmu")) or Path(argument, "SystemStructure.ssd").is_file()
 
 
 def split_options(context: click.Context, options: Mapping[str, Any], *, coupled: bool) -> dict[str, Any]:

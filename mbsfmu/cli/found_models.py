@@ -45,7 +45,7 @@ def find_model(argument: str, parts: Sequence[str] = ()) -> CoupledModel:
             return CoupledModel(name=mechanism.name, systems={"robot": mechanism})
         if ".py" in argument:
             return _from_factory(argument)
-        if argument.lower().endswith((".fmu", ".ssp")):
+        if argument.lower().endswith((".fmu", ".ssp", ".ssd")):
             raise InputError(
                 f"{argument} is refused: the model cannot be read from an FMU; "
                 "`mbsfmu show` lists what it holds, `mbsfmu cosim` runs it"

@@ -36,7 +36,7 @@ def model_argument(command: Command) -> Command:
 
 def is_fmu(argument: str) -> bool:
     """Return whether MODEL is an FMU, a package, or a folder with one."""
-    return argument.lower().endswith((".fmu", ".ssp")) or Path(argument).is_dir()
+    return argument.lower().endswith((".fmu", ".ssp", ".ssd")) or Path(argument).is_dir()
 
 
 def model_or_fmus(arguments: Sequence[str], parts: Sequence[str], what: str) -> CoupledModel | tuple[str, ...]:

@@ -13,6 +13,8 @@ from mbsfmu.base.archives import opened_archive
 from mbsfmu.base.errors import InputError
 from mbsfmu.base.files import reason
 
+_DESCRIPTION = "modelDescription.xml"
+_VERSIONS = ("1.0", "2.0", "3.0")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -47,8 +49,8 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
     Raises
     ------
     InputError
-        When there is no such file, it is no FMU that can be read, its archive is refused (`opened_archive`), or a
-        model identifier is none: libraries are called so, and functions begin with it.
+        When there is no such file, it is no FMU that can be read or one of another version of FMI, its archive is
+        refused (`opened_archive`), or a model identifier is none: libraries are called so, and functions begin with it.
     """
     called = called or str(path)
     if not path.is_file():
@@ -56,7 +58,10 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
     try:
         with opened_archive(path, called) as archive:
             entries = [PurePosixPath(name) for name in archive.namelist()]
-            root = etree.fromstring(archive.read("modelDescription.xml"))
+            if PurePosixPath(_DESCRIPTION) not in entries:
+                raise InputError(f"{called} is no FMU that can be read: it has no {_DESCRIPTION} at its top")
+            root = etree.fromstring(archive.read(_DESCRIPTION))
+            _check_version(called, root.get("fmiVersion") or "")
         description = fmpy.read_model_description(str(path), validate=False)
         _add_differences(description, root)
     except InputError:
@@ -73,6 +78,16 @@ def read_fmu(path: Path, called: str | None = None) -> ReadFmu:
                 "underscores, and not begin with a digit"
             )
     return ReadFmu(description, root, entries)
+
+
+def _check_version(called: str, version: str) -> None:
+    """Refuse FMUs of other versions; before one is a standard its betas differ from it and from one another."""
+    if version in _VERSIONS:
+        return
+    later = next((each for each in _VERSIONS if version.startswith(f"{each}-")), None)
+    known = f"it must be {', '.join(_VERSIONS[:-1])} or {_VERSIONS[-1]}"
+    way = f"let its tool export it by FMI {later}" if later else known
+    raise InputError(f"{called} is of FMI '{version}', which is not supported; {way}")
 
 
 def _add_differences(description: Any, root: Any) -> None:

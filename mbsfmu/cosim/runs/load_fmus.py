@@ -75,9 +75,16 @@ def package_of(source: str | Path) -> Path | None:
     Raises
     ------
     InputError
-        When a folder holds none, or several.
+        When a folder holds none, or several, or a system structure is not that of a package.
     """
     path = Path(source)
+    if path.suffix == ".ssd":
+        if path.name != STRUCTURE:
+            raise InputError(
+                f"{path} is a system structure without a package: call it {STRUCTURE}, put the FMUs where it says, and "
+                "give its folder"
+            )
+        path = path.parent
     path = _package_in(path) if path.is_dir() else path
     return path if path.is_dir() or path.suffix == ".ssp" else None
 

@@ -13,6 +13,7 @@ from mbsfmu.base.scratch import scratch
 from mbsfmu.cosim.coupling.graph import Connection, Exposed
 from mbsfmu.cosim.fmus.reading import read_fmu
 from mbsfmu.cosim.fmus.variable_descriptions import described_states
+from mbsfmu.cosim.runs.load_fmus import package_of
 from mbsfmu.cosim.ssp import STRUCTURE, read_ssp
 from mbsfmu.modelling.measurement_units import IDENTITY
 
@@ -43,7 +44,7 @@ _CAPABILITIES = {
 
 def is_source(path: str) -> bool:
     """Return whether a path names an FMU, an SSP package, or the folder of an unpacked package."""
-    return Path(path).suffix.lower() in (".fmu", ".ssp") or (Path(path) / STRUCTURE).is_file()
+    return Path(path).suffix.lower() in (".fmu", ".ssp", ".ssd") or (Path(path) / STRUCTURE).is_file()
 
 
 def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def source_overview(path: str | os.PathLike[str]) -> dict[str, Any]:
     if path.suffix.lower() == ".fmu":
         return _fmu(path, str(path))
     with scratch() as folder:
-        graph = read_ssp(path, folder)
+        graph = read_ssp(package_of(path) or path, folder)
         read = {file: _fmu(file, graph.called.get(file, str(file))) for file in set(graph.units.values())}
         return {
             "package": path.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import zipfile
 import zlib
@@ -40,6 +41,7 @@ from mbsfmu.cosim.ssp.structure import (
 from mbsfmu.modelling import closest_match
 from mbsfmu.modelling.measurement_units import UnitOfMeasurement
 
+_LOGGER = logging.getLogger(__name__)
 _INTEGERS = ("Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64")
 _TYPES = {"Float32": "Real", "Float64": "Real", **dict.fromkeys(_INTEGERS, "Integer")}
 """What SSP 1.0, which has no arrays either, calls the types of FMI 3.0."""
@@ -76,7 +78,7 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
     """
     path = Path(path)
     if path.is_dir():
-        return StructureReader(path, str(path)).read()
+        return _read(path, str(path))
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
@@ -85,7 +87,15 @@ def read_structure(path: str | os.PathLike[str], folder: Path) -> SystemStructur
         raise InputError(f"{path} is no SSP package: {error}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be unpacked into {folder}: {reason(error)}") from None
-    return StructureReader(folder, str(path)).read()
+    return _read(folder, str(path))
+
+
+def _read(folder: Path, called: str) -> SystemStructure:
+    """Read the structure of an unpacked package; its variants are left, and named."""
+    variants = sorted(each.name for each in folder.glob("*.ssd") if each.name != STRUCTURE)
+    if variants and (folder / STRUCTURE).is_file():
+        _LOGGER.warning("%s has the variants %s too; %s is taken", called, ", ".join(variants), STRUCTURE)
+    return StructureReader(folder, called).read()
 
 
 def write_structure(path: str | os.PathLike[str], structure: SystemStructure, files: Mapping[str, Path]) -> Path:

@@ -1,8 +1,8 @@
 """How often 95 % intervals of a fit by defaults cover the truth, by seeds of the noise.
 
 The four-bar from noisy pressures and its angle, and four small machines: an oscillator of 50 Hz, a mass on an oil
-column, a mass that meets an end stop, and a slow one. Logs are runs to a tolerance of 1e-11 with Gaussian noise; the fit
-is not told how large that is.
+column, a mass that meets an end stop, and a slow one. Logs are runs to a tolerance of 1e-11 with Gaussian noise; the
+fit is not told how large that is.
 
 Run as `python benchmarks/fit_coverage.py [SEEDS]`.
 """

@@ -125,6 +125,19 @@ def test_defect_of_an_input() -> None:
     assert defects(False, {"a"}).largest(points, sample, inputs, np.array([0.1]), of_signals) == 0.0
 
 
+def test_deviation_of_signals_from_the_inputs_of_a_step() -> None:
+    """A jump counts with its height, of which it is half off the chord; a parabola t² is off by 1/16 in either half.
+
+    Deviations of either sign count; of a straight line held inputs alone miss what it rises.
+    """
+    time = np.linspace(0.0, 1.0, 5)
+    late, early = np.maximum(time - 0.5, 0.0) ** 2, np.minimum(time - 0.5, 0.0) ** 2
+    jumps = (time > 0.4) * 3.0, (time > 0.6) * -2.0
+    sample = Sample(np.column_stack([*jumps, 7.0 - 3.0 * time, time**2, 5.0 + late, 5.0 - late, 5.0 + early]))
+    np.testing.assert_allclose(sample.defect(held=False), [3.0, 2.0, 0.0, *[2.0 / 16.0] * 4], atol=1e-15)
+    np.testing.assert_allclose(sample.defect(held=True), [3.0, 2.0, 1.5, 0.75, 0.25, 0.25, 0.25])
+
+
 def test_what_does_not_fall_with_the_step_is_not_of_its_length() -> None:
     """Errors of steps fall with the length at least, as shares of what a step may do wrong."""
     tried = Tried(1.0, 0.1, 8.0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import fmpy
 import pytest
 from crane import crane
+from extending.controllers import SampledPid
 from lxml import etree
 
 import mbsfmu
@@ -110,6 +111,25 @@ def test_structure_goes_by_value_references(tmp_path: Path) -> None:
     assert root.find("CoSimulation").get("mightReturnEarlyFromDoStep") == "true"
     root = described(crane(), tmp_path, "mechanism")["modelDescription.xml"]
     assert root.find("CoSimulation").get("mightReturnEarlyFromDoStep") == "false"
+
+
+def test_clocks_are_numbered_behind_time(tmp_path: Path) -> None:
+    """Each by the order of the blocks, as the functions of the FMU count them: the slow block comes second."""
+    blocks = {
+        name: SampledPid(proportional=1.0, sample_time=time, offset=time / 4)
+        for name, time in (("fast", 0.125), ("slow", 0.5))
+    }
+    simulation = CoupledModel(name="two", systems=blocks).simulation()
+    path = export_native(simulation, tmp_path / "unit.fmu", platforms=[], fmi=3, sources=True, clocks="periodic")
+    with zipfile.ZipFile(path) as archive:
+        variables = etree.fromstring(archive.read("modelDescription.xml")).find("ModelVariables")
+    time = max(int(each.get("valueReference")) for each in variables if each.tag != "Clock")
+    assert [each.get("name") for each in variables if each.get("valueReference") == str(time)] == ["time"]
+    clocks = {each.get("name"): each for each in variables.iter("Clock")}
+    assert list(clocks) == ["fast.clock", "slow.clock"]
+    assert [int(each.get("valueReference")) - time for each in clocks.values()] == [1, 2]
+    assert [float(each.get("intervalDecimal")) for each in clocks.values()] == [0.125, 0.5]
+    assert [float(each.get("shiftDecimal")) for each in clocks.values()] == [0.03125, 0.125]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from hydraulics import (
     three_way,
     two_way,
 )
+from hydraulics.opening import kept_below
 from mbsfmu import CoupledModel, StepSignal
 
 FLOW, DROP, LAMINAR = 1e-3, 5e5, 2e5
@@ -224,6 +225,17 @@ def test_load_check_lets_nothing_back() -> None:
     into = drained(bench(valve(closed_centre())), 0.5, P=1e6, R=1e5, A=2e7, B=1e5)
     assert into["A"] < 0.0
     assert drained(COMPENSATED, 0.5, P=1e6, R=1e5, A=2e7, B=1e5)["A"] == 0.0
+
+
+def test_a_limit_is_reached_along_a_parabola() -> None:
+    """The slope falls from 1 to 0 in proportion from a twentieth below the limit to a twentieth above."""
+    most, width = 8e5, 0.05 * 8e5
+    value = most + width * np.linspace(-4.0, 4.0, 81)
+    slope = np.clip((most + width - value) / (2.0 * width), 0.0, 1.0)
+    # From its highest value down, by the trapezoidal rule: exact, for the slope is straight from point to point.
+    falls = np.append(np.cumsum((0.5 * (slope[1:] + slope[:-1]) * np.diff(value))[::-1])[::-1], 0.0)
+    np.testing.assert_allclose(kept_below(value, most), most - falls, rtol=1e-13)
+    assert kept_below(np.float64(-most), most) == -most
 
 
 def test_nothing_but_what_feeds_a_port_is_compensated_checked_and_sensed() -> None:

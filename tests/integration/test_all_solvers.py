@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oscillator_in_closed_form import JUMPS, displacement, oscillator
+from oscillator_in_closed_form import DAMPING, JUMPS, MASS, SPEED, START, STIFFNESS, displacement, oscillator
+from scipy.linalg import expm
 
-from mbsfmu import CoupledModel, SimulationError
+from mbsfmu import CoupledModel, SimulationError, SineSignal
 from mbsfmu.formulations.double_step import DoubleStepForm
 from mbsfmu.formulations.formulation import StepProblem
 from mbsfmu.integration import classical_runge_kutta, implicit
@@ -173,14 +174,18 @@ def test_equations_that_are_not_finite_shorten_the_step(monkeypatch: pytest.Monk
         np.testing.assert_allclose(result["link_1.angle"], expected, atol=2e-4)
 
 
+PULL = SineSignal(amplitude=50.0, frequency=2.5)
+
+
 @pytest.mark.parametrize(("halvings", "made"), [(5, True), (8, True), (9, False)])
 @pytest.mark.parametrize("solver", FIXED)
 def test_steps_are_halved_up_to_eight_times(
     solver: str, halvings: int, made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A step that must be shorter by a power of two is made of that many, and accurate to that."""
+    """A step that must be shorter by a power of two is made of that many, each with the inputs of its own time."""
     longest = 1.001 * 0.2 / 2**halvings
-    simulation = oscillator(driven=False).simulation(solver=solver, compiled=False, step=0.2)
+    model = oscillator(driven=False).model_copy(update={"signals": {"mechanism.motor.force": PULL}})
+    simulation = model.simulation(solver=solver, compiled=False, step=0.2)
     simulation.initialize()
     if solver in RULES:
 
@@ -202,7 +207,14 @@ def test_steps_are_halved_up_to_eight_times(
     if made:
         simulation.step(0.0, 0.2)
         assert simulation.statistics.steps == 2**halvings
-        assert simulation.get("slider.displacement") == pytest.approx(displacement(np.array([0.2]))[0], abs=1e-4)
+        motion = np.zeros((4, 4))  # of x, ẋ, F and Ḟ
+        motion[0, 1] = motion[2, 3] = 1.0
+        motion[1, :3], motion[3, 2] = (
+            np.array([-STIFFNESS, -DAMPING, 1.0]) / MASS,
+            -((2.0 * np.pi * PULL.frequency) ** 2),
+        )
+        expected = expm(0.2 * motion) @ [START, SPEED, 0.0, 2.0 * np.pi * PULL.frequency * PULL.amplitude]
+        assert simulation.get("slider.displacement") == pytest.approx(expected[0], abs=30.0 * longest ** FIXED[solver])
     else:
         with pytest.raises(SimulationError, match=r"fails even with 0\.000781 s: too long"):
             simulation.step(0.0, 0.2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from math import cos, pi, sin, sqrt
 
 import casadi as ca
@@ -26,7 +28,12 @@ from rest_machines import (
 
 from hydraulics import CheckValve, PressureSource, Throttle, closed_centre
 from mbsfmu import CoupledModel, Gain, Integrator, SimulationError
+from mbsfmu.equilibrium import continuation_strategies, search
+from mbsfmu.equilibrium.continuation_strategies import carried
+from mbsfmu.equilibrium.damped_newton import StaticEquilibrium, newton
+from mbsfmu.equilibrium.equilibrium_equations import EquilibriumEquations
 from mbsfmu.tracing.regularised_saturation import leaking
+from mbsfmu.tracing.workspace import Floats
 
 
 @pytest.mark.parametrize("limit", [100.0, 20.0])
@@ -119,6 +126,27 @@ def test_setpoint_of_a_crane_far_from_the_guess(begin: float, angle: float) -> N
     found = crane(begin).equilibrium({"machine.boom.angle": angle}, ["pid.setpoint"])
     assert found["pid.setpoint"] == pytest.approx(angle, rel=1e-9)
     assert found["circuit.jack.force"] == pytest.approx(thrust_of_crane(angle), rel=1e-8)
+
+
+def test_fixed_variables_are_led_from_where_nothing_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From hanging straight down to M = m g l cos φ, where Newton's iteration reaches 0.4 rad only."""
+
+    def near(equations: EquilibriumEquations, guess: Floats, *steps: int) -> StaticEquilibrium:
+        rest = newton(equations, guess, *steps)
+        return rest if abs(equations.held[0].value - guess[0]) < 0.4 else replace(rest, residual=rest.residual + np.inf)
+
+    def led(equations: EquilibriumEquations, guess: Floats) -> Iterator[StaticEquilibrium]:
+        rest = carried(equations, guess)
+        assert rest is not None
+        yield rest
+
+    monkeypatch.setattr(continuation_strategies, "newton", near)
+    monkeypatch.setattr(continuation_strategies, "fitted", lambda _, guess: guess)  # else it begins where it is to end
+    monkeypatch.setattr(search, "nearest", near)
+    monkeypatch.setattr(search, "other_ways", led)
+    model = CoupledModel(name="bar", systems={"machine": chain([0.3], [1.0], [10.0])})
+    found = model.equilibrium({"machine.b0.angle": 1.2}, ["machine.m0.torque"])
+    assert found["machine.m0.torque"] == pytest.approx(10.0 * GRAVITY * 0.5 * cos(1.2), rel=1e-8)
 
 
 # -- what is at fault where there is none -------------------------------------------------------------------

@@ -111,7 +111,7 @@ class FmuSubject(Subject):
         package = package_of(source[0]) if len(source) == 1 else None
         self._package = b"" if package is None else _packed(package)
         self._fmus: dict[str, bytes] = {}
-        self.units: dict[str, UnitOfMeasurement] = {}
+        self.units: Mapping[str, UnitOfMeasurement] = {}
         self._aliases: dict[str, str] = {}
         self._refusals: dict[str, str] = {}
         self._outputs: dict[str, str] = {}
@@ -124,7 +124,7 @@ class FmuSubject(Subject):
             if package is None:
                 self._fmus = {name: file.read_bytes() for name, file in graph.units.items()}
         units |= {each.name: each.unit for each in graph.inputs}
-        self.units: Mapping[str, UnitOfMeasurement] = units
+        self.units = units
         self._outputs |= {each.name: each.unit.name or "1" for each in graph.outputs}
         self.name = ", ".join(graph.units) if package is None else package.stem
         self.data = json.dumps({"name": self.name, "files": self._identities()})

@@ -171,7 +171,7 @@ def test_a_column_of_another_quantity_is_refused(tmp_path: Path, header: str, un
         (":a", "must read table.csv:column"),
         ("table.csv:", "must read table.csv:column"),
         ("table.csv:b", "there is no signal 'b'; there are a"),
-        ("literals.csv:a", "row 1 of the column 'a' is '1_000'; it must be a number"),
+        ("literals.csv:a", "line 2: the column 'a' is '1_000'; it must be a number"),
         ("nothing.csv:a", "there is no file nothing.csv"),
         ("table.txt:a", "must end in .csv, .h5, .hdf5, .mat, .nc or .parquet"),
     ],

@@ -13,6 +13,7 @@ import pytest
 from crane import crane
 from driven_crank import driven_crank
 from exchange import Host
+from extending.controllers import Pid
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import fmi2Discard
 from fmpy.validation import validate_fmu
@@ -23,6 +24,7 @@ from scipy.integrate import solve_ivp
 
 import mbsfmu
 from mbsfmu.base.errors import InputError
+from mbsfmu.models import five_bar
 from mbsfmu.tracing.workspace import Floats
 
 Exchanged = Callable[..., Exported]
@@ -504,6 +506,19 @@ def test_unit_may_be_for_model_exchange_alone(tmp_path: Path) -> None:
     start = host.get("der(energy.start)")[0]
     assert start == 0.0
     assert host.nominals.shape == host.point.shape
+
+
+def test_magnitudes_of_states_are_those_described(tmp_path: Path) -> None:
+    """Two of five hinges are independent; behind them and their velocities come states, and integrals of powers."""
+    systems = {"linkage": five_bar().systems["mechanism"], "pid": Pid(proportional=1.0)}
+    model = mbsfmu.CoupledModel(name="five", systems=systems)
+    (path,) = mbsfmu.export(model, tmp_path, layout="monolithic", kind=["me"], formulation="double-step")
+    host = Host(path, tmp_path / "unpacked")
+    host.begin()
+    described = {each.name: float(each.nominal or 1.0) for each in host.description.modelVariables}
+    assert host.nominals.tolist() == [described[name] for name in host.states]
+    assert [described[name] for name in host.states[4:6]] == [0.1, 0.1], "as the block has them"
+    assert len({described[name] for name in host.states}) == 4
 
 
 @pytest.mark.parametrize(("name", "formulation"), [("four-bar", "double-step"), ("ball-pendulum", "hdca")])

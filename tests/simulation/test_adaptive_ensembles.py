@@ -23,16 +23,20 @@ from mbsfmu import (
     EnsembleResult,
     FirstOrder,
     InputError,
+    Mechanism,
     Numbers,
     Parameter,
     PolynomialSignal,
+    Prismatic,
     Quantity,
     Result,
+    RigidBody,
     SineSignal,
     StepSignal,
 )
 from mbsfmu.compiling.compiler import has_compiler
 from mbsfmu.models import built_in
+from mbsfmu.parts import JointSpringDamper
 
 pytestmark = pytest.mark.skipif(not has_compiler(), reason="there is no C compiler")
 ACCURATE: dict[str, Any] = {"solver": "rodas5p", "relative_tolerance": 1e-9, "absolute_tolerance": 1e-9}
@@ -79,6 +83,33 @@ def test_jumps_and_rows_differ_by_machine() -> None:
     assert np.max(np.abs(result["energy.drift"])) < 1e-6, "J: the work of motor and damper is integrated"
     assert np.all(result.steps < 250), "rows do not end steps"
     assert not np.any(result.scalar_steps)
+
+
+def test_two_degrees_of_freedom_and_states_that_lag() -> None:
+    """Two masses on springs and two lags that run out, each at its own pace, by the matrix exponential."""
+    stiffness, starts, lags, outputs = (50.0, 8.0), (0.3, -0.1), (0.3, 0.7), (2.0, -5.0)
+    mechanism = Mechanism(
+        gravity=(0.0, 0.0, 0.0),
+        ground={"O": (0.0, 0.0, 0.0)},
+        bodies=tuple(RigidBody(name=f"slider{k}", mass=2.0, inertia=(1.0, 1.0, 1.0)) for k in range(2)),
+        joints=tuple(
+            Prismatic(name=f"rail{k}", parent="ground.O", child=f"slider{k}.origin", displacement=starts[k])
+            for k in range(2)
+        ),
+        forces=tuple(JointSpringDamper(name=f"spring{k}", joint=f"rail{k}", stiffness=stiffness[k]) for k in range(2)),
+    )
+    blocks = {f"lag{k}": FirstOrder(time_constant=lags[k], initial_output=outputs[k]) for k in range(2)}
+    masses = np.array([2.0, 0.5, 7.0])
+    model = CoupledModel(name="two", systems={"mechanism": mechanism, **blocks})
+    result = model.ensemble({"slider1.mass": masses}, **ACCURATE).run(1.0, output_step=0.1)
+    assert not np.any(result.scalar_steps)
+    assert result.failures == {}
+    for k, (start, output) in enumerate(zip(starts, outputs, strict=True)):
+        speed = np.sqrt(stiffness[k] / (masses if k else np.full(3, 2.0)))
+        swung = start * np.cos(np.outer(speed, result.time))
+        np.testing.assert_allclose(result[f"slider{k}.displacement"], swung, rtol=0.0, atol=1e-7)
+        ended = np.broadcast_to(output * np.exp(-result.time / lags[k]), swung.shape)
+        np.testing.assert_allclose(result[f"lag{k}.output"], ended, rtol=0.0, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cosim.linear_units import change_description
+from cosim.ssp_documents import HEAD, TAIL, binding, bindings, component, connector, connectors, system, value, wire
 from foreign_fmus import compiler
 
 import mbsfmu
@@ -131,3 +133,24 @@ def test_a_fit_frees_a_parameter_once(two: Path) -> None:
 def test_the_command_says_so(two: Path) -> None:
     run = CliRunner().invoke(cosim, [f"b={two}", "--start", "b.real_in=1", "--start", "b.other=2", "--step", "0.5"])
     assert "b.real_in (also called seen, other) is given twice" in str(run.output) + str(run.exception)
+
+
+def test_a_package_writes_a_variable_once(two: Path, tmp_path: Path) -> None:
+    """Its parameter values, and its connectors; to run, and to make one FMU of it."""
+    inside = connector("real_in", "input"), connector("other", "input")
+    given = bindings(binding(value("real_in", "Real", "1") + value("other", "Real", "2")))
+    outside = connectors(connector("a", "input"), connector("b", "input"))
+    cases = {
+        "is given twice, by two of its names": system(component("t", "t", *inside, bindings=given)),
+        "the connector b of the system drives real_in": system(
+            component("t", "t", *inside), wire("a", "t.real_in"), wire("b", "t.other"), outside=outside
+        ),
+    }
+    for sentence, body in cases.items():
+        with zipfile.ZipFile(tmp_path / "p.ssp", "w") as archive:
+            archive.writestr("SystemStructure.ssd", HEAD + body + TAIL)
+            archive.write(two, "resources/t.fmu")
+        with pytest.raises(InputError, match=sentence):
+            cosimulate(tmp_path / "p.ssp", **GRID)
+        with pytest.raises(InputError, match=sentence):
+            export_coupled(tmp_path / "p.ssp", tmp_path / "one.fmu", **GRID)

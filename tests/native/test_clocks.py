@@ -264,9 +264,10 @@ def test_a_clock_is_set_at_its_ticks_in_event_mode(periodic: Importer) -> None:
     with pytest.raises(FMICallException):
         slave.setClock(clock, [True])
     assert "ticks at t = 0.0178 s, not at 0.0041 s" in periodic.messages[-1][1]
-    with pytest.raises(FMICallException):
-        slave.setClock([periodic.reference["time"]], [True])
-    assert "there is no clock with value reference" in periodic.messages[-1][1]
+    for reference in (periodic.reference["time"], clock[0] + 1, 2**32 - 1):
+        with pytest.raises(FMICallException):
+            slave.setClock([reference], [True])
+        assert f"there is no clock with value reference {reference}" in periodic.messages[-1][1]
 
 
 def test_clocks_need_event_mode(periodic: Importer, triggered: Importer) -> None:

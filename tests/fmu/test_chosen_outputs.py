@@ -20,7 +20,14 @@ from mbsfmu.base.errors import InputError
 from mbsfmu.exporting.fmu_export import BACKENDS
 from mbsfmu.native.native_package import export_native
 
-PATTERNS = ("energy.kinetic", "rail.force.*", "*.acceleration", "controller.comm*", "mechanism.energy.[dw]*")
+PATTERNS = (
+    "energy.kinetic",
+    "rail.force.*",
+    "*.acceleration",
+    "controller.comm*",
+    "mechanism.energy.work",
+    "*.energy.d*",
+)
 IN_ORDER = [
     *("energy.kinetic", "rail.force.x", "rail.force.y", "rail.force.z", "slider.acceleration", "controller.command"),
     *("energy.work", "energy.dissipated", "energy.drift"),

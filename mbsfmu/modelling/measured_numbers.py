@@ -9,8 +9,8 @@ from mbsfmu.modelling.errors import InputError
 from mbsfmu.modelling.measurement_units import LinearMap, UnitOfMeasurement, known_unit, written_conversion
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_MEASURED = re.compile(rf"\s*({_NUMBER})\s*((?:1\s*)?/?\s*[^\W\d_][^,;]*|[%‰°].*)\s*")
-"""A number followed by a unit."""
+_MEASURED = re.compile(rf"\s*({_NUMBER})(?![eE][+-]?[0-9])\s*((?:1\s*)?/?\s*[^\W\d_][^,;]*|[%‰°].*)\s*")
+"""A number followed by a unit, which is no exponent that belongs to the number."""
 NO_UNIT = ("", "1", "-")
 """What headers of columns say that have no unit, or a ratio: numbers are then in the unit of the variable."""
 

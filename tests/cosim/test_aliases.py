@@ -87,7 +87,7 @@ def test_an_alias_is_the_variable(
     three: Path, two: Path, isolate: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is written by one name is read by the other, and nothing is said to lack a source."""
-    how: dict[str, Any] = {**GRID, "isolate": isolate and [isolate]}
+    how: dict[str, Any] = {**GRID, "extrapolation": "zero", "isolate": isolate and [isolate]}
     files = [f"a={two}", f"b={two}", f"v={three}"]
     with caplog.at_level(logging.INFO):
         result = cosimulate(

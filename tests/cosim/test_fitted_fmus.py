@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from mbsfmu import InputError, fit_fmu
 from mbsfmu.analysis import fmu_fitting
 from mbsfmu.analysis.experiments import Experiment
+from mbsfmu.analysis.fitted_machines import Request
 from mbsfmu.cli.commands import cli
 from mbsfmu.cosim.runs.master import cosimulate
 from mbsfmu.io.trajectory import Trajectory
@@ -143,7 +144,7 @@ def test_the_last_of_several_rows_at_an_event_counts(foreign: Foreign, monkeypat
     monkeypatch.setattr(fmu_fitting, "cosimulate", lambda *_, **__: rows)
     path = foreign("dahlquist")
     machine = fmu_fitting.FmuMachine(path, fmu_fitting._described(path), {}, {}, {}, 0.1)
-    run = machine.run((), np.zeros(0), 0.2, [0])
+    run = machine.run(Request((), np.zeros(0), 0.2, [0], np.array(times)))
     assert run.times.tolist() == [0.0, 0.1, 0.2]
     assert (run.begin.ravel().tolist(), run.end.ravel().tolist()) == ([1.0, 3.0], [3.0, 4.0])
 

@@ -122,7 +122,7 @@ def test_steps_that_cannot_be_made_leave_the_simulation_where_it_is() -> None:
         ({"step": 1e-3}, {"stop": 1e-10}, "the step of 0.001 s is longer than the run from 0 s to 1e-10 s"),
         ({"step": 2.0}, {"stop": 1.0}, "the step of 2 s is longer than the run"),
         ({}, {"stop": 1.0, "output_step": 2.0}, "the step of 2 s is longer than the run"),
-        ({"step": 1e-10}, {"stop": 10.0}, "has 1e+11 steps"),
+        ({"step": 1e-10}, {"stop": 10.0}, "the run of 10 s is 1e+11 times the internal step of 1e-10 s"),
         ({}, {"stop": 10.0, "output_step": 1e-10}, "has 1e+11 steps"),
         ({}, {"stop": 0.0}, "the stop time is 0 s; it must be positive"),
         ({}, {"stop": np.inf}, "the stop time is inf s; it must be positive"),

@@ -13,6 +13,7 @@ from pages import report_of
 
 import mbsfmu
 from mbsfmu import FitResult, FitSignal
+from mbsfmu.analysis.fitting import StepErrors
 
 TIMES = np.linspace(0.0, 4.0, 400)
 
@@ -32,7 +33,12 @@ def fitted(left: Any, **given: Any) -> FitResult:
         "sentences": ("the data say nothing of spring.damping",),
     }  # fmt: skip
     return FitResult(
-        ("spring.stiffness", "spring.damping"), ("N/m", "N.s/m"), signals=signals, runs=7, **{**fields, **given}
+        ("spring.stiffness", "spring.damping"),
+        ("N/m", "N.s/m"),
+        signals=signals,
+        runs=7,
+        step_errors=StepErrors(("steps of 1 ms",), np.zeros(2), (None,)),
+        **{**fields, **given},
     )
 
 
@@ -45,7 +51,7 @@ def test_parameters_and_what_is_not_told(tmp_path: Path) -> None:
     assert second == "The data say nothing of spring.damping."
     assert last.startswith("Not known: whether another model would follow the data as well")
     rows = page.rows("parameter", "value")
-    assert [row[2:] for row in rows] == [["36.1 N/m to 43.9 N/m", "5 %"], ["none", "–"]]
+    assert [row[2:] for row in rows] == [["36.1 N/m to 43.9 N/m", "5 %", "0 N/m"], ["none", "–", "0 N·s/m"]]
     assert page.rows("", "spring.stiffness") == [["spring.damping", "–"]]
 
 

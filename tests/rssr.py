@@ -11,6 +11,8 @@ DEAD_CENTRES = 2
 """A seed with which a step over a dead centre has stages where the loop cannot be closed."""
 LEAPING = 18
 """A seed with which a large step closes the loop in another way at its end."""
+LEAPING_FAR = 188
+"""A seed with which that costs most of the energy, at a tolerance of 1e-3."""
 LEAPING_EQUALLY = 56
 """A seed with which one of the equal steps of `LEAPING_STEP` seconds does."""
 LEAPING_STEP = 0.125

@@ -88,7 +88,7 @@ def test_estimates_are_those_of_single_runs() -> None:
 def test_estimates_go_on_where_references_change() -> None:
     """In the machine whose body comes near gimbal lock, as in its single run, and as a tight run has it.
 
-    It turns about all axes: about one, the rates about the others are round-off, and so are their errors.
+    It turns about all axes: about one alone, Newton's iteration leaves the rates about the others, and their errors.
     """
     model, velocity, stop = floating(), (0.3, 1.5, 0.4), 2.0
     starts = {f"body.angular_velocity_start.{axis}": speed for axis, speed in zip("xyz", velocity, strict=True)}

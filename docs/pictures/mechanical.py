@@ -38,6 +38,12 @@ JOINTS: dict[str, Strokes] = {
     "free": [*path("M 54 40 C 46 30 56 16 72 20 C 92 16 102 32 92 42 C 84 52 62 50 54 40 Z"), *arrow(16, 66, 44, 66),
              *arrow(16, 66, 16, 38), *arrow(16, 66, 34, 54), *line(16, 66, 70, 34, dashed=True), *dot(70, 34)],
     "fixed": [*ground(30, 62, 60), *line(60, 62, 60, 14), *area(60, 50, 48, 62, 72, 62)],
+    "point-on-line": [*ground(12, 62, 96), *line(12, 50, 108, 50), *dot(52, 50, 4), *line(52, 50, 88, 14),
+                      *arrow(60, 40, 96, 40), *arc(52, 50, 24, 60, 150, headed=True)],
+    "point-on-plane": [*path("M 10 66 L 84 66 L 110 44 L 36 44 Z"), *dot(58, 55, 4), *line(58, 55, 84, 14),
+                       *arrow(62, 55, 92, 55), *arrow(54, 57, 42, 64), *arrow(58, 52, 58, 24)],
+    "distance": [*ground(8, 66, 36), *ring(26, 56, 5), *line(30, 53, 90, 23), *ring(94, 21, 5),
+                 *line(99, 19, 114, 11), *line(26, 40, 86, 10, thin=True), *text(48, 18, "l", 13)],
 }  # fmt: skip
 """Joints by their types."""
 

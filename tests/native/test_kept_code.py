@@ -78,7 +78,7 @@ def test_a_compiler_that_is_not_there_is_told_once_with_the_one_taken(
     for _ in range(2):
         assert is_compiled(pendulum())
     assert warnings(caplog) == [
-        f"the C compiler /nowhere/cc -g, which the environment variable CC names, is not there; {own[0]} is taken"
+        f"the C compiler /nowhere/cc, which the environment variable CC names, is not there; {own[0]} is taken"
     ]
 
 

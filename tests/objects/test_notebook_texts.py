@@ -82,7 +82,7 @@ def test_a_model_shows_its_systems_and_their_parts() -> None:
     found = {row[0]: row for row in page.rows}
     assert found["boom"][1] == "Beam"
     assert "mass=225" in found["boom"][2]
-    assert found["stop_time"] == ["stop_time", "10", "", "End and step of a run in s, where nothing else is said."]
+    assert found["stop_time"] == ["stop_time", "10", "s", "End and step of a run in s, where nothing else is said."]
     assert len(mbsfmu.models.pendulum(500)._repr_html_()) < 60_000
 
 

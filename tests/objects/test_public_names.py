@@ -105,6 +105,7 @@ USED_INSIDE = {
     *("HtmlElement", "Machine", "ModelData", "ModelExchangeData", "NamedValues", "ReferenceRun"),
     *("RuleHistory", "RunLoop", "SignalStream", "VariableAccess"),
     *("Data", "Formulation", "FormulationOptions", "Initialization", "InputValues", "SystemContext", "LinearMap"),
+    *("DerivativeSteps", "UnitOfMeasurement"),
     *(
         "Instance",
         "BlockDiagonalCorrections",

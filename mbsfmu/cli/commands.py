@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from mbsfmu.base.errors import SimulationError
+from mbsfmu.base.failures import SimulationError
 from mbsfmu.base.files import WriteError, reason
 from mbsfmu.cli.common_options import common_options
 from mbsfmu.cli.loading import INTERRUPTED, interrupted_at_once, interrupted_status, uncollected

@@ -27,18 +27,14 @@
          + SQUARES_WORK(MOST(COORDINATES, REACTIONS), ALL_CONSTRAINTS) : 0)
 #define SCRATCH_OF_ITERATION_MATRIX (SOLVER == IMPLICIT ? 2 * ITERATION_MATRIX : 0)
 #define SCRATCH_OF_STAGES (SOLVER == ROSENBROCK ? STAGES * ROOM(POINT) + (FACTORS == 0 ? 2 * POINT * POINT : 0) : 0)
-#if MODEL_EXCHANGE
 #define SCRATCH_OF_LANDING (CLOSES_LOOPS ? 0 : OF_PHI_Z + SQUARES_WORK(CONSTRAINTS, COORDINATES))
-#else
-#define SCRATCH_OF_LANDING 0
-#endif
 #define SCRATCH \
     (SCRATCH_OF_LANDING + SCRATCH_OF_ROWS + SCRATCH_OF_MULTIPLIERS + SCRATCH_OF_SADDLE + SCRATCH_OF_REACTIONS + SCRATCH_OF_ITERATION_MATRIX \
      + SCRATCH_OF_STAGES + GRADIENTS)
 
 static inline double *scratch_of_landing(const Parts *parts) { return parts->scratch; }
 static inline double *scratch_of_rows(const Parts *parts) { return parts->scratch + SCRATCH_OF_LANDING; }
-static inline double *scratch_of_multipliers(const Parts *parts) { return parts->scratch + SCRATCH_OF_ROWS; }
+static inline double *scratch_of_multipliers(const Parts *parts) { return scratch_of_rows(parts) + SCRATCH_OF_ROWS; }
 static inline double *scratch_of_saddle(const Parts *parts) { return scratch_of_multipliers(parts) + SCRATCH_OF_MULTIPLIERS; }
 static inline double *scratch_of_reactions(const Parts *parts) { return scratch_of_saddle(parts) + SCRATCH_OF_SADDLE; }
 static inline double *scratch_of_gradients(const Parts *parts) { return scratch_of_reactions(parts) + SCRATCH_OF_REACTIONS; }

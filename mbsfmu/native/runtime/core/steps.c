@@ -9,6 +9,7 @@
 
 #include "orthogonal.c"
 #include "rows.c"
+#include "closed_loops.c"
 #include "saddle.c"
 #include "inputs.c"
 #include "history.c"

@@ -24,6 +24,7 @@
 
 #include "orthogonal.c"
 #include "rows.c"
+#include "closed_loops.c"
 #include "reference_quaternions.c"
 #include "follow_loops.c"
 #include "flow_functions.c"

@@ -30,6 +30,8 @@ from mbsfmu.modelling import closest_match
 from mbsfmu.tracing.workspace import Floats
 
 _LOGGER = logging.getLogger(__name__)
+_LEAST_VALUES = 3
+"""Of an output whose noise is estimated: fewer are met exactly by a parameter or two, and leave no noise."""
 _FAILED = 1e6
 """Residual in standard deviations of a failed run, so that the search shortens its step."""
 _TOLERANCE, _NOISE_TOLERANCE = 1e-8, 1e-2
@@ -537,6 +539,7 @@ def fit(
     ranges = np.array([float(np.ptp(each.values[place])) or 1.0 for each, place in residuals.outputs])
     sizes = [noise.get(place, extent) for place, extent in zip(places, ranges.tolist(), strict=True)]
     estimated = [place not in noise for place in places]
+    _check_counts(residuals, [place for place in dict.fromkeys(places) if place not in noise], first)
     search = _Search(residuals, free, loss, progress)
     residuals.prepare(start)
     scaled = search.grown(ranges, np.clip((start - free.low) / width, 0.0, 1.0))
@@ -601,7 +604,7 @@ def fit(
         known.correlation,
         (
             *known.sentences,
-            *at_bounds(names, values, scaled),
+            *at_bounds(names, values, np.where(np.isfinite(deviations), scaled, 0.5)),
             *step_errors.sentences(names, units, values, reach),
             *remarks(signals, loss),
             *_failing(residuals.tally),
@@ -627,6 +630,18 @@ def checked_noise(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0.0):
         raise InputError(f"the noise of {name} is {value:g}; it must be positive")
     return value
+
+
+def _check_counts(residuals: _Residuals, places: Sequence[int], machine: FittedMachine) -> None:
+    """Refuse outputs of which a noise is to be estimated from one or two values, which a fit may meet exactly."""
+    for place in places:
+        count = sum(len(each.times[own]) for each, own in residuals.outputs if each.outputs[own] == place)
+        if count < _LEAST_VALUES:
+            name = machine.outputs[place].name
+            raise InputError(
+                f"{name} has {count} measured value{'s' * (count > 1)}, from which its noise cannot be estimated: set "
+                f"the noise of {name}, or measure {_LEAST_VALUES} values at least"
+            )
 
 
 def _check_measured(residuals: _Residuals, places: Sequence[int], machine: FittedMachine) -> None:

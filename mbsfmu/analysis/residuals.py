@@ -119,7 +119,7 @@ def inflations(signals: Sequence[FitSignal], loss: Loss) -> Floats:
     where noise hides them.
     """
     by_correlation = np.array([len(signal.times) / signal.effective_count for signal in signals])
-    of_model = [not signal.correlated or not _cause(signal)[1] for signal in signals]
+    of_model = [not signal.correlated or not _cause(signal, _alone(signal, signals, loss))[1] for signal in signals]
     common = float(np.max(by_correlation[of_model], initial=1.0))
     by_size = np.array([signal.excess(loss) ** 2 for signal in signals])
     return by_size * np.maximum(by_correlation, common)
@@ -129,10 +129,18 @@ def remarks(signals: Sequence[FitSignal], loss: Loss) -> tuple[str, ...]:
     """Return sentences on residuals that are not noise of the assumed size."""
     sentences = []
     for signal in signals:
-        about_noise = [*_correlated(signal), *_excessive(signal, loss)]
+        about_noise = [*_correlated(signal, _alone(signal, signals, loss)), *_excessive(signal, loss)]
         found = [*(_unexplained(signal) or about_noise), *_outlying(signal, loss)]
         sentences += [f"{signal.experiment}: {sentence}" for sentence in found]
     return tuple(sentences)
+
+
+def _alone(signal: FitSignal, signals: Sequence[FitSignal], loss: Loss) -> bool:
+    """Return whether the others are noise as assumed: an error of the model is in several, that of a sensor in one."""
+    others = [other for other in signals if other is not signal]
+    return not any(
+        other.correlated or _excessive(other, loss) or _outlying(other, loss) or _unexplained(other) for other in others
+    )
 
 
 def _unexplained(signal: FitSignal) -> list[str]:
@@ -146,22 +154,27 @@ def _unexplained(signal: FitSignal) -> list[str]:
     ]
 
 
-def _correlated(signal: FitSignal) -> list[str]:
-    """Return a message on correlated residuals, with their cause."""
+def _correlated(signal: FitSignal, alone: bool) -> list[str]:
+    """Return a message on correlated residuals, with their cause; `alone` where no other signal deviates."""
     if not signal.correlated:
         return []
     return [
         f"residuals of {signal.output} are correlated by {signal.correlated_fraction:.2f}: they count as "
         f"{max(1, round(signal.effective_count))} of {len(signal.times)} values, and the intervals are widened "
-        f"accordingly; {_cause(signal)[0]}"
+        f"accordingly; {_cause(signal, alone)[0]}"
     ]
 
 
-def _cause(signal: FitSignal) -> tuple[str, bool]:
+def _cause(signal: FitSignal, alone: bool) -> tuple[str, bool]:
     """Return the cause of correlated residuals, as far as they show it, and whether it is the sensor's alone."""
     residuals, value = signal.residuals, signal.fitted
     if float(np.sqrt(np.mean(residuals**2))) < _ERROR_OF_RUNS * float(np.ptp(signal.measured)):
         return "they are as small as the numerical error of the runs, for the data have hardly any noise", False
+    if not alone:
+        return (
+            "other signals deviate too, so that the model differs from the machine in an equation, an input or a "
+            "parameter that is not fitted, which shifts the values by more than the intervals say"
+        ), False
     rate, one = np.gradient(value, signal.times), np.ones(len(value))
     deviation = value - np.mean(value)
     remainder, (offset,) = _without(residuals, one[:, None])
@@ -185,8 +198,8 @@ def _cause(signal: FitSignal) -> tuple[str, bool]:
             "is not fitted, which shifts the values by more than the intervals say"
         ), False
     return (
-        "either the noise was filtered before it was sampled, or the model differs from the machine, which would shift "
-        "the values by more than the intervals say"
+        "the noise was filtered before it was sampled, or the sensor is late (fit its delay to see), or the model "
+        "differs from the machine, which would shift the values by more than the intervals say"
     ), False
 
 

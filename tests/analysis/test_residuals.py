@@ -81,7 +81,10 @@ def test_correlated_noise_counts_as_its_effective_number_of_values() -> None:
         (3e-3 * RATE, "a delay of the sensor of -0.00"),
         (0.02 * (MOTION - MOTION.mean()), "a gain of the sensor that is off by 2 % explains them"),
         (2e-3 * np.sign(RATE) * RATE**2, "they follow the motion: the model differs"),
-        (5e-3 * lfilter([0.05], [1.0, -0.95], white(7) / NOISE), "either the noise was filtered"),
+        (
+            5e-3 * lfilter([0.05], [1.0, -0.95], white(7) / NOISE),
+            "the noise was filtered before it was sampled, or the sensor is late (fit its delay",
+        ),
         (1e-10 * MOTION, "as small as the numerical error of the runs"),
     ],
 )
@@ -95,6 +98,8 @@ def test_the_cause_of_correlated_residuals(systematic: Any, words: str) -> None:
 def test_what_one_sensor_adds_does_not_widen_what_the_others_tell() -> None:
     """An offset is of its sensor; what follows the motion is of the model, and in all signals."""
     clean = signal(white(2))
+    (first, second) = remarks([signal(2e-3 + white(1)), signal(2e-3 + white(3))], "linear")
+    assert all("other signals deviate too" in sentence for sentence in (first, second))
     sensor, model = signal(2e-3 + white(1)), signal(5e-3 * RATE**2 + white(1))
     assert inflations([clean, sensor], "linear")[0] == 1.0
     assert inflations([clean, model], "linear")[0] == inflations([clean, model], "linear")[1] > 4.0

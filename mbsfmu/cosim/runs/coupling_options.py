@@ -135,7 +135,10 @@ class CouplingOptions(Options):
     ] = "gauss-seidel"
     extrapolation: Annotated[
         Extrapolation,
-        ChoiceOption("Extrapolation of the inputs over a communication step", among=lambda: tuple(Extrapolation)),
+        ChoiceOption(
+            "Extrapolation of the inputs over a communication step; adaptive in equal steps without an algorithm either",
+            among=lambda: tuple(Extrapolation),
+        ),
     ] = Extrapolation.ZERO
     order: Annotated[
         tuple[str, ...] | None,

@@ -136,7 +136,7 @@ class CouplingOptions(Options):
     extrapolation: Annotated[
         Extrapolation,
         ChoiceOption(
-            "Extrapolation of the inputs over a communication step; adaptive in equal steps without an algorithm either",
+            "Extrapolation of the inputs over a communication step; adaptive where no algorithm is named",
             among=lambda: tuple(Extrapolation),
         ),
     ] = Extrapolation.ZERO
